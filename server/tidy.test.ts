@@ -194,6 +194,22 @@ test("server/api/naming.ts alone spells a vendor", () => {
   );
 });
 
+test("deploy/bundle.mjs names every part of undici that is used: others are undefined in the bundle", () => {
+  const bundle = readFileSync(join(root, "deploy/bundle.mjs"), "utf8");
+  const bundled = [...bundle.matchAll(/^exports\.(\w+) = /gm)].map(([, name]) => name);
+  const used = layered.flatMap(({ path, text }) =>
+    [...text.matchAll(/^import \{([^}]*)\} from "undici";/gm)]
+      .flatMap(([, names = ""]) => names.split(",").map((name) => name.trim()))
+      .filter((name) => name !== "" && !name.startsWith("type "))
+      .map((name) => ({ path, name })),
+  );
+  assert.ok(used.length > 0, "undici is imported somewhere");
+  expectNone(
+    used.filter(({ name }) => !bundled.includes(name)),
+    ({ path, name }) => `${path} imports ${name}, which the bundle leaves out`,
+  );
+});
+
 test("docs/invariants.md names every invariant that is asserted, and files that exist", () => {
   const page = readFileSync(join(root, "docs/invariants.md"), "utf8");
   const asserted = layered.flatMap(({ code }) =>

@@ -72,9 +72,8 @@ cells("scenario", [
 for (const name of positionals.length > 0 ? positionals : Object.keys(SCENARIOS)) {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`unknown scenario ${name}`);
-  const costs: number[] = [];
-  const units: number[] = [];
-  let unitBefore = await bare.unit(unitOf(name), UNIT_SECONDS);
+  const unitNow = () => bare.unit(unitOf(name), UNIT_SECONDS);
+  const measured: { readonly unit: number; readonly cost: number }[] = [];
   for (const protocol of protocols) {
     const open = OPEN[protocol];
     if (open === undefined) throw new Error(`unknown protocol ${protocol}`);
@@ -85,22 +84,19 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(SCENARIOS)
       seconds,
       watchers,
     };
+    const unitBefore = await unitNow();
     const cost = await scenario(bench);
-    const unitAfter = await bare.unit(unitOf(name), UNIT_SECONDS);
-    costs.push(cost);
-    units.push((unitBefore + unitAfter) / 2);
-    unitBefore = unitAfter;
+    measured.push({ unit: (unitBefore + (await unitNow())) / 2, cost });
     // What the second protocol creates must not be there yet.
     if (name === "create" && protocol !== protocols.at(-1)) await SCENARIOS.delete?.(bench);
     if (name === "delete" && protocol !== protocols.at(-1)) await SCENARIOS.create?.(bench);
   }
-  const inUnits = costs.map((cost, index) => cost / (units[index] ?? Number.NaN));
-  const [first = 0, second] = inUnits;
+  const [first = Number.NaN, second] = measured.map(({ unit, cost }) => cost / unit);
   cells(name, [
-    ...costs.flatMap((cost, index) => [
-      (units[index] ?? Number.NaN).toFixed(1),
+    ...measured.flatMap(({ unit, cost }) => [
+      unit.toFixed(1),
       cost.toFixed(1),
-      (inUnits[index] ?? Number.NaN).toFixed(2),
+      (cost / unit).toFixed(2),
     ]),
     second === undefined ? "" : (second / first).toFixed(2),
     (await residentMiB(server.pid)).toFixed(0),

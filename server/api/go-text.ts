@@ -4,6 +4,19 @@
  */
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
 
+/** What stands for a character in a quoted text: the short escapes of the language, which CEL shares. */
+export const GO_ESCAPES: Readonly<Record<string, string>> = {
+  "\u0007": "\\a",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+  "\\": "\\\\",
+  '"': '\\"',
+};
+
 /** As `%v` prints it: `map[metadata:map[labels:invalid]]`. */
 export function printValue(value: JsonValue): string {
   if (value === null) return "<nil>";

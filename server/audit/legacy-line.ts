@@ -3,6 +3,7 @@
  * people and old collectors, with a part of what the event holds, in the words of the existing API's
  * server. Nothing that a client sends can end the line or a quoted value. Pure.
  */
+import { GO_ESCAPES } from "../api/go-text.js";
 import type { AuditEvent } from "./audit-event.js";
 
 export function legacyLine(event: AuditEvent): string {
@@ -34,18 +35,6 @@ function withoutZeros(timestamp: string): string {
   return timestamp.replace(/(?:(\.\d*[1-9])|\.)0*Z$/, "$1Z");
 }
 
-const SHORT_ESCAPES: Readonly<Record<string, string>> = {
-  "\u0007": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
-  "\\": "\\\\",
-  '"': '\\"',
-};
-
 /** All but what Go takes for printable: of spaces only the plain one. */
 const ESCAPED = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
@@ -57,6 +46,6 @@ function quoted(text: string): string {
 function escaped(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   const hex = (digits: number) => code.toString(16).padStart(digits, "0");
-  if (code < 0x80) return SHORT_ESCAPES[character] ?? `\\x${hex(2)}`;
+  if (code < 0x80) return GO_ESCAPES[character] ?? `\\x${hex(2)}`;
   return code < 0x10000 ? `\\u${hex(4)}` : `\\U${hex(8)}`;
 }

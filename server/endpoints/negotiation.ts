@@ -3,7 +3,6 @@
  * A pure function of the `Accept` header; the result is one of a few shared values, so that a
  * repeated header costs a map look-up.
  */
-
 import type { Naming } from "../api/naming.js";
 import { notAcceptable } from "../api/status.js";
 import { CBOR_TYPE, JSON_TYPE, YAML_TYPE } from "../codec/media-types.js";

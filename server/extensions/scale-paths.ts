@@ -3,6 +3,7 @@
  * is of another type. The words are those of the existing API, in which Go shows values and types.
  */
 import { invalidValue } from "../api/field-errors.js";
+import { printValue, typeOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
@@ -47,37 +48,15 @@ function lookUp(object: JsonValue, path: string, type: "int64" | "string"): Foun
     if (member === undefined) return {};
     value = member;
   }
-  return typeInGo(value) === type ? { value } : wrong(steps, value, type);
+  return typeName(value) === type ? { value } : wrong(steps, value, type);
 }
 
 function wrong(steps: readonly string[], value: JsonValue, expected: string): Found {
   const path = `.${steps.join(".")}`;
-  const is = `${inGo(value)} is of the type ${typeInGo(value)}, expected ${expected}`;
+  const is = `${printValue(value)} is of the type ${typeName(value)}, expected ${expected}`;
   return { problem: `${path} accessor error: ${is}` };
 }
 
-function typeInGo(value: JsonValue): string {
-  if (value === null) return "<nil>";
-  if (Array.isArray(value)) return "[]interface {}";
-  switch (typeof value) {
-    case "object":
-      return "map[string]interface {}";
-    case "boolean":
-      return "bool";
-    case "number":
-      return Number.isInteger(value) ? "int64" : "float64";
-    case "bigint":
-      return "int64";
-    default:
-      return "string";
-  }
-}
-
-/** Maps are sorted by their keys. */
-function inGo(value: JsonValue): string {
-  if (value === null) return "<nil>";
-  if (Array.isArray(value)) return `[${value.map(inGo).join(" ")}]`;
-  if (!isJsonObject(value)) return String(value);
-  const members = Object.keys(value).toSorted();
-  return `map[${members.map((name) => `${name}:${inGo(value[name] ?? null)}`).join(" ")}]`;
+function typeName(value: JsonValue): string {
+  return value === null ? "<nil>" : typeOf(value);
 }

@@ -2,6 +2,7 @@
  * The strings extension: characters are code points, and results are charged before they are built.
  * `format` is in format.ts.
  */
+import { GO_ESCAPES } from "../../api/go-text.js";
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
 import {
@@ -118,20 +119,8 @@ function join(list: ListValue, separator: string, context: CallContext): string 
   return texts.join(separator);
 }
 
-const QUOTES: Readonly<Record<string, string>> = {
-  "\x07": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
-  "\\": "\\\\",
-  '"': '\\"',
-};
-
 function quote(text: string): string {
-  return `"${[...text].map((point) => QUOTES[point] ?? point).join("")}"`;
+  return `"${[...text].map((point) => GO_ESCAPES[point] ?? point).join("")}"`;
 }
 
 const through: OverloadOptions = { cost: traversal };

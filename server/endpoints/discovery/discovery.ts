@@ -6,7 +6,6 @@
  * Documents describe the catalog at the time of the request. Each is built on first use and cached with
  * its subject: a group, a group-version or the catalog.
  */
-
 import type { JsonObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { notAcceptable } from "../../api/status.js";

@@ -5,7 +5,6 @@
  * The v2 document is large. It is built and encoded in slices with a turn of the event loop in between,
  * so that no request waits for a whole document (docs/decisions/0005).
  */
-
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonObject } from "../../api/meta.js";
 import type { GroupVersion } from "../../api/names.js";

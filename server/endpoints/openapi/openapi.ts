@@ -8,7 +8,6 @@
  * change rebuilds the v2 document, the list of parts and the affected parts. The v2 document (merge-v2.ts)
  * and the list of parts include other servers' APIs.
  */
-
 import { notAcceptable } from "../../api/status.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
 import { remembered } from "../../kinds/remembered.js";

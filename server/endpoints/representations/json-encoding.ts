@@ -1,5 +1,4 @@
 /** JSON, compact as stored and indented for people (S1-QP-14). */
-
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
 import type { Representation } from "../representation.js";

@@ -1,5 +1,4 @@
 /** Errors in the encoding that the client accepts (S1-PB-08, S1-QP-14), else in JSON. */
-
 import type { Naming } from "../../api/naming.js";
 import { type Status, StatusError } from "../../api/status.js";
 import { encodeCbor } from "../../codec/cbor.js";

@@ -2,7 +2,6 @@
  * The body of a write: its media type, its bytes, and the JSON value in it. Objects come as JSON,
  * YAML or Protobuf (S1-NEG-02, S1-PB-07).
  */
-
 import type { JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";

@@ -1,5 +1,4 @@
 /** Shared by the write verbs: the services from the wiring, and their answers. */
-
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, withoutRevision } from "../../../storage/objects/stored-object.js";
