@@ -1,15 +1,16 @@
 /**
- * The second half of `npm run build`: copies the facts beside the emitted modules, and makes two
- * files of a thousand, `dist/bundle/main.js` (the command) and `dist/bundle/start-keelson.js` (the
- * package), with the parts that only some starts need in files of their own. Finding, reading and
+ * The second half of `npm run build`: copies the facts beside the emitted modules, and makes a few scripts
+ * of a thousand modules, with the parts that only some starts need in scripts of their own. Finding, reading and
  * linking a thousand modules takes a second of CPU at every start; docs/performance.md has figures.
+ * `dist/bundle/main.js` (the command) and `dist/bundle/start-keelson.js` (the package) run them.
  *
+ * They are CommonJS, as only of scripts V8 can be given what it compiled before (server/bundled-scripts.ts).
  * The emitted modules in `dist/server` stay what tests and tools import.
  */
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const DIST = join(ROOT, "dist");
@@ -59,9 +60,11 @@ const partsOfPackages = {
 
 cpSync(join(ROOT, "server/types/facts"), join(DIST, "server/types/facts"), { recursive: true });
 rmSync(OUT, { recursive: true, force: true });
-await build({
+const bundled = await build({
   entryPoints: ENTRIES,
   outdir: OUT,
+  // What is kept of a script holds for its name.
+  entryNames: "[name]-[hash]",
   bundle: true,
   splitting: true,
   platform: "node",
@@ -69,30 +72,87 @@ await build({
   target: "node20",
   external: EXTERNAL,
   plugins: [filesStayWhereTheyAre, partsOfPackages],
-  // Names and short lines stay, so that stacks and profiles can be read.
-  minifyWhitespace: true,
-  lineLimit: 200,
-  // CommonJS packages ask for Node's own modules by `require`.
-  banner: {
-    js: 'import { createRequire as createBundleRequire } from "node:module";\nconst require = createBundleRequire(import.meta.url);',
-  },
-  sourcemap: true,
+  sourcemap: "inline",
   sourcesContent: false,
   legalComments: "linked",
   logLevel: "warning",
+  metafile: true,
+  write: false,
 });
 
-/** V8 keeps the text of a module, in two bytes a character as soon as one of them, in a comment, needs two. */
+mkdirSync(OUT, { recursive: true });
+for (const { path, text } of bundled.outputFiles) {
+  if (path.endsWith(".js")) await writeScript(path, text);
+  else writeFileSync(path, text);
+}
+for (const [path, { entryPoint, exports }] of Object.entries(bundled.metafile.outputs)) {
+  const entry = ENTRIES.find((name) => entryPoint && join(ROOT, entryPoint) === name);
+  if (entry !== undefined) await writeEntry(entry, toScriptName(path), exports);
+}
+
+function toScriptName(path) {
+  return basename(path).replace(/\.js$/, ".cjs");
+}
+
+/** A module as a script that evaluates to a function: the parameters are what CommonJS has, and the URL of a file beside it. */
+async function writeScript(path, module) {
+  const { code, map } = await transform(module.replace(/^#!/, "//"), {
+    sourcefile: basename(path),
+    format: "cjs",
+    platform: "node",
+    target: "node20",
+    define: { "import.meta.url": "bundleUrl" },
+    supported: { "dynamic-import": false },
+    // Names and short lines stay, so that stacks and profiles can be read.
+    minifyWhitespace: true,
+    lineLimit: 200,
+    banner: '(function (exports, require, module, bundleUrl) {"use strict";',
+    footer: "})",
+    sourcemap: "external",
+    sourcesContent: false,
+  });
+  const script = join(OUT, toScriptName(path));
+  const link = `//# sourceMappingURL=${basename(script)}.map\n`;
+  // V8 keeps the text of a script, in two bytes a character as soon as one of them needs two.
+  writeFileSync(script, toAscii(neighboursByTheirNames(code)) + link);
+  writeFileSync(`${script}.map`, map);
+}
+
+/** `require("./chunk-3F2A.js")` to the script's own name. */
+function neighboursByTheirNames(code) {
+  return code.replace(/require\("(\.\/[\w-]+)\.js"\)/g, 'require("$1.cjs")');
+}
+
+/** The file that people name: it runs the scripts. */
+async function writeEntry(path, script, exports) {
+  const isCommand = exports.includes("started");
+  const lines = [
+    `import { BundledScripts } from "./bundled-scripts.js";`,
+    "const scripts = new BundledScripts(import.meta.url);",
+    `const { ${exports.join(", ")} } = scripts.require("./${script}");`,
+    isCommand ? "if (await started) scripts.keep();" : `export { ${exports.join(", ")} };`,
+  ];
+  const outfile = join(OUT, basename(path));
+  await build({
+    stdin: { contents: lines.join("\n"), resolveDir: dirname(path) },
+    banner: isCommand ? { js: firstLineOf(path) } : {},
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    logLevel: "warning",
+  });
+  if (isCommand) chmodSync(outfile, 0o755);
+}
+
+function firstLineOf(path) {
+  return readFileSync(path, "utf8").split("\n", 1)[0];
+}
+
 function toAscii(text) {
   return text.replace(
     /[^\0-\x7f]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
-}
-
-for (const name of readdirSync(OUT).filter((file) => file.endsWith(".js"))) {
-  const path = join(OUT, name);
-  const text = readFileSync(path, "utf8");
-  const ascii = toAscii(text);
-  if (ascii !== text) writeFileSync(path, ascii);
 }

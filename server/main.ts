@@ -18,30 +18,31 @@ import { openReplica, type Replica } from "./wiring/replica.js";
 
 const HEARTBEAT_MS = 60_000;
 
-async function main(): Promise<void> {
+async function main(): Promise<boolean> {
   const startedAtMs = performance.now();
   const build = readBuildInfo(process.env);
   const commandLine = parseCommandLine(process.argv.slice(2));
   switch (commandLine.action) {
     case "help":
       process.stdout.write(`${commandLine.text}\n`);
-      return;
+      return false;
     case "version":
       process.stdout.write(`keelson ${build.version} (API ${formatApiVersion(build)})\n`);
-      return;
+      return false;
     case "refuse":
       fail(commandLine.message);
-      return;
+      return false;
     case "explain":
       await explain(commandLine.options);
-      return;
+      return false;
     case "run":
-      if (commandLine.config.command === "serve") await serve(commandLine.config, startedAtMs);
-      else await controllers(commandLine.config);
+      if (commandLine.config.command === "serve") return serve(commandLine.config, startedAtMs);
+      await controllers(commandLine.config);
+      return false;
   }
 }
 
-async function serve(config: Config, startedAtMs: number): Promise<void> {
+async function serve(config: Config, startedAtMs: number): Promise<boolean> {
   const build = readBuildInfo(process.env);
   const log = createLog(config);
   const { logger } = log;
@@ -51,7 +52,7 @@ async function serve(config: Config, startedAtMs: number): Promise<void> {
     replica = await openReplica(config, build, log);
   } catch (error) {
     fail(`keelson: ${oneLine(error)}`);
-    return;
+    return false;
   }
   greet(replica, build.version);
   endOnSignal(replica, logger);
@@ -63,6 +64,7 @@ async function serve(config: Config, startedAtMs: number): Promise<void> {
     process.exit();
   }
   logger.info({ afterMs: Math.round(performance.now() - startedAtMs) }, "ready");
+  return true;
 }
 
 async function controllers(config: Config): Promise<void> {
@@ -134,4 +136,5 @@ function fail(message: string): void {
   process.exitCode = 1;
 }
 
-await main();
+/** Whether a replica is ready: then what was compiled is what a start needs (bundled-scripts.ts). */
+export const started = main();

@@ -15,6 +15,7 @@ import { startEtcd } from "../tools/etcd.js";
 import type { BenchConnection, BenchRequest } from "./connection.js";
 import { cpuUs } from "./cpu.js";
 import { Http1Connection } from "./http1-connection.js";
+import { median } from "./median.js";
 import { pinGenerator, pinToServerCore } from "./pin.js";
 
 const { values, positionals } = parseArgs({
@@ -184,9 +185,6 @@ const SCENARIOS: Readonly<Record<string, readonly [count: number, Requests]>> = 
   patch: [OPERATIONS, patch],
   apply: [OPERATIONS, apply],
 };
-
-const median = (numbers: readonly number[]) =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 
 pinGenerator();
 await using etcd = await startEtcd();
