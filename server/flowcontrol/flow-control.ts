@@ -10,6 +10,7 @@
  * Seats are those of this replica: N replicas give a level N times as many.
  */
 import { assert } from "../../storage/base/assert.js";
+import { Slots } from "../../storage/base/slots.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { UserInfo } from "../request/user-info.js";
 import { allot } from "./allotment.js";
@@ -18,7 +19,6 @@ import type { FlowTimes, SchemaCounts, SchemaTimes } from "./flow-counts.js";
 import { QueueSet, type Refusal, Seats, Waiter } from "./queue-set.js";
 import type { DemandStatistics } from "./seat-demand.js";
 import type { LevelSetting, SchemaSetting } from "./settings.js";
-import { Slots } from "./slots.js";
 import type { TurnPlace } from "./turns.js";
 import { watcherWork } from "./width.js";
 

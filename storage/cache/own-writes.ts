@@ -15,9 +15,10 @@ import type { KeyValue, Revision } from "../kv/store.js";
 import { type EncodedObject, type StoredObject, toStoredObject } from "../objects/stored-object.js";
 
 /**
- * The maximum number of writes under way; beyond it the feed lags, and parsing is the least problem.
+ * Places of writes under way, by a hash of the key: of two keys with one place the later is expected. A Map
+ * in their stead would be rehashed every few writes, and keep written objects alive (see Slots).
  */
-const EXPECTED_MAX = 1_024;
+const PLACES = 4_096;
 
 /** One write that is under way. */
 export interface ExpectedWrite {
@@ -30,12 +31,13 @@ export interface ExpectedWrite {
 }
 
 export class OwnWrites {
-  readonly #byKey = new Map<string, ExpectedWrite>();
+  readonly #places = new Array<ExpectedWrite | undefined>(PLACES).fill(undefined);
+  #size = 0;
   #taken = 0;
 
   /** How many are expected. */
   get size(): number {
-    return this.#byKey.size;
+    return this.#size;
   }
 
   /** How many events were not parsed. */
@@ -45,20 +47,23 @@ export class OwnWrites {
 
   /** Of two writes of one key the later one is expected. */
   expect(write: ExpectedWrite): void {
-    if (this.#byKey.size >= EXPECTED_MAX) this.#byKey.clear();
-    this.#byKey.set(write.key, write);
+    const place = placeOf(write.key);
+    if (this.#places[place] === undefined) this.#size++;
+    this.#places[place] = write;
   }
 
   /** The write was refused, has an unknown outcome, or has arrived on the feed. */
   drop(write: ExpectedWrite): void {
-    if (this.#byKey.get(write.key) === write) this.#byKey.delete(write.key);
+    const place = placeOf(write.key);
+    if (this.#places[place] === write) this.#free(place);
   }
 
   /** The object of an event whose bytes equal an expected write. */
   take({ key, value, modRevision }: KeyValue): StoredObject | undefined {
-    const write = this.#byKey.get(key);
-    if (write === undefined || !write.value.equals(value)) return undefined;
-    this.#byKey.delete(key);
+    const place = placeOf(key);
+    const write = this.#places[place];
+    if (write === undefined || write.key !== key || !write.value.equals(value)) return undefined;
+    this.#free(place);
     this.#taken++;
     return write.object?.revision === modRevision ? write.object : made(write, modRevision);
   }
@@ -71,8 +76,21 @@ export class OwnWrites {
 
   /** The view was reloaded: the feed continues behind the expected events. */
   clear(): void {
-    this.#byKey.clear();
+    this.#places.fill(undefined);
+    this.#size = 0;
   }
+
+  #free(place: number): void {
+    this.#places[place] = undefined;
+    this.#size--;
+  }
+}
+
+/** FNV-1a. */
+function placeOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
+  return (hash ^ (hash >>> 16)) & (PLACES - 1);
 }
 
 function made({ value, encoded }: ExpectedWrite, revision: Revision): StoredObject {

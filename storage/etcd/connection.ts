@@ -16,9 +16,10 @@ import {
   credentials,
   Metadata,
 } from "@grpc/grpc-js";
+import type { AbortHub } from "../base/abort-hub.js";
 import type { Logger } from "../base/logger.js";
+import { Slots } from "../base/slots.js";
 import { StorageError } from "../kv/errors.js";
-import type { AbortHub } from "./abort-hub.js";
 import { dialLean } from "./dial-lean.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
 import {
@@ -98,7 +99,7 @@ export class EtcdConnection {
   readonly #closed = new AbortController();
   #lean: LeanConnection | undefined;
   #ticksWithoutLean = 0;
-  readonly #calls = new Set<UnaryCall | LeanCall>();
+  readonly #calls = new Slots<UnaryCall | LeanCall>();
   readonly #streams = new Set<StreamCall>();
   #metadata: { readonly token: string | undefined; readonly metadata: Metadata } | undefined;
 
@@ -144,8 +145,8 @@ export class EtcdConnection {
       if (signal.aborted) return reject(signal.reason);
       const { aborts } = this.#options;
       const onEnd = (failure: unknown, answer: Buffer | undefined) => {
-        this.#calls.delete(call);
-        aborts.delete(signal, call);
+        this.#calls.remove(place);
+        aborts.delete(signal, abortPlace);
         if (answer === undefined) reject(failure);
         else resolve(answer);
       };
@@ -153,8 +154,8 @@ export class EtcdConnection {
       const lean = isLong ? undefined : this.#lean?.begin(request, token, onEnd);
       const call = lean ?? new UnaryCall(this.#plan(path, token, traceparent), message, onEnd);
       call.ticks = ticksUsed;
-      this.#calls.add(call);
-      aborts.add(signal, call);
+      const place = this.#calls.add(call);
+      const abortPlace = aborts.add(signal, call);
     });
   }
 

@@ -3,11 +3,12 @@
  * that answered last, moves to the next one when it fails, and decides what may be retried: a read
  * always, a write only when the first attempt certainly did nothing.
  */
+
+import type { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
-import type { AbortHub } from "./abort-hub.js";
 import {
   EtcdConnection,
   type EtcdKeepalive,

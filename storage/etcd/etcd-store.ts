@@ -10,6 +10,7 @@
  * cover it: grant the prefix "/registry" without a trailing slash.
  */
 import { setMaxListeners } from "node:events";
+import { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
@@ -27,7 +28,6 @@ import type {
   WatchBatch,
   WatchOptions,
 } from "../kv/store.js";
-import { AbortHub } from "./abort-hub.js";
 import { ClockWriter } from "./clock-writer.js";
 import type { EtcdKeepalive, UnaryRequest } from "./connection.js";
 import { EndpointPool } from "./endpoint-pool.js";

@@ -4,7 +4,7 @@
  * (docs/decisions/0003-etcd-client.md). Run by EtcdConnection; knows no etcd message.
  */
 import type { Channel, InterceptingListener, Metadata, StatusObject } from "@grpc/grpc-js";
-import type { Abortable } from "./abort-hub.js";
+import type { Abortable } from "../base/abort-hub.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
 
 /** The answer of a streaming call: any number of messages, then one end. */

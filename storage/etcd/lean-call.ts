@@ -3,7 +3,7 @@
  * (compression flag and length) and its content, in any number of DATA frames; then trailers carry the
  * status. Knows no socket.
  */
-import type { Abortable } from "./abort-hub.js";
+import type { Abortable } from "../base/abort-hub.js";
 import { GRPC_STATUS, RpcError } from "./errors.js";
 import { FLAG, FRAME, FRAME_HEADER_BYTES, writeFrameHeader } from "./http2-frames.js";
 

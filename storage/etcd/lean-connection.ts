@@ -32,6 +32,7 @@ import {
   withoutPadding,
 } from "./http2-frames.js";
 import { ANSWER_BYTES_MAX, LeanCall, type OnEnd } from "./lean-call.js";
+import { OpenStreams } from "./open-streams.js";
 
 export interface LeanConnectionOptions {
   /** "127.0.0.1:2379" */
@@ -80,7 +81,7 @@ export class LeanConnection {
   readonly #options: LeanConnectionOptions;
   readonly #reader = new FrameReader((...frame) => this.#onFrame(...frame));
   /** By stream. */
-  readonly #open = new Map<number, LeanCall>();
+  readonly #open = new OpenStreams();
   #unsent: LeanCall[] = [];
   /** Frames that belong to no call: answers to pings, windows, resets. */
   #control: Buffer[] = [];
@@ -195,7 +196,7 @@ export class LeanConnection {
     this.#isClosed = true;
     this.#stopTaking(reason);
     this.#socket.destroy();
-    const calls = [...this.#open.values()];
+    const calls = this.#open.values();
     this.#open.clear();
     for (const call of calls) call.lose(reason);
   }
@@ -246,7 +247,7 @@ export class LeanConnection {
 
   #openStream(call: LeanCall): void {
     call.streamId = this.#nextStreamId;
-    this.#open.set(call.streamId, call);
+    this.#open.add(call);
     this.#nextStreamId += 2;
     if (this.#nextStreamId > STREAM_ID_MAX) this.#stopTaking(new Error("all streams are used up"));
   }
@@ -474,7 +475,7 @@ export class LeanConnection {
     if (payload.length < 8) throw frameSizeError("GOAWAY");
     const last = payload.readUInt32BE(0) & 0x7fffffff;
     this.#stopTaking(new Error(`the peer goes away, code ${payload.readUInt32BE(4)}`));
-    for (const call of [...this.#open.values()]) {
+    for (const call of this.#open.values()) {
       if (call.streamId <= last) continue;
       this.#close(call);
       call.fail(GRPC_STATUS.unavailable, "the peer goes away", false);
@@ -488,7 +489,7 @@ export class LeanConnection {
   readonly #giveUp = (call: LeanCall): void => {
     if (!call.isSent) {
       this.#unsent = this.#unsent.filter((other) => other !== call);
-    } else if (this.#open.has(call.streamId)) {
+    } else if (this.#open.get(call.streamId) !== undefined) {
       this.#control.push(encodeNumberFrame(FRAME.rstStream, call.streamId, ERROR_CODE.cancel));
       this.#planFlush();
       this.#close(call);

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import fc from "fast-check";
+import { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
 import { StorageError } from "../kv/errors.js";
 import type { LeaseId } from "../kv/store.js";
-import { AbortHub } from "./abort-hub.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import { SharedLeases } from "./leases.js";
 import { keysOf, prefixEnd } from "./messages.js";
@@ -55,9 +55,9 @@ test("calls that share a signal share one listener, and each ends with the signa
   const calls = Array.from({ length: 100 }, (_, index) => ({
     abort: (reason: unknown) => ended.push([index, reason]),
   }));
-  for (const call of calls) hub.add(signal, call);
+  const slots = calls.map((call) => hub.add(signal, call));
   assert.equal(getEventListeners(signal, "abort").length, 1);
-  for (const call of calls.slice(2)) hub.delete(signal, call);
+  for (const slot of slots.slice(2)) hub.delete(signal, slot);
   controller.abort("gone");
   assert.deepEqual(ended, [
     [0, "gone"],
@@ -69,9 +69,7 @@ test("a signal whose calls are all done is left without a listener", async () =>
   const hub = new AbortHub();
   const { signal } = new AbortController();
   const call = { abort: () => assert.fail("not aborted") };
-  hub.add(signal, call);
-  hub.delete(signal, call);
-  hub.delete(signal, call);
+  hub.delete(signal, hub.add(signal, call));
   assert.equal(await hub.race(signal, Promise.resolve(1)), 1);
   await assert.rejects(hub.race(signal, Promise.reject(new Error("no"))), /no/);
   const aborted = AbortSignal.abort(new Error("before"));

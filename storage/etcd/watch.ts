@@ -16,11 +16,12 @@
  *     opened after 7, the store is at 7   ask -> read gives 7: all up to 7 is here, a batch says so
  *     another tenant writes 8             ask -> read gives 8: from now on etcd is asked for progress
  */
+
+import type { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, StoreEvent, WatchBatch, WatchOptions } from "../kv/store.js";
-import type { AbortHub } from "./abort-hub.js";
 import { type EndpointPool, unexpectedEnd } from "./endpoint-pool.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import type { GrpcStream } from "./grpc-calls.js";
@@ -121,11 +122,11 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   async run(): Promise<void> {
     const abortable = { abort: (reason: unknown) => this.fail(reason, { isUrgent: true }) };
     if (this.#signal.aborted) return abortable.abort(this.#signal.reason);
-    this.#options.aborts.add(this.#signal, abortable);
+    const place = this.#options.aborts.add(this.#signal, abortable);
     try {
       while (this.#end === undefined) await this.#runStream();
     } finally {
-      this.#options.aborts.delete(this.#signal, abortable);
+      this.#options.aborts.delete(this.#signal, place);
     }
   }
 

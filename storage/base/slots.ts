@@ -9,6 +9,11 @@ export class Slots<T> {
   readonly #values: (T | undefined)[] = [];
   readonly #free: number[] = [];
 
+  /** How many are at work. */
+  get size(): number {
+    return this.#values.length - this.#free.length;
+  }
+
   /** @returns the slot, for `remove` */
   add(value: T): number {
     const slot = this.#free.pop() ?? this.#values.length;
