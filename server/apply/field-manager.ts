@@ -8,6 +8,7 @@
  * empty list of entries clears nothing, and a request that clears and changes owns its changes.
  */
 
+import { withMembers } from "../../storage/base/with-members.js";
 import { deepEqual } from "../api/deep-equal.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
@@ -178,7 +179,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     { manager, subresource }: Write,
   ): void {
     const changed = own === undefined || own === "gone" ? EMPTY : own.changed;
-    const id = entryId({ ...identity(manager, subresource), operation: "Update" });
+    const id = entryId(updateBy(manager, subresource));
     const previous = entries.get(id);
     for (const [otherId, entry] of entries) {
       const difference = compare(entry.apiVersion);
@@ -194,16 +195,20 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     if (!isEmptySet(changed)) {
       const kept = entries.get(id)?.fields ?? EMPTY;
       const fields = containsSet(kept, changed) ? kept : unionSets(kept, changed);
-      const entry = { ...identity(manager, subresource), operation: "Update" as const };
+      const entry = updateBy(manager, subresource);
       const time = now();
       const isSame = previous !== undefined && previous.fields === fields && previous.time === time;
-      if (!isSame) entries.set(id, { ...entry, time, fields });
+      if (!isSame) entries.set(id, withMembers(entry, { time, fields }));
     }
     mergeOldestEntries(entries);
   }
 
   function identity(manager: string, subresource: string) {
     return { manager: manager === "" ? UNKNOWN_MANAGER : manager, apiVersion, subresource };
+  }
+
+  function updateBy(manager: string, subresource: string) {
+    return withMembers(identity(manager, subresource), { operation: "Update" as const });
   }
 
   function apply(
@@ -234,7 +239,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   ): JsonObject {
     const ignored = resetFields(write.subresource);
     const owner = identity(write.manager, write.subresource);
-    const id = entryId({ ...owner, operation: "Apply" });
+    const id = entryId(withMembers(owner, { operation: "Apply" as const }));
     const last = entries.get(id);
     const fields = subtractTrees(fieldsOf(schema.root, applied), ignored);
     entries.delete(id);
@@ -250,7 +255,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     const isSameEntry =
       last !== undefined && last.apiVersion === apiVersion && equalSets(last.fields, fields);
     if (!isEmptySet(fields)) {
-      const entry = { ...owner, operation: "Apply" as const, time: now(), fields };
+      const entry = withMembers(owner, { operation: "Apply" as const, time: now(), fields });
       entries.set(id, isSameEntry && !isChanged ? last : entry);
     }
     return merged;
@@ -391,16 +396,15 @@ function replaceFields(
 
 function changedEntry(entry: ManagedEntry, fields: FieldSet): ManagedEntry {
   const { written: _, ...rest } = entry;
-  return { ...rest, fields };
+  return withMembers(rest, { fields });
 }
 
 function withEntries(object: ApiObject, entries: ManagedEntries): ApiObject {
   const { managedFields: _, ...metadata } = object.metadata;
   const written = writeEntries(entries);
-  return {
-    ...object,
-    metadata: written === undefined ? metadata : { ...metadata, managedFields: written },
-  };
+  return withMembers(object, {
+    metadata: written === undefined ? metadata : withMembers(metadata, { managedFields: written }),
+  });
 }
 
 function toJson(object: ApiObject): JsonObject {

@@ -18,7 +18,7 @@ import { fieldElement, SELF } from "./path-element.js";
 
 /** The live object with the values of the configuration. */
 export function mergeObjects(type: MapType, live: JsonObject, applied: JsonObject): JsonObject {
-  const merged: JsonObject = { ...live };
+  const { ...merged }: JsonObject = live;
   for (const name in applied) {
     const value = applied[name];
     const member = memberType(type, name);

@@ -9,6 +9,7 @@ import { fieldElement } from "./path-element.js";
 /** Maximum bytes of a manager's name (S1-SSA-06). */
 export const MANAGER_NAME_BYTES_MAX = 128;
 
+const PLAIN_NAME = /^[ -.0-~]{0,128}$/;
 const NOT_PRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /**
@@ -18,6 +19,7 @@ const NOT_PRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 export function managerNameOf(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
   const [product = ""] = userAgent.split("/", 1);
+  if (PLAIN_NAME.test(product)) return product;
   let name = "";
   let bytes = 0;
   for (const character of product) {

@@ -18,6 +18,7 @@
 
 import { assert } from "../base/assert.js";
 import { isRecord } from "../base/is-record.js";
+import { withMembers } from "../base/with-members.js";
 import type { Revision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
 import type { BytePlacer, Place } from "./byte-arena.js";
@@ -223,10 +224,8 @@ export class StoredObject {
   with(changes: Partial<StoredObjectParts>): StoredObject {
     const { path, namespace, revision, bytes, bodyOffset, labels, corruption } = this;
     const fields = this.#fields;
-    return new StoredObject({
-      ...{ path, namespace, revision, bytes, bodyOffset, labels, fields, corruption },
-      ...changes,
-    });
+    const parts = { path, namespace, revision, bytes, bodyOffset, labels, fields, corruption };
+    return new StoredObject(withMembers(parts, changes));
   }
 }
 

@@ -1,5 +1,6 @@
 /** delete and deletecollection, with their options from the body or the query (S1-DEL-01). */
 
+import { withMembers } from "../../../storage/base/with-members.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
@@ -47,7 +48,7 @@ export async function handleDelete(
   }
   const result = await deleteObject(
     registry,
-    { ...target, options, warn, remarks: remarksOf(ctx) },
+    withMembers(target, { options, warn, remarks: remarksOf(ctx) }),
     waitOf(ctx),
   );
   await answerDeleted(ctx, resource, representation, result);
@@ -104,13 +105,14 @@ async function readDeleteOptions(
     const { value } = decodeObject(bytes, encoding, OPTIONS_KIND, "Ignore", decoders);
     options = fromBody(value, errors);
     // A dry run may be requested in either place.
-    options = { ...options, isDryRun: options.isDryRun || isDryRun };
+    options = withMembers(options, { isDryRun: options.isDryRun || isDryRun });
   } else {
-    options = { ...fromQuery(query), isDryRun };
+    options = withMembers(fromQuery(query), { isDryRun });
   }
   if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
   // With the gate off the field does not exist (S1-UNS-02).
-  if (authorizeUnsafeDelete === undefined) options = { ...options, ignoresReadErrors: false };
+  if (authorizeUnsafeDelete === undefined)
+    options = withMembers(options, { ignoresReadErrors: false });
   return checkDeleteOptions(naming, options);
 }
 

@@ -52,19 +52,18 @@ function parseOptions(
 ): WriteOptions {
   const { state } = ctx;
   const { query } = state.info;
-  const options = {
-    user: state.user,
-    warn: (text: string) => state.addWarning(text),
-    remarks: remarksOf(ctx),
-  };
+  const { user } = state;
+  const warn = (text: string) => state.addWarning(text);
+  const remarks = remarksOf(ctx);
   if (query.isEmpty && !isApply) {
     return {
-      ...options,
+      user,
+      warn,
+      remarks,
       isDryRun: false,
       fieldValidation: "Warn",
-      get fieldManager() {
-        return managerOfUserAgent(ctx);
-      },
+      // No getter: V8 makes a hidden class for each object literal with one, and keeps the request in it.
+      fieldManager: managerOfUserAgent(ctx),
     };
   }
   const errors: FieldError[] = [];
@@ -84,7 +83,9 @@ function parseOptions(
   }
   if (errors.length > 0) throw invalidOptions(naming, kind, errors);
   return {
-    ...options,
+    user,
+    warn,
+    remarks,
     isDryRun,
     fieldValidation: fieldValidation ?? "Warn",
     fieldManager: manager === "" ? managerOfUserAgent(ctx) : manager,

@@ -1,4 +1,5 @@
 /** Shared by the write verbs: the services from the wiring, and their answers. */
+import { withMembers } from "../../../storage/base/with-members.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, withoutRevision } from "../../../storage/objects/stored-object.js";
@@ -55,13 +56,13 @@ const HURRY_MS = 10_000;
 
 /** Version and kind that the body of a write to the resource must have. */
 export function bodyKindOf(resource: ServedResource): GroupVersionKind {
-  return { ...kindVersionOf(resource), kind: resource.kind };
+  return withMembers(kindVersionOf(resource), { kind: resource.kind });
 }
 
 /** The decoders of a body: custom kinds have no Protobuf form (C-20). */
 export function decodersOf({ decoders }: WriteServices, resource: ServedResource): ObjectDecoders {
   const hasForm = !isCustom(resource) || (isStored(resource) && isOwnShape(resource));
-  return hasForm ? decoders : { ...decoders, hasProtobuf: false };
+  return hasForm ? decoders : withMembers(decoders, { hasProtobuf: false });
 }
 
 /**

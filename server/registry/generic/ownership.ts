@@ -5,6 +5,7 @@
  * it.
  */
 
+import { withMembers } from "../../../storage/base/with-members.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
@@ -111,10 +112,9 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
 export function withOwnersOf(object: ApiObject, { metadata }: ApiObject): ApiObject {
   const { managedFields: _, ...others } = object.metadata;
   const { managedFields } = metadata;
-  return {
-    ...object,
-    metadata: managedFields === undefined ? others : { ...others, managedFields },
-  };
+  return withMembers(object, {
+    metadata: managedFields === undefined ? others : withMembers(others, { managedFields }),
+  });
 }
 
 /** Conversions may fill in empty members of their argument, so it is copied. */
@@ -149,7 +149,7 @@ function ofMain(resource: StoredResource, main: MainResource, applied: JsonObjec
     const sent = `${jsonToText(rest.apiVersion ?? "")}, Kind=${jsonToText(rest.kind ?? "")}`;
     throw badRequest(`invalid object type: ${sent}`);
   }
-  return { ...rest, apiVersion: formatGroupVersion(main), kind: main.kind };
+  return withMembers(rest, { apiVersion: formatGroupVersion(main), kind: main.kind });
 }
 
 function inOwnShape(

@@ -3,6 +3,7 @@
  * objects that they changed. It waits only when a plugin does.
  */
 
+import { withMembers } from "../../../storage/base/with-members.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type {
   Admission,
@@ -67,7 +68,8 @@ export function admitWrite(
     const decision = make(isChanged);
     const sideWrites: SideWrite[] = [];
     attributes.sideWrites = sideWrites;
-    const admitted = () => (sideWrites.length === 0 ? decision : { ...decision, sideWrites });
+    const admitted = () =>
+      sideWrites.length === 0 ? decision : withMembers(decision, { sideWrites });
     return admission.validate(attributes, signal)?.then(admitted) ?? admitted();
   };
   const answer = admission.mutate(attributes, signal);

@@ -4,6 +4,7 @@
  */
 
 import { isRecord } from "../../../storage/base/is-record.js";
+import { withMembers } from "../../../storage/base/with-members.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, notFound } from "../../api/status.js";
 import { showTypeOf } from "../../apply/field-manager.js";
@@ -38,9 +39,9 @@ export async function applyObject(
   const refuse = refuseMerged(applied);
   const merge = (current: ApiObject | undefined): ObjectInput => {
     const merged = registry.ownership.apply(resource, current, applied, write);
-    return { ...input, value: merged as unknown as JsonValue, refuse, keepsNulls: true };
+    return withMembers(input, { value: merged as unknown as JsonValue, refuse, keepsNulls: true });
   };
-  const update = { ...target, isApplied: true as const };
+  const update = withMembers(target, { isApplied: true as const });
   let mayCreate: Promise<void> | undefined;
   const create = async (seen: Seen): Promise<Decision> => {
     mayCreate ??= target.authorizeCreate?.();
@@ -80,9 +81,9 @@ function toConfiguration(value: JsonValue, name: string): JsonObject {
   if (!isRecord(value)) throw badRequest("error decoding YAML: the configuration is no object");
   const { metadata: sent = null } = value;
   if (sent !== null && !isRecord(sent)) throw badRequest("metadata must be an object");
-  const metadata = { ...sent };
+  const { ...metadata } = sent ?? {};
   if (typeof (metadata.name ?? "") !== "string") throw badRequest("metadata.name must be a string");
   metadata.name ||= name;
   refuseOtherName({ metadata }, name);
-  return { ...value, metadata } as JsonObject;
+  return withMembers(value, { metadata }) as JsonObject;
 }

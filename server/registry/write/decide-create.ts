@@ -6,6 +6,7 @@
  *     ─► validate ─► is the name free?
  */
 
+import { withMembers } from "../../../storage/base/with-members.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import {
@@ -69,9 +70,9 @@ export function decideCreate(
   const { admission } = registry;
   if (admission === undefined) return finished(prepared);
 
-  const identity = { ...prepared.object.metadata };
+  const { ...identity } = prepared.object.metadata;
   const name = prepared.object.metadata.name ?? "";
-  const about = { ...target, subresource: "", name };
+  const about = withMembers(target, { subresource: "", name });
   const attributes = attributesOf(about, prepared.object, undefined);
   const make = (isChanged: boolean): Decision => {
     const { object } = attributes;

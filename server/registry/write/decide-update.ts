@@ -3,6 +3,7 @@
  * for admission. The loop commits the decision, or asks again with a newer current object.
  */
 
+import { withMembers } from "../../../storage/base/with-members.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
 import { deepEqual } from "../../api/deep-equal.js";
@@ -162,7 +163,7 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision {
   const sent = reform(codec, changed);
   keepIdentity(sent.metadata, before.metadata);
   // The new object may share parts with the old one, so those may have changed as well.
-  const fresh = { ...step, before };
+  const fresh = withMembers(step, { before });
   const next = withOwnersOf(prepare(fresh, sent), owned);
   return finish(fresh, next, codec.validate(sent));
 }
@@ -191,7 +192,7 @@ function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): 
   }
   const { change, refusal } = reserve(registry, resource, next, before);
   const encoded = encodeNext(target, next, before, current);
-  if (encoded.action !== "remove") return { ...encoded, reservations: change, refusal };
+  if (encoded.action !== "remove") return withMembers(encoded, { reservations: change, refusal });
   return { ...encoded, reservations: changeOf(registry, resource, undefined, before) };
 }
 

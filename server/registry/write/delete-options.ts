@@ -1,6 +1,7 @@
 /**
  * DeleteOptions: a client's options for a deletion, in the body or the query (S1-DEL-01..06).
  */
+import { withMembers } from "../../../storage/base/with-members.js";
 import { invalidValue, unsupportedValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import { type FieldError, invalidOptions } from "../../api/status.js";
@@ -49,7 +50,7 @@ export function checkDeleteOptions(naming: Naming, options: RawDeleteOptions): D
   }
   if (options.ignoresReadErrors === true) errors.push(...checkAlone(options));
   if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
-  return { ...options, propagationPolicy: policy };
+  return withMembers(options, { propagationPolicy: policy });
 }
 
 /** The other options cannot be checked against an unreadable object (S1-UNS-07). */

@@ -3,6 +3,7 @@
  * it if the type allows that (S1-GEN-18).
  */
 
+import { withMembers } from "../../../storage/base/with-members.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
@@ -43,7 +44,7 @@ export async function updateObject(
   const decode = decodeOnce(resource, input, options);
   refuseOtherName(decode.first, name);
   const canCreate = resource.strategy.allowCreateOnUpdate === true && subresource === "";
-  const update = { ...target, isReplaced: true as const };
+  const update = withMembers(target, { isReplaced: true as const });
   const create = async (seen: Seen): Promise<Decision> => {
     await target.authorizeCreate?.();
     const served = decode.next();
@@ -134,14 +135,14 @@ function answerUpdated(
 ): ObjectResult {
   const { action, object, value } = decision;
   const result = { status: 200 as const, stored: object, revision };
-  if (stored !== undefined) return { ...result, bytes: servedCurrent(resource, stored) };
+  if (stored !== undefined) return withMembers(result, { bytes: servedCurrent(resource, stored) });
   if (isStored && value !== undefined) {
     const bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
-    return { ...result, bytes };
+    return withMembers(result, { bytes });
   }
   const isSame = action === "same" && current !== undefined;
   const bytes = isSame
     ? servedCurrent(resource, current)
     : servedUnstored(resource, object, revision);
-  return { ...result, bytes };
+  return withMembers(result, { bytes });
 }

@@ -23,6 +23,7 @@
  * and a refused transaction proves the state that its compares found.
  */
 
+import { withMembers } from "../../../storage/base/with-members.js";
 import type { ExpectedWrite } from "../../../storage/cache/own-writes.js";
 import type { CommitResult, Compare, Revision, Transaction } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -148,7 +149,7 @@ async function tryUntilDone(
     }
 
     const change = { resource, namespace, name, current };
-    const epoch = movedEpoch(registry, { ...change, next: decision });
+    const epoch = movedEpoch(registry, withMembers(change, { next: decision }));
     const shared = sharedKeyOf(decision.sideWrites ?? []) ?? epoch?.key;
     const turn = shared === undefined ? undefined : places.queueIfShared(shared, signal);
     if (turn !== undefined) {
