@@ -1,0 +1,20 @@
+/**
+ * Requests stay young: what they allocate goes with V8's young collections. One old object that refers to
+ * the next request's is enough to keep all later ones, so that collections cost a fifth of the server's CPU
+ * (docs/decisions/0059-requests-stay-young.md). `node dist/e2e/bench/survivors.js update` says who allocated
+ * what survives.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { survivorsOf } from "./survivors.js";
+
+/** Bytes a request; an update's 5,000 are mostly the event that watches resume from. */
+const BOUNDS: Readonly<Record<string, number>> = { get: 900, update: 8_000 };
+
+test("of what a get and an update allocate little survives the young collections", async (t) => {
+  for (const [name, { bytes, sites }] of await survivorsOf(Object.keys(BOUNDS))) {
+    t.diagnostic(`${name}: ${bytes.toFixed(0)} bytes`);
+    const [most] = Object.entries(sites).sort(([, one], [, other]) => other - one);
+    assert.ok(bytes <= (BOUNDS[name] ?? 0), `${name}: ${bytes.toFixed(0)} bytes, most by ${most}`);
+  }
+});
