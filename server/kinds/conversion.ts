@@ -54,14 +54,18 @@ export class NotConverted extends Error {
 /** Maximum conversions of one write: its own version and those of managed fields, each way. */
 const PREPARATIONS_MAX = 64;
 
-/** Prepares the requested conversions until `make` succeeds. @throws {StatusError} */
-export async function withConversions<T>(make: () => T, signal: AbortSignal): Promise<T> {
+/**
+ * Prepares the requested conversions until `make` succeeds.
+ * @param signal made only when it has to wait
+ * @throws {StatusError}
+ */
+export async function withConversions<T>(make: () => T, signal: () => AbortSignal): Promise<T> {
   for (let count = 0; ; count++) {
     try {
       return make();
     } catch (error) {
       if (!(error instanceof NotConverted) || count >= PREPARATIONS_MAX) throw error;
-      await error.prepare(signal);
+      await error.prepare(signal());
     }
   }
 }

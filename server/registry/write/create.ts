@@ -51,7 +51,10 @@ export async function createObject(
     signal,
   );
   if (resource.conversion?.remote === undefined) return answerCreated(resource, outcome);
-  return await withConversions(() => answerCreated(resource, outcome), signalOf(signal));
+  return await withConversions(
+    () => answerCreated(resource, outcome),
+    () => signalOf(signal),
+  );
 }
 
 export interface DecodedInput {

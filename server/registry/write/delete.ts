@@ -27,7 +27,10 @@ export async function deleteObject(
   warnOfDefault(target);
   const outcome = await runWrite(registry, planDelete(registry, target), signal);
   if (target.resource.conversion?.remote === undefined) return answerDeleted(target, outcome);
-  return await withConversions(() => answerDeleted(target, outcome), signalOf(signal));
+  return await withConversions(
+    () => answerDeleted(target, outcome),
+    () => signalOf(signal),
+  );
 }
 
 /** The write plan of a delete. */

@@ -126,7 +126,10 @@ export async function changeObject(
   );
   const answer = outcome.current === undefined ? answerCreated : answerUpdated;
   if (resource.conversion?.remote === undefined) return answer(resource, outcome);
-  return await withConversions(() => answer(resource, outcome), signalOf(signal));
+  return await withConversions(
+    () => answer(resource, outcome),
+    () => signalOf(signal),
+  );
 }
 
 function answerUpdated(
