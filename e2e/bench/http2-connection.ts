@@ -73,6 +73,10 @@ export class Http2Connection implements BenchConnection {
       [":path", path],
       [":authority", "localhost"],
       ["user-agent", "bench"],
+      // As client-go does, and every client that has the whole body.
+      ...(body === undefined
+        ? []
+        : [["content-length", String(Buffer.byteLength(body))] as [string, string]]),
       ...Object.entries(headers).map(([name, value]): [string, string] => [
         name.toLowerCase(),
         value,

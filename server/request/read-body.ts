@@ -2,7 +2,7 @@
  * readBody: the whole body of a request as one buffer, bounded in size and time. Handlers call it
  * once, after authorization, so that unauthorized users cannot make the server hold bytes.
  */
-import type { IncomingMessage } from "node:http";
+import { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { badRequest, requestEntityTooLarge, StatusError } from "../api/status.js";
 import type { Http2Request } from "./http2-request.js";
@@ -35,17 +35,27 @@ export async function readBody(
   if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax);
   if (announced === 0) return EMPTY_BODY;
   const body = "stream" in request ? request.stream : request;
-  return arrivedWhole(body, announced) ?? (await collect(body, bytesMax, waiting));
+  return arrivedWhole(body, announced) ?? (await collect(body, { bytesMax, announced, waiting }));
 }
 
 /** A body that came with its headers, as most do: neither listeners nor a timer are needed for it. */
 function arrivedWhole(body: Readable, announced: number | undefined): Buffer | undefined {
   if (announced === undefined || body.readableLength !== announced) return undefined;
   const bytes = body.read() as Buffer;
-  // Lets the end be noticed, and a late "error" without a listener would end the process.
-  body.on("error", ignore);
-  body.resume();
+  leaveRest(body);
   return bytes;
+}
+
+/**
+ * All bytes are there, and only the end is left. Over HTTP/1.1 the next request waits for it. Over HTTP/2
+ * it comes with the end of the answer: a stream whose reading has ended is destroyed before its answer is
+ * written, and Node makes an error for that.
+ */
+function leaveRest(body: Readable): void {
+  // A late "error" without a listener would end the process.
+  body.on("error", ignore);
+  if (body instanceof IncomingMessage) body.resume();
+  else body.pause();
 }
 
 function refuseEncodedBody(encoding: string | undefined): void {
@@ -72,7 +82,14 @@ function tooLarge(bytesMax: number): StatusError {
   return requestEntityTooLarge(`Request entity too large: limit is ${bytesMax}`);
 }
 
-function collect(body: Readable, bytesMax: number, waiting: LazySignal): Promise<Buffer> {
+interface Collecting {
+  readonly bytesMax: number;
+  /** Undefined: until the stream ends. */
+  readonly announced: number | undefined;
+  readonly waiting: LazySignal;
+}
+
+function collect(body: Readable, { bytesMax, announced, waiting }: Collecting): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -80,11 +97,13 @@ function collect(body: Readable, bytesMax: number, waiting: LazySignal): Promise
 
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > bytesMax) fail(tooLarge(bytesMax));
-      else chunks.push(chunk);
+      if (bytes > bytesMax) return fail(tooLarge(bytesMax));
+      chunks.push(chunk);
+      if (bytes === announced) finish();
     };
-    const onEnd = () => {
+    const finish = () => {
       detach();
+      leaveRest(body);
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes));
     };
     const onCut = () => fail(badRequest("the body of the request ended too early"));
@@ -96,6 +115,7 @@ function collect(body: Readable, bytesMax: number, waiting: LazySignal): Promise
     }, PATIENCE_MS);
     const fail = (error: unknown) => {
       detach();
+      body.on("error", ignore);
       // The rest of the body is discarded, so that the client reads the answer; the listener's
       // request timeout bounds the time.
       body.resume();
@@ -103,18 +123,16 @@ function collect(body: Readable, bytesMax: number, waiting: LazySignal): Promise
     };
     const detach = () => {
       body.off("data", onData);
-      body.off("end", onEnd);
+      body.off("end", finish);
       body.off("aborted", onCut);
       body.off("error", onCut);
       body.off("close", onCut);
       clearTimeout(patience);
       signal?.removeEventListener("abort", onAbort);
-      // A late "error" without a listener would end the process.
-      body.on("error", ignore);
     };
 
     body.on("data", onData);
-    body.on("end", onEnd);
+    body.on("end", finish);
     body.on("aborted", onCut);
     body.on("error", onCut);
     body.on("close", onCut);
