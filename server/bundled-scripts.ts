@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cachedDataVersionTag } from "node:v8";
 import { Script } from "node:vm";
-import { growHeapSlowly } from "./wiring/collect-garbage.js";
+import { growHeapSlowly } from "./wiring/heap-growth.js";
 
 interface Module {
   exports: unknown;

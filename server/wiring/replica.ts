@@ -17,7 +17,7 @@ import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { openAccess } from "./access.js";
-import { growHeapSlowly } from "./collect-garbage.js";
+import { growHeapSlowly } from "./heap-growth.js";
 import { advertisedAddress } from "./own-hosts.js";
 import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";

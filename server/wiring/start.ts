@@ -14,7 +14,6 @@ import { ensureSystemPriorityClasses } from "../controllers/system-priority-clas
 import type { Metrics } from "../http/metrics.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
-import { collectGarbage } from "./collect-garbage.js";
 import { rootAuthorityOf } from "./control-loops.js";
 import { Presence } from "./presence.js";
 import { warmCodecs } from "./registry.js";
@@ -96,16 +95,21 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
   const { lifecycle } = parts.serving;
   await views.view.start(lifecycle, lifecycle.signal);
   milestones.kindsServed();
-  collectGarbage();
-  await fillRegistry(parts, milestones);
+  const spawnControllers = await fillRegistry(parts, milestones);
   spawnCompactor(config, storage.store, lifecycle, logger);
   lifecycle.spawn("codec warm-up", (signal) => warmCodecs(catalog.current, signal));
   milestones.viewLoaded();
   milestones.announce();
+  // What only looks back, and what only writes by itself, comes after readiness.
+  views.view.recall(lifecycle);
+  spawnControllers();
 }
 
-/** The view is loaded. Creates the default objects; the loops continue in the background. */
-async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promise<void> {
+/**
+ * The view is loaded. Creates the default objects; the loops continue in the background.
+ * @returns starts the controllers
+ */
+async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promise<() => void> {
   const { config, security, storage, serving } = parts;
   const { naming } = config;
   const { registry, lifecycle } = serving;
@@ -130,7 +134,7 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   lifecycle.spawn("authentication trust", (until) =>
     runAuthenticationTrust({ ...loops, trust }, until),
   );
-  if (!config.runControllers) return;
+  if (!config.runControllers) return () => {};
   const serviceAccounts = { issuer: storage.tokenKeys.issuer, rootAuthority };
   const { controllers } = config;
   const published = createPublishedTypes(parts.facts, registry.catalog);
@@ -141,5 +145,6 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
     published,
     storage: createStorageMigrations(registry, storage, parts.metrics),
   };
-  lifecycle.spawn("controllers", (until) => runControllers({ ...loops, ...own }, until));
+  return () =>
+    lifecycle.spawn("controllers", (until) => runControllers({ ...loops, ...own }, until));
 }

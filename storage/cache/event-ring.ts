@@ -178,6 +178,26 @@ export class EventRing {
     this.#observer.grew(bytes);
   }
 
+  /**
+   * Puts events before all that were appended, as long as none of those was dropped.
+   * @param floor every event after this revision is in the ring from now on
+   */
+  prepend(events: readonly ObjectEvent[], floor: Revision): void {
+    assert(this.#first === this.#base && floor <= this.#floor, "RecalledComesFirst");
+    const last = events.at(-1);
+    assert(last === undefined || last.revision <= this.#floor, "Ordered");
+    this.#floor = floor;
+    if (last === undefined) return;
+    this.#events = [...events, ...this.#events];
+    this.#base -= events.length;
+    this.#first = this.#base;
+    // Those behind them are visited once more, which changes nothing.
+    this.#firstRecent = this.#base;
+    const bytes = events.reduce((sum, event) => sum + event.bytes, 0);
+    this.#bytes += bytes;
+    this.#observer.grew(bytes);
+  }
+
   /** @param sequence between `first` and `end` - 1 */
   at(sequence: number): ObjectEvent {
     const event = this.#events[sequence - this.#base];
@@ -191,7 +211,7 @@ export class EventRing {
     let low = this.#first;
     let high = this.end;
     while (low < high) {
-      const middle = (low + high) >>> 1;
+      const middle = low + ((high - low) >>> 1);
       if (this.at(middle).revision <= revision) low = middle + 1;
       else high = middle;
     }

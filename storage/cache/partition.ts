@@ -54,6 +54,11 @@ export interface PartitionObserver {
   deleted(previous: StoredObject): void;
 }
 
+/** What tells the versions of all objects of a partition apart. */
+export function versionKey({ revision, path }: StoredObject): string {
+  return `${revision} ${path}`;
+}
+
 export class Partition implements WatcherHost, Retained {
   readonly id: PartitionId;
   readonly #host: PartitionHost;
@@ -189,17 +194,28 @@ export class Partition implements WatcherHost, Retained {
   }
 
   /**
-   * Takes an event from before the view was loaded, for watches that resume on this replica. The
-   * tree already holds its result.
+   * Versions up to a revision that the ring's events replaced, by `versionKey`: earlier events have to
+   * share them, as the ring is charged for a version once.
    */
-  recall(event: ObjectEvent): void {
-    const { object, previous } = event;
-    for (const version of [object, previous]) {
-      if (version !== undefined && this.#tree.get(version.path) !== version) {
-        version.moveTo(this.#retention.past);
+  replacedSince(revision: Revision): ReadonlyMap<string, StoredObject> {
+    const replaced = new Map<string, StoredObject>();
+    for (let sequence = this.#ring.first; sequence < this.#ring.end; sequence++) {
+      const { previous } = this.#ring.at(sequence);
+      if (previous !== undefined && previous.revision <= revision) {
+        replaced.set(versionKey(previous), previous);
       }
     }
-    this.#ring.append(event);
+    return replaced;
+  }
+
+  /**
+   * Takes the events from before the view was loaded, for watches that resume on this replica. Does
+   * nothing if later events are gone already.
+   * @param loaded the revision that the view was loaded at
+   * @param floor no event after it is missing
+   */
+  recall(events: readonly ObjectEvent[], loaded: Revision, floor: Revision): void {
+    if (this.#ring.floor === loaded) this.#ring.prepend(events, floor);
   }
 
   /** Forgets the events up to a revision, because one of them cannot be sent. */

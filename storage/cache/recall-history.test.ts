@@ -81,6 +81,8 @@ async function toldByView(store: RevisionedStore): Promise<string[]> {
     traits: () => ({}),
   });
   await view.start(lifecycle, soon());
+  view.recall(lifecycle);
+  await view.waitForHistory(toRevision(0), soon());
   const told: string[] = [];
   const watcher = view.partition("core/configmaps").watch(
     {

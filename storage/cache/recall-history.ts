@@ -1,17 +1,18 @@
 /**
- * Recalling history: reads the events before a view is loaded from the store's own history, so that a
+ * Recalling history: reads the events before a view was loaded from the store's own history, so that a
  * watch from another replica, or from before a restart, resumes without a new list. It is optional,
- * so a store without that history is no failure.
+ * so a store without that history is no failure; and it is read when the view is in use already, as only
+ * watches that resume have to wait for it.
  *
  * The history is read in stretches, several at a time: etcd gives a lagging watch a limited number
  * of revisions per round, at ten rounds a second.
  */
 import type { Logger } from "../base/logger.js";
+import { nextTurn } from "../base/next-turn.js";
 import { StorageError } from "../kv/errors.js";
 import { type Revision, type RevisionedStore, toRevision, type WatchBatch } from "../kv/store.js";
 import type { KeySpace } from "../objects/keys.js";
-import type { RingLimits } from "./event-ring.js";
-import { type Decode, RecalledHistory } from "./recalled-history.js";
+import { RecalledHistory, type RecalledHistoryOptions } from "./recalled-history.js";
 
 /** How many revisions are recalled: less than a second of work at start. */
 const RECALL_REVISIONS_MAX = 20_000;
@@ -24,14 +25,11 @@ const STRETCH_REVISIONS = 1_000;
  */
 const STRETCHES_AHEAD = 3;
 
-export interface RecallOptions {
+/** `until` is the revision that the view was loaded at. */
+export interface RecallOptions extends Omit<RecalledHistoryOptions, "after"> {
   readonly store: RevisionedStore;
   readonly keys: KeySpace;
-  readonly limits: RingLimits;
-  readonly decode: Decode;
   readonly logger: Logger;
-  /** The last revision recalled: the one that the view is loaded at. */
-  readonly until: Revision;
 }
 
 /**
@@ -56,12 +54,13 @@ export async function recallHistory(
 
 async function recallAfter(
   after: Revision,
-  { store, keys, limits, decode, logger, until }: RecallOptions,
+  options: RecallOptions,
   signal: AbortSignal,
 ): Promise<RecalledHistory | undefined> {
+  const { store, keys, logger, until } = options;
   const ended = new AbortController();
   const deadline = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(RECALL_MS_MAX)]);
-  const history = new RecalledHistory({ after, until, limits, decode });
+  const history = new RecalledHistory({ ...options, after });
   // The last event may lie before `until`: then only progress proves that nothing is missing.
   const push = setInterval(() => store.requestProgress(), RECALL_PROGRESS_MS);
   const open: Stretch[] = [];
@@ -113,6 +112,8 @@ function openStretch(
         const { done, value } = await upcoming;
         if (done === true) return;
         take(value);
+        // Requests are served meanwhile.
+        await nextTurn();
         if (value.revision >= to) break;
         upcoming = batches.next();
       }

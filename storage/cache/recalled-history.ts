@@ -1,17 +1,21 @@
 /**
- * RecalledHistory: turns the store's own history into ring events, for a view that is being loaded. It
+ * RecalledHistory: turns the store's own history into ring events, for a view that was just loaded. It
  * gathers all of it first, so that a history that ends too early leaves no trace. When it exceeds the
  * rings' budget, the oldest part is forgotten.
  *
- * The view itself is loaded at `until`; these events only fill the rings.
+ * The view itself was loaded at `until`; these events go before those that came since.
  */
-import type { Revision, StoreEvent, WatchBatch } from "../kv/store.js";
+import type { KeyValue, Revision, StoreEvent, WatchBatch } from "../kv/store.js";
+import type { BytePlacer } from "../objects/byte-arena.js";
 import type { KeySpace, ParsedKey, PartitionId } from "../objects/keys.js";
 import { type StoredObject, withRevision } from "../objects/stored-object.js";
 import { ObjectEvent, type RingLimits } from "./event-ring.js";
-import type { Partition } from "./partition.js";
+import { type Partition, versionKey } from "./partition.js";
 
 export type Decode = (key: ParsedKey, value: Buffer, revision: Revision) => StoredObject;
+
+/** The current version of an object. */
+export type Current = (key: ParsedKey) => StoredObject | undefined;
 
 /** One event, or a gap: a change that can no longer be sent as an event. */
 interface Recalled {
@@ -29,34 +33,38 @@ export interface RecalledHistoryOptions {
   readonly until: Revision;
   readonly limits: RingLimits;
   readonly decode: Decode;
+  /** Versions that are still current are shared with the view. */
+  readonly current: Current;
+  /** Holds the bytes of all others. */
+  readonly past: BytePlacer;
 }
 
 export class RecalledHistory {
   readonly #until: Revision;
   readonly #limits: RingLimits;
   readonly #decode: Decode;
+  readonly #current: Current;
+  readonly #past: BytePlacer;
+  /** The newest version seen of each object, by key; shared with the events. */
   readonly #newest = new Map<string, StoredObject>();
   #events: Recalled[] = [];
   #bytes = 0;
   #floor: Revision;
   #reached: Revision;
 
-  constructor({ after, until, limits, decode }: RecalledHistoryOptions) {
+  constructor({ after, until, limits, decode, current, past }: RecalledHistoryOptions) {
     this.#floor = after;
     this.#reached = after;
     this.#until = until;
     this.#limits = limits;
     this.#decode = decode;
+    this.#current = current;
+    this.#past = past;
   }
 
   /** Everything after this revision has been gathered. */
   get floor(): Revision {
     return this.#floor;
-  }
-
-  /** The newest version seen of each object, by key; shared with the events. */
-  get newest(): ReadonlyMap<string, StoredObject> {
-    return this.#newest;
   }
 
   /** Every event up to this revision has been taken. */
@@ -81,10 +89,11 @@ export class RecalledHistory {
     if (event.type === "delete") {
       this.#newest.delete(name);
       const object = previous === undefined ? undefined : withRevision(previous, revision);
+      object?.moveTo(this.#past);
       this.#push({ partition, revision, object, previous, isDeletion: true });
       return;
     }
-    const object = this.#decode(key, event.kv.value, revision);
+    const object = this.#version(key, event.kv);
     this.#newest.set(name, object);
     const isComplete = previous !== undefined || event.kv.createRevision === revision;
     this.#push({
@@ -96,18 +105,36 @@ export class RecalledHistory {
     });
   }
 
-  /** Puts the events into their rings, marked old enough to be dropped when a ring is full. */
-  tell(partitionOf: (id: PartitionId) => Partition, nowMs: number): void {
+  /** Puts the events into the rings of the partitions, marked old enough to be dropped when a ring is full. */
+  tell(partitions: Iterable<Partition>, nowMs: number): void {
+    const byPartition = new Map<PartitionId, Recalled[]>();
+    for (const event of this.#events) {
+      const events = byPartition.get(event.partition);
+      if (events === undefined) byPartition.set(event.partition, [event]);
+      else events.push(event);
+    }
+    for (const partition of partitions) {
+      this.#tellOne(partition, byPartition.get(partition.id) ?? [], nowMs);
+    }
+  }
+
+  #tellOne(partition: Partition, recalled: readonly Recalled[], nowMs: number): void {
     const appendedAtMs = nowMs - this.#limits.minAgeMs - 1;
-    for (const { partition: id, revision, object, previous, isDeletion } of this.#events) {
-      const partition = partitionOf(id);
+    const replaced = partition.replacedSince(this.#until);
+    const shared = (version: StoredObject) => replaced.get(versionKey(version)) ?? version;
+    let events: ObjectEvent[] = [];
+    let floor = this.#floor;
+    for (const { revision, object, previous, isDeletion } of recalled) {
       if (object === undefined) {
-        partition.forgetUpTo(revision);
+        events = [];
+        floor = revision;
         continue;
       }
       const type = isDeletion ? "DELETED" : previous === undefined ? "ADDED" : "MODIFIED";
-      partition.recall(new ObjectEvent(type, object, previous, appendedAtMs));
+      const before = previous && shared(previous);
+      events.push(new ObjectEvent(type, shared(object), before, appendedAtMs));
     }
+    partition.recall(events, this.#until, floor);
   }
 
   #push(event: Recalled): void {
@@ -131,8 +158,14 @@ export class RecalledHistory {
     const known = this.#newest.get(name);
     if (known !== undefined) return known;
     const { previous } = event;
-    return previous === undefined
-      ? undefined
-      : this.#decode(key, previous.value, previous.modRevision);
+    return previous === undefined ? undefined : this.#version(key, previous);
+  }
+
+  #version(key: ParsedKey, { value, modRevision }: KeyValue): StoredObject {
+    const current = this.#current(key);
+    if (current?.revision === modRevision) return current;
+    const object = this.#decode(key, value, modRevision);
+    object.moveTo(this.#past);
+    return object;
   }
 }

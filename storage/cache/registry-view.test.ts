@@ -5,110 +5,11 @@ import { systemClock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import { silentLogger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
-import {
-  type KeyValue,
-  type RangeRequest,
-  type RangeResult,
-  type Revision,
-  type RevisionedStore,
-  type StoreEvent,
-  toRevision,
-  type WatchBatch,
-  type WatchOptions,
-} from "../kv/store.js";
+import { type KeyValue, type Revision, type StoreEvent, toRevision } from "../kv/store.js";
 import type { StoredObject } from "../objects/stored-object.js";
 import { FreshnessBarrier } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
-
-/** The test releases each batch; a thrown error ends the watch as lost history does. */
-class ScriptedStore implements RevisionedStore {
-  revision = toRevision(10);
-  kvs: KeyValue[] = [];
-  /** The events that a watch from an earlier revision gets. */
-  history: StoreEvent[] = [];
-  progressRequests = 0;
-  revisionReads: { resolve(revision: Revision): void; reject(error: Error): void }[] = [];
-  answersAtOnce = true;
-  onProgress: () => void = () => {};
-  readonly #queue: (WatchBatch | StorageError)[] = [];
-  #wake: () => void = () => {};
-
-  deliver(batch: WatchBatch | StorageError): void {
-    this.#queue.push(batch);
-    this.#wake();
-  }
-
-  currentRevision(signal: AbortSignal): Promise<Revision> {
-    if (this.answersAtOnce) return Promise.resolve(this.revision);
-    return new Promise((resolve, reject) => {
-      this.revisionReads.push({ resolve, reject });
-      signal.addEventListener("abort", () => reject(signal.reason));
-    });
-  }
-
-  async range({ after, limit = 0, revision }: RangeRequest): Promise<RangeResult> {
-    const rest = this.kvs.filter((kv) => after === undefined || kv.key > after);
-    const kvs = limit > 0 ? rest.slice(0, limit) : rest;
-    return {
-      kvs,
-      more: kvs.length < rest.length,
-      count: rest.length,
-      revision: revision ?? this.revision,
-    };
-  }
-
-  async *watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
-    if (options.withPrevious === true) {
-      const isTold = (event: StoreEvent) => revisionOf(event) > options.after;
-      yield { revision: this.revision, events: this.history.filter(isTold) };
-      return;
-    }
-    while (!signal.aborted) {
-      const next = this.#queue.shift();
-      if (next instanceof StorageError) throw next;
-      if (next !== undefined) yield next;
-      else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-          signal.addEventListener("abort", () => resolve());
-        });
-      }
-    }
-  }
-
-  requestProgress(): void {
-    this.progressRequests++;
-    this.onProgress();
-  }
-
-  get(): never {
-    throw new Error("the view reads no single keys");
-  }
-  commit(): never {
-    throw new Error("the view writes nothing");
-  }
-  lease(): never {
-    throw new Error("the view takes no leases");
-  }
-  compact(): never {
-    throw new Error("the view compacts nothing");
-  }
-  async [Symbol.asyncDispose](): Promise<void> {}
-}
-
-function revisionOf(event: StoreEvent): Revision {
-  return event.type === "put" ? event.kv.modRevision : event.modRevision;
-}
-
-function configMap(name: string, revision: number): KeyValue {
-  const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name, namespace: "default" } };
-  return {
-    key: `/registry/core/configmaps/default/${name}`,
-    value: Buffer.from(JSON.stringify(object)),
-    modRevision: toRevision(revision),
-    createRevision: toRevision(revision),
-  };
-}
+import { configMap, ScriptedStore } from "./testing/scripted-store.js";
 
 function openView(store: ScriptedStore, deadlineMs = 5_000) {
   const view = new RegistryView({
@@ -489,6 +390,8 @@ test("S1-WATCH-10, CARD-01: a view that was just loaded still tells what happene
   store.kvs = [second];
   const { view, lifecycle } = openView(store);
   await view.start(lifecycle, soon());
+  view.recall(lifecycle);
+  await view.waitForHistory(toRevision(0), soon());
   const partition = view.partition("core/configmaps");
   const seen: string[] = [];
   const watcher = partition.watch(
@@ -515,6 +418,43 @@ test("S1-WATCH-10, CARD-01: a view that was just loaded still tells what happene
   await lifecycle[Symbol.asyncDispose]();
 });
 
+test("S1-WATCH-10: a watch that resumes waits for the history, which goes before what came meanwhile", async () => {
+  const store = new ScriptedStore();
+  const [first, second] = [configMap("a", 3), configMap("a", 6)];
+  store.history = [
+    { type: "put", kv: first },
+    { type: "put", kv: second, previous: first },
+  ];
+  store.kvs = [second];
+  const tell = store.holdHistory();
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  store.deliver({ revision: toRevision(12), events: [{ type: "put", kv: configMap("a", 12) }] });
+  await view.waitForRevision(toRevision(12), soon());
+  const { ring } = view.partition("core/configmaps");
+  assert.equal(ring.sequenceAfter(toRevision(5)), undefined);
+  assert.equal(view.waitForHistory(toRevision(10), soon()), undefined);
+  await assert.rejects(async () => view.waitForHistory(toRevision(5), AbortSignal.abort()));
+  const waiting = view.waitForHistory(toRevision(5), soon());
+  assert.ok(waiting);
+  view.recall(lifecycle);
+  tell();
+  await waiting;
+
+  const start = ring.sequenceAfter(toRevision(5)) ?? Number.NaN;
+  const events = Array.from({ length: ring.end - start }, (_, index) => ring.at(start + index));
+  assert.deepEqual(
+    events.map(({ type, revision }) => `${type} ${revision}`),
+    ["MODIFIED 6", "MODIFIED 12"],
+  );
+  assert.equal(events[1]?.previous, events[0]?.object, "the ring is charged for it once");
+  const { retention } = view;
+  while (retention.retire([...view.partitions], systemClock.monotonic() + 60_000));
+  view.retire("core/configmaps");
+  assert.equal(retention.ringBytes, 0);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
 test("S1-WATCH-14: what the store can no longer tell bounds what a watch may ask for", async () => {
   const store = new ScriptedStore();
   store.history = [
@@ -524,6 +464,8 @@ test("S1-WATCH-14: what the store can no longer tell bounds what a watch may ask
   store.kvs = [configMap("a", 7)];
   const { view, lifecycle } = openView(store);
   await view.start(lifecycle, soon());
+  view.recall(lifecycle);
+  await view.waitForHistory(toRevision(0), soon());
   const { ring } = view.partition("core/configmaps");
   assert.equal(ring.sequenceAfter(toRevision(4)), undefined);
   assert.equal(ring.sequenceAfter(toRevision(5)), ring.first);
@@ -592,6 +534,8 @@ test("what an observer says of objects that are being loaded with its own holds 
     deleted() {},
   });
   await view.start(lifecycle, soon());
+  view.recall(lifecycle);
+  await view.waitForHistory(toRevision(0), soon());
   const partition = view.partition("core/configmaps");
   assert.deepEqual(partition.get("default/a")?.fields, { colour: "red" });
   assert.deepEqual(partition.ring.at(partition.ring.first).object.fields, { colour: "red" });

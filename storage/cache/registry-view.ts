@@ -5,7 +5,8 @@
  * so a batch is applied, and a watcher registered, atomically. Callers that need a fresh answer wait
  * here until the view has reached a revision.
  *
- * Wiring calls `start`; the lifecycle owns the feed's loop; readers use `partition(...)`.
+ * Wiring calls `start`, and `recall` when nothing is more urgent; the lifecycle owns the feed's loop;
+ * readers use `partition(...)`.
  */
 
 import { assert } from "../base/assert.js";
@@ -99,6 +100,9 @@ export class RegistryView implements PartitionHost {
   readonly #retired = new Map<PartitionId, Revision>();
   #isSynced = false;
   #reloads = 0;
+  /** The revision of the last load, as long as its history was not recalled. */
+  #recalling: Revision | undefined;
+  readonly #recallWaiters = new RevisionWaiters();
   /** Where the search for sparse slabs continues. */
   #swept = { index: 0, after: "" };
   #eventsApplied = 0;
@@ -189,8 +193,15 @@ export class RegistryView implements PartitionHost {
   /** Loads the view and starts to follow the store. Resolves when the view is usable. */
   async start(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
     await this.#load(signal);
-    lifecycle.spawn("registry feed", (closing) => this.#runFeed(closing));
+    lifecycle.spawn("registry feed", (closing) => this.#runFeed(lifecycle, closing));
     lifecycle.spawn("event ring trimming", (closing) => this.#runTrimming(closing));
+  }
+
+  /** Reads the events from before the load in the background; watches that resume wait for them. */
+  recall(lifecycle: Lifecycle): void {
+    const until = this.#recalling;
+    if (until === undefined) return;
+    lifecycle.spawn("history recall", (closing) => this.#recallUntil(until, closing));
   }
 
   /**
@@ -223,6 +234,15 @@ export class RegistryView implements PartitionHost {
   waitForRevision(revision: Revision, signal: AbortSignal): Promise<void> {
     if (this.#revision >= revision) return Promise.resolve();
     return this.#waiters.wait(revision, signal);
+  }
+
+  /**
+   * For a watch that resumes after `revision`: resolves when all is known that will be known of the time
+   * before the view was loaded; undefined if it need not wait. @throws the signal's reason
+   */
+  waitForHistory(revision: Revision, signal: AbortSignal): Promise<void> | undefined {
+    if (this.#recalling === undefined || revision >= this.#recalling) return undefined;
+    return this.#recallWaiters.wait(this.#recalling, signal);
   }
 
   /**
@@ -285,12 +305,11 @@ export class RegistryView implements PartitionHost {
   async #load(signal: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
     const revision = await this.#store.currentRevision(signal);
-    const history = await this.#recallHistory(revision, signal);
     const arena = new ByteArena();
-    const { trees, epochs } = await this.#loadState(revision, history?.newest, arena, signal);
+    const { trees, epochs } = await this.#loadState(revision, arena, signal);
 
     this.#epochs = epochs;
-    this.#historyFloor = history?.floor ?? revision;
+    this.#historyFloor = revision;
     this.#retired.clear();
     this.#arena = arena;
     this.#revision = revision;
@@ -302,7 +321,6 @@ export class RegistryView implements PartitionHost {
     for (const [id, { tree, traits }] of trees) {
       this.partition(id).replace(tree, this.#historyFloor, traits);
     }
-    history?.tell((id) => this.partition(id), this.#clock.monotonic());
     // The loaded objects may themselves have changed the traits.
     this.takeTraits();
     this.#isSynced = true;
@@ -311,19 +329,55 @@ export class RegistryView implements PartitionHost {
     const objects = this.#partitionList.reduce((sum, { size }) => sum + size, 0);
     const durationMs = Math.round(this.#clock.monotonic() - startedAt);
     this.#logger.info({ objects, revision, durationMs }, "view loaded");
+    this.#recalling = revision;
   }
 
-  #recallHistory(until: Revision, signal: AbortSignal): Promise<RecalledHistory | undefined> {
-    const decode = this.#decode.bind(this);
-    const { limits } = this.retention;
+  /** Puts the events from before a load into the rings. A later load makes it useless. */
+  async #recallUntil(until: Revision, signal: AbortSignal): Promise<void> {
+    try {
+      for (;;) {
+        const history = await this.#readHistory(until, signal);
+        if (history === "later") await this.#clock.sleep(RESTART_DELAY_MS, signal);
+        else if (this.#recalling === until) this.#tellHistory(history, until);
+        if (history !== "later" || this.#recalling !== until) break;
+      }
+    } finally {
+      // Without it watches are told to list anew.
+      if (this.#recalling === until) this.#recalling = undefined;
+      if (signal.aborted) this.#recallWaiters.end(signal.reason);
+      else this.#recallWaiters.reached(until);
+    }
+  }
+
+  /** @returns undefined when it is gone; "later" when the store is down */
+  async #readHistory(
+    until: Revision,
+    signal: AbortSignal,
+  ): Promise<RecalledHistory | undefined | "later"> {
+    const { limits, past } = this.retention;
     const [store, keys, logger] = [this.#store, this.keys, this.#logger];
-    return recallHistory({ store, keys, limits, decode, logger, until }, signal);
+    const decode = this.#decode.bind(this);
+    const current = ({ partition, path }: ParsedKey) => this.#partitions.get(partition)?.get(path);
+    const options = { store, keys, limits, past, logger, until, decode, current };
+    try {
+      return await recallHistory(options, signal);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof StorageError)) throw error;
+      logger.error({ err: error }, "recalling the history failed");
+      return "later";
+    }
+  }
+
+  #tellHistory(history: RecalledHistory | undefined, until: Revision): void {
+    if (history === undefined) return;
+    history.tell(this.#partitionList, this.#clock.monotonic());
+    // Of partitions that are made later, too.
+    if (this.#historyFloor === until) this.#historyFloor = history.floor;
   }
 
   /** All objects as of a revision. */
   async #loadState(
     revision: Revision,
-    recent: ReadonlyMap<string, StoredObject> | undefined,
     arena: ByteArena,
     signal: AbortSignal,
   ): Promise<LoadedState> {
@@ -347,9 +401,7 @@ export class RegistryView implements PartitionHost {
           if (epoch !== undefined) epochs.set(epoch, kv.modRevision);
           continue;
         }
-        const known = recent?.get(kv.key);
-        const object =
-          known?.revision === kv.modRevision ? known : this.#decode(key, kv.value, kv.modRevision);
+        const object = this.#decode(key, kv.value, kv.modRevision);
         let loaded = trees.get(key.partition);
         if (loaded === undefined) {
           loaded = this.#emptyTree(key.partition);
@@ -367,7 +419,7 @@ export class RegistryView implements PartitionHost {
     return { tree: new ObjectTree(), traits: this.#options.traits(id) };
   }
 
-  async #runFeed(signal: AbortSignal): Promise<void> {
+  async #runFeed(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.#waiters.end(signal.reason), { once: true });
     while (!signal.aborted) {
       try {
@@ -375,13 +427,13 @@ export class RegistryView implements PartitionHost {
         for await (const batch of this.#store.watch(watch, signal)) this.#apply(batch);
       } catch (error) {
         if (signal.aborted) return;
-        await this.#recover(error, signal);
+        await this.#recover(error, lifecycle, signal);
       }
     }
   }
 
   /** The store survives disconnects by itself; only lost history or a defect ends a watch. */
-  async #recover(error: unknown, signal: AbortSignal): Promise<void> {
+  async #recover(error: unknown, lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
     this.#logger.error({ err: error, revision: this.#revision }, "the feed ended");
     // An invariant broke, perhaps in the middle of a batch: the view's state can no longer be
     // trusted.
@@ -392,6 +444,7 @@ export class RegistryView implements PartitionHost {
     while (!signal.aborted) {
       try {
         await this.#load(signal);
+        this.recall(lifecycle);
         return;
       } catch (cause) {
         if (signal.aborted) return;

@@ -108,6 +108,7 @@ export async function openRegistryHarness(
     });
     followCatalog(view, catalog);
     await view.start(lifecycle, lifecycle.signal);
+    view.recall(lifecycle);
     const freshness = new FreshnessBarrier({ store, view, clock: systemClock });
     return {
       catalog,
