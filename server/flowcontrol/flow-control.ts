@@ -31,6 +31,8 @@ const EXEMPT_PART = 0.1;
 /** The maximum share of a level's seats for a single request, and a bound for large levels. */
 const WIDTH_MAX_PART = 0.15;
 const WIDTH_MAX = 10;
+/** Names of flows that a schema keeps; beyond it they are joined anew. */
+const FLOW_NAMES_MAX = 1_000;
 
 interface Level {
   setting: LevelSetting;
@@ -57,6 +59,8 @@ interface Schema {
   readonly counts: SchemaCounts;
   readonly times: SchemaTimes;
   readonly place: Place;
+  /** Its flows' names by distinguisher, so that they need not be joined and hashed for each request. */
+  readonly flowNames: Map<string, string>;
 }
 
 /** A request's schema, level and flow. */
@@ -191,6 +195,7 @@ export class FlowControl {
         place: { schemaUid: setting.uid, levelUid: level.setting.uid },
         counts: isKnown ? known.counts : newCounts(),
         times: isKnown ? known.times : this.#options.times(setting.level, setting.name),
+        flowNames: new Map(),
       });
     }
     this.#schemasByName = new Map(
@@ -206,13 +211,13 @@ export class FlowControl {
   enter(request: FlowRequest, width: number, nowMs: number): Entry {
     const { user, info } = request;
     const schema = this.#schemaOf(user, info);
-    const { setting, level } = schema;
+    const { level } = schema;
     request.place = schema.place;
     const seatsMax = Math.min(WIDTH_MAX, Math.max(1, Math.ceil(level.nominal * WIDTH_MAX_PART)));
     const seatsWanted = Math.min(Math.max(1, width), seatsMax);
     const { patienceMs } = this.#options;
     schema.times.estimated(seatsWanted);
-    const flow = flowName(setting, user, info);
+    const flow = flowName(schema, user, info);
     const entered = level.set.enter(flow, seatsWanted, nowMs, nowMs + patienceMs);
     if (entered instanceof Seats) {
       // It was alone in a queue, for no time at all.
@@ -232,9 +237,10 @@ export class FlowControl {
 
   /** The request's place among those that wait for the thread; undefined: it does not wait. */
   turnPlaceOf(user: UserInfo, info: RequestInfo): TurnPlace | undefined {
-    const { setting, level } = this.#schemaOf(user, info);
-    if (level.setting.isExempt) return undefined;
-    return { level: level.setting.name, flow: flowName(setting, user, info) };
+    const schema = this.#schemaOf(user, info);
+    const { setting } = schema.level;
+    if (setting.isExempt) return undefined;
+    return { level: setting.name, flow: flowName(schema, user, info) };
   }
 
   /** Whether the request belongs to a level that never refuses. */
@@ -421,8 +427,15 @@ export class FlowControl {
   }
 }
 
-function flowName(setting: SchemaSetting, user: UserInfo, info: RequestInfo): string {
-  return `${setting.name}\u0000${flowOf(setting, user, info)}`;
+function flowName({ setting, flowNames }: Schema, user: UserInfo, info: RequestInfo): string {
+  const distinguisher = flowOf(setting, user, info);
+  let name = flowNames.get(distinguisher);
+  if (name === undefined) {
+    if (flowNames.size >= FLOW_NAMES_MAX) flowNames.clear();
+    name = `${setting.name}\u0000${distinguisher}`;
+    flowNames.set(distinguisher, name);
+  }
+  return name;
 }
 
 export function schemaNameOf(flow: string): string {

@@ -77,6 +77,24 @@ test("wide requests of a flow leave as many seats as they hold, which others fin
   }
 });
 
+test("flows that rest take no share from others, however many came before", () => {
+  const set = openSet(4);
+  for (let flow = 0; flow < 5_000; flow++) {
+    seated(set.enter(`flow-${flow}`, 1, flow, LATE)).release(flow + 1);
+  }
+  assert.deepEqual([...set.describe()], []);
+
+  const first = seated(set.enter("flow-1", 4, 6_000, LATE));
+  waiting(set.enter("flow-2", 1, 6_000, LATE));
+  const flows = [...set.describe()].map(({ flow }) => flow);
+
+  assert.deepEqual(flows.sort(), ["flow-1", "flow-2"]);
+  assert.equal(set.standingOf("flow-1").shareSeats, 2);
+  // Both begin at the virtual time of their awakening, without a claim for the time of rest.
+  assert.equal(set.virtualTimes().latestStart, set.virtualTimes().r);
+  first.release(6_001);
+});
+
 test("a full queue refuses, and a level without queues refuses at once", () => {
   const full = new QueueSet({ queues: 1, handSize: 1, queueLengthLimit: 2 }, 0);
   full.setLimit(1, 0);

@@ -73,11 +73,13 @@ const GUESSED_SECONDS = 0.003;
 const MEAN_WEIGHT = 0.02;
 /** Flows whose hands are cached; beyond it the cache is cleared. */
 const HANDS_MAX = 10_000;
+/** Idle flows that are kept, so that a flow need not be made anew for each request; beyond it they are dropped. */
+const IDLE_FLOWS_MAX = 1_000;
 /** Void entries in the order of service, per flow, before they are removed. */
 const VOID_TURNS_PER_FLOW = 4;
 const VOID_TURNS_MIN = 1000;
 
-/** A flow with waiting or executing requests; dropped when idle. */
+/** A flow; it counts while it has waiting or executing requests. */
 class Flow {
   readonly name: string;
   readonly waiting: Waiter[] = [];
@@ -87,6 +89,8 @@ class Flow {
   nextStart: number;
   /** Its head is wide and waits for seats that the flow itself holds: it has no turn until then. */
   waitsForItself = false;
+  /** Whether it is among those that have waiting or executing requests. */
+  isCounted = false;
   /** Its place in the order of service; older entries in the heap are void. */
   turn: Turn | undefined;
 
@@ -193,7 +197,9 @@ export class QueueSet {
   #queueLengths: number[] = [];
   /** Waiters that the lengths count. */
   #counted = new WeakSet<Waiter>();
+  /** Busy flows, and idle ones that may come again. */
   readonly #flows = new Map<string, Flow>();
+  #busyFlows = 0;
   /** Flows with waiting requests; entries other than a flow's current turn are void. */
   readonly #turns = new MinHeap<Turn>((a, b) => a.end - b.end || a.order - b.order);
   /** Flows that wait for themselves. Each holds seats, so they are few. */
@@ -334,7 +340,7 @@ export class QueueSet {
     this.#working--;
     assert(flow.seatsInUse >= 0 && this.#seatsInUse >= 0, "SeatsNotNegative");
     if (flow.waiting.length > 0) this.#takeTurn(flow);
-    this.#dropIfIdle(flow);
+    this.#restIfIdle(flow);
     this.#startWaiting(nowMs);
     this.#noteDemand(nowMs);
   }
@@ -342,7 +348,7 @@ export class QueueSet {
   /** A flow's standing: the queue of its next request, its share, and the expected wait. */
   standingOf(name: string): Standing {
     const waiting = this.#flows.get(name)?.waiting.length ?? 0;
-    const shareSeats = this.#limit / Math.max(1, this.#flows.size);
+    const shareSeats = this.#limit / Math.max(1, this.#busyFlows);
     const work = (waiting + 1) * this.#meanSeatSeconds;
     return {
       queue: this.#queuing === undefined ? undefined : this.#chooseQueue(name, this.#queuing),
@@ -366,7 +372,9 @@ export class QueueSet {
     /** Seat-seconds that those who wait are expected to take. */
     readonly expectedWork: number;
   }> {
-    for (const { name: flow, waiting, working, seatsInUse, nextStart } of this.#flows.values()) {
+    for (const one of this.#flows.values()) {
+      if (!one.isBusy) continue;
+      const { name: flow, waiting, working, seatsInUse, nextStart } = one;
       const seats = waiting.reduce((sum, { width }) => sum + width, 0);
       const expectedWork = seats * GUESSED_SECONDS;
       yield { flow, waiting, working, seatsInUse, nextStart, expectedWork };
@@ -464,7 +472,7 @@ export class QueueSet {
     const end = flow.nextStart + head.width * GUESSED_SECONDS;
     flow.turn = { flow, end, order: this.#turnsMade++ };
     this.#turns.push(flow.turn);
-    if (this.#turns.size > VOID_TURNS_PER_FLOW * this.#flows.size + VOID_TURNS_MIN) {
+    if (this.#turns.size > VOID_TURNS_PER_FLOW * this.#busyFlows + VOID_TURNS_MIN) {
       this.#turns.keep((turn) => turn.flow.turn === turn);
     }
   }
@@ -485,7 +493,7 @@ export class QueueSet {
     this.#advance(nowMs);
     this.#remove(flow, waiter);
     if (flow.waiting.length > 0) this.#takeTurn(flow);
-    this.#dropIfIdle(flow);
+    this.#restIfIdle(flow);
     waiter.settle(why);
     this.#startWaiting(nowMs);
     this.#noteDemand(nowMs);
@@ -513,20 +521,33 @@ export class QueueSet {
       flow = new Flow(name, this.#r);
       this.#flows.set(name, flow);
     }
+    if (!flow.isCounted) {
+      flow.isCounted = true;
+      flow.nextStart = this.#r;
+      this.#busyFlows++;
+    }
     return flow;
   }
 
-  #dropIfIdle(flow: Flow): void {
-    if (!flow.isBusy) this.#flows.delete(flow.name);
+  #restIfIdle(flow: Flow): void {
+    if (flow.isBusy) return;
+    flow.isCounted = false;
+    this.#busyFlows--;
+    assert(this.#busyFlows >= 0, "BusyFlowsNotNegative");
+    if (this.#flows.size - this.#busyFlows > IDLE_FLOWS_MAX) this.#dropIdleFlows();
+  }
+
+  #dropIdleFlows(): void {
+    for (const [name, flow] of this.#flows) if (!flow.isCounted) this.#flows.delete(name);
   }
 
   #advance(nowMs: number): void {
     const elapsed = nowMs - this.#atMs;
     if (elapsed <= 0) return;
     this.#atMs = nowMs;
-    if (this.#flows.size === 0) return;
+    if (this.#busyFlows === 0) return;
     const wanted = this.#seatsInUse + this.#waitingSeats;
-    this.#r += ((elapsed / 1000) * Math.min(wanted, this.#limit)) / this.#flows.size;
+    this.#r += ((elapsed / 1000) * Math.min(wanted, this.#limit)) / this.#busyFlows;
   }
 
   #noteDemand(nowMs: number): void {
