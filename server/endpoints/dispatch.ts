@@ -3,7 +3,7 @@
  * methods; all others get a 404 or 405 (S1-PATH-10..16).
  */
 import { inSpan } from "../../storage/base/trace.js";
-import { internalError, methodNotAllowed, routeNotFound } from "../api/status.js";
+import { internalError, methodNotAllowed, notFound, routeNotFound } from "../api/status.js";
 import type { Catalog } from "../kinds/catalog.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import {
@@ -189,7 +189,12 @@ function verbsOf(resource: RootResource, info: RequestInfo): readonly string[] {
   if (info.subresource === "") return resource.fact.verbs;
   const subresource =
     resource.form === "main" ? resource.subresources.get(info.subresource) : undefined;
-  if (subresource === undefined) throw routeNotFound();
+  if (subresource === undefined) {
+    // The existing API says of a custom resource's unknown part that the object is not there.
+    throw resource.form === "main" && resource.isCustom
+      ? notFound(resource, info.name)
+      : routeNotFound();
+  }
   return subresource.fact.verbs;
 }
 

@@ -117,11 +117,11 @@ for (const [hasCbor, cbor] of [
   [false, ""],
   [true, ", application/cbor"],
 ] as const) {
-  test(`S1-NEG-12: a refusal names only what can be made, with CBOR ${hasCbor ? "on" : "off"}`, () => {
+  test(`S1-NEG-12: a refusal names what the server can make, with CBOR ${hasCbor ? "on" : "off"}`, () => {
     const negotiator = createNegotiator(createNaming("kubernetes"), { hasCbor });
-    const refusalOf = (isStream: boolean) => {
+    const refusalOf = (isStream: boolean, hasProtobuf = true) => {
       try {
-        negotiator.negotiate("text/csv", { hasProtobuf: true, isStream });
+        negotiator.negotiate("text/csv", { hasProtobuf, isStream });
       } catch (error) {
         if (error instanceof StatusError) return error.status.message;
         throw error;
@@ -130,6 +130,7 @@ for (const [hasCbor, cbor] of [
     };
     const start = "only the following media types are accepted: application/json";
     assert.equal(refusalOf(false), `${start}, application/yaml, ${PROTOBUF}${cbor}`);
+    assert.equal(refusalOf(false, false), refusalOf(false), "of a custom resource");
     const stream = ";stream=watch";
     assert.equal(
       refusalOf(true),

@@ -120,9 +120,8 @@ export function createNegotiator(
       const result = clause.quality > 0 ? offer(clause, offers) : undefined;
       if (result !== undefined) return result;
     }
-    const types = offers.isStream ? streamed : offered;
-    const isOffered = (type: string) => offers.hasProtobuf || !type.startsWith(protobufMediaType);
-    throw notAcceptable(types.filter(isOffered));
+    // Protobuf is named even where only metadata has such a form, as in the existing API.
+    throw notAcceptable(offers.isStream ? streamed : offered);
   }
 
   return {

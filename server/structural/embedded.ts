@@ -10,6 +10,32 @@ import type { FieldError } from "../api/status.js";
 import { validateMetadata } from "../api/validation-metadata.js";
 import { checkDns1035Label, checkPathSegmentName } from "../api/validation-names.js";
 import { memberOf, type Structural } from "./structural.js";
+import { Findings } from "./value-findings.js";
+import { compileValidator } from "./value-validator.js";
+
+const TEXT = { type: "string", nullable: true } as const;
+const TEXTS = { type: "object", nullable: true, additionalProperties: TEXT } as const;
+
+/** The types of what is validated in metadata. */
+const METADATA_SHAPE = compileValidator({
+  type: "object",
+  properties: {
+    name: TEXT,
+    generateName: TEXT,
+    namespace: TEXT,
+    labels: TEXTS,
+    annotations: TEXTS,
+    finalizers: { type: "array", nullable: true, items: TEXT },
+    ownerReferences: {
+      type: "array",
+      nullable: true,
+      items: {
+        type: "object",
+        properties: { apiVersion: TEXT, kind: TEXT, name: TEXT, uid: TEXT },
+      },
+    },
+  },
+});
 
 /** Decodes metadata; `unknown` receives the paths of unknown fields. */
 export interface MetadataCodec {
@@ -99,7 +125,14 @@ function validateResource(resource: JsonObject, path: string, errors: FieldError
     errors.push(invalidValue(`${path}.metadata`, metadata, "must be an object"));
     return;
   }
-  // readEmbedded has ensured the shape of ObjectMeta.
+  // readEmbedded has ensured the shape in an object, but nobody has in a definition's default.
+  const misshapen = new Findings();
+  METADATA_SHAPE(metadata, misshapen);
+  const [first] = misshapen.size === 0 ? [] : misshapen.toErrors();
+  if (first !== undefined) {
+    errors.push(invalidValue(`${path}.metadata`, metadata, `${first.field}: ${first.message}`));
+    return;
+  }
   const meta = metadata as ObjectMeta;
   const isNamed = meta.name !== undefined && meta.name !== "";
   const found = validateMetadata(isNamed ? meta : { ...meta, name: "fakename" }, {

@@ -117,6 +117,21 @@ test("a definition keeps its scope and the versions that objects are stored in",
       { ...definition({ scope: "Cluster" }), status: established },
       'spec.scope: Invalid value: "Cluster": field is immutable',
     ],
+    ...[
+      { type: "object" },
+      { type: "object", properties: { a: { type: "string", default: "b" } } },
+    ].map((openAPIV3Schema, index): [TestObject, TestObject, ...string[]] => [
+      definition({ preserveUnknownFields: true }),
+      definition({
+        preserveUnknownFields: true,
+        versions: [{ ...version, schema: { openAPIV3Schema } }],
+      }),
+      ...(index === 0
+        ? []
+        : [
+            "spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults in the schema",
+          ]),
+    ]),
     [
       { ...definition({}), status: { storedVersions: ["v1"] } },
       {

@@ -21,6 +21,7 @@ import {
   checkSubresources,
 } from "../../structural/definition/check-version.js";
 import { STRICT, type Strictness } from "../../structural/definition/strictness.js";
+import { someSchema } from "../../structural/json-schema.js";
 import { toStructural } from "../../structural/structural.js";
 import { validateClientConfig } from "../admissionregistration/validate-webhooks.js";
 import { checkImmutable } from "../generic/status-parts.js";
@@ -104,8 +105,16 @@ function checkDefinition(
 }
 
 function checkPreservation(next: Definition, current: Definition | undefined): FieldError[] {
-  const isNew = next.spec?.preserveUnknownFields === true;
-  if (!isNew || current?.spec?.preserveUnknownFields === true) return [];
+  if (next.spec?.preserveUnknownFields !== true) return [];
+  if (current?.spec?.preserveUnknownFields === true) {
+    const schemas = (next.spec.versions ?? []).map(schemaOf).filter((one) => one !== undefined);
+    const hasDefaults = schemas.some((schema) =>
+      someSchema(schema, (part) => part.default !== undefined),
+    );
+    if (!hasDefaults) return [];
+    const why = "must be false in order to use defaults in the schema";
+    return [invalidValue("spec.preserveUnknownFields", true, why)];
+  }
   const why =
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
   return [invalidValue("spec.preserveUnknownFields", true, why)];

@@ -3,7 +3,7 @@
  * nothing that would be pruned, and the metadata of embedded resources must be valid.
  */
 import { invalidValue } from "../../api/field-errors.js";
-import type { JsonValue } from "../../api/meta.js";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import { validateEmbedded } from "../embedded.js";
 import { validateListTypes } from "../list-types.js";
@@ -19,40 +19,60 @@ export function checkDefaults(
   requiresPruned: boolean,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  checkNode(root, true, false, path, requiresPruned, errors);
+  const resource = asResource(root);
+  checkNode(resource, { path, requiresPruned, ...startOf(resource) }, errors);
   return errors;
 }
 
-function checkNode(
-  node: Structural,
-  isResource: boolean,
-  isInsideMeta: boolean,
-  path: string,
-  requiresPruned: boolean,
-  errors: FieldError[],
-): void {
-  // Metadata of an embedded resource is checked with that resource.
-  if (node.default !== undefined && !isInsideMeta) {
-    errors.push(...checkDefault(node, node.default, `${path}.default`, requiresPruned));
+/** Where a default stands. */
+interface Place {
+  readonly path: string;
+  readonly requiresPruned: boolean;
+  /** The innermost resource around it: the root or an embedded one. */
+  readonly resource: Structural;
+  /** The resource with nothing but the default in its place. */
+  readonly around: (value: JsonValue) => JsonValue;
+  /** Whether it is part of the resource's kind, apiVersion or metadata, which pruning does not know. */
+  readonly isInsideMeta: boolean;
+}
+
+/** A root is a resource without saying so. */
+function asResource(root: Structural): Structural {
+  return { ...root, isEmbedded: true, has: { ...root.has, embedded: true } };
+}
+
+function startOf(resource: Structural): Pick<Place, "resource" | "around" | "isInsideMeta"> {
+  return { resource, around: (value) => value, isInsideMeta: false };
+}
+
+function checkNode(node: Structural, place: Place, errors: FieldError[]): void {
+  const here = node.isEmbedded ? { ...place, ...startOf(node) } : place;
+  if (node.default !== undefined) {
+    const check = here.isInsideMeta ? checkInsideMeta : checkDefault;
+    errors.push(...check(node, node.default, { ...here, path: `${here.path}.default` }));
   }
   if (!node.has.defaults) return;
+  const { path, around } = here;
   if (node.items !== undefined) {
-    const { items } = node;
-    checkNode(items, items.isEmbedded, false, `${path}.items`, requiresPruned, errors);
+    const inList = (item: JsonValue) => around([item]);
+    checkNode(node.items, { ...here, path: `${path}.items`, around: inList }, errors);
   }
   // Except those of additionalProperties, which the existing API does not check.
   for (const [name, property] of node.properties) {
-    const isMeta = isInsideMeta || (isResource && META_MEMBERS.has(name));
-    const at = `${path}.properties[${name}]`;
-    checkNode(property, property.isEmbedded, isMeta, at, requiresPruned, errors);
+    const member: Place = {
+      ...here,
+      path: `${path}.properties[${name}]`,
+      around: (value) => around({ [name]: value }),
+      isInsideMeta: here.isInsideMeta || (node.isEmbedded && META_MEMBERS.has(name)),
+    };
+    checkNode(property, member, errors);
   }
 }
 
 function checkDefault(
   node: Structural,
   value: JsonValue,
-  path: string,
-  requiresPruned: boolean,
+  { path, requiresPruned }: Place,
 ): FieldError[] {
   const unknown =
     requiresPruned && !isPruned(value, node)
@@ -63,6 +83,26 @@ function checkDefault(
     field: `${path}.${error.field.replace(/^\./, "")}`,
   }));
   return [...unknown, ...(metadata.length > 0 ? metadata : checkValue(node, value, path))];
+}
+
+/** A default within metadata is judged by what the metadata would be with it. */
+function checkInsideMeta(
+  node: Structural,
+  value: JsonValue,
+  { path, resource, around }: Place,
+): FieldError[] {
+  // The existing API asks of a kind and an apiVersion no more than their schemas do.
+  const object = {
+    ...(around(value) as JsonObject),
+    kind: "Validation",
+    apiVersion: "validation/v1",
+  };
+  const problems = validateEmbedded(object, resource).map(
+    ({ field, message }) => `${field.replace(/^\./, "")}: ${message}`,
+  );
+  if (problems.length === 0) return checkValue(node, value, path);
+  const why = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;
+  return [invalidValue(path, value, `must result in valid metadata: ${why}`)];
 }
 
 function checkValue(node: Structural, value: JsonValue, path: string): FieldError[] {

@@ -13,6 +13,9 @@ function problems(schema: JsonSchema, hasStatus = false): string[] {
 /** A schema with the member "x". */
 const of = (x: JsonSchema): JsonSchema => ({ type: "object", properties: { x } });
 const X = "s.properties[x]";
+/** With an embedded resource as "x". */
+const embedded = (properties: Record<string, JsonSchema>): JsonSchema =>
+  of({ type: "object", "x-kubernetes-embedded-resource": true, properties });
 const text: JsonSchema = { type: "string" };
 const rule = (text: string, more: object = {}) => ({
   "x-kubernetes-validations": [{ rule: text, ...more }],
@@ -229,6 +232,52 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [
       of({ ...text, default: "b", ...rule("self == 'a'") }),
       `${X}.default: Invalid value: "b": failed rule: self == 'a'`,
+    ],
+    [{ type: "object", default: { kind: "K", apiVersion: "v1", metadata: { name: "n" } } }],
+    [
+      { type: "object", default: { metadata: { name: "a/b" }, apiVersion: "v1", kind: "K", b: 1 } },
+      's.default: Invalid value: {"metadata":{"name":"a/b"},"apiVersion":"v1","kind":"K","b":1}: must not have unknown fields',
+      `s.default.metadata.name: Invalid value: "a/b": may not contain '/'`,
+    ],
+    [
+      { type: "object", default: {} },
+      "s.default.apiVersion: Required value",
+      "s.default.kind: Required value",
+    ],
+    [
+      { type: "object", default: { kind: "K", apiVersion: "v1", metadata: { labels: { a: 1 } } } },
+      's.default.metadata: Invalid value: {"labels":{"a":1}}: labels.a: Invalid value: "integer": labels.a in body must be of type string: "integer"',
+    ],
+    [embedded({ kind: { ...text, default: "K" }, apiVersion: { ...text, default: "v1" } })],
+    [embedded({ metadata: { type: "object", properties: { name: { ...text, default: "n" } } } })],
+    [
+      embedded({ metadata: { type: "object", properties: { name: { ...text, default: "a/b" } } } }),
+      `${X}.properties[metadata].properties[name].default: Invalid value: "a/b": must result in valid metadata: metadata.name: Invalid value: "a/b": may not contain '/'`,
+    ],
+    [
+      embedded({ metadata: { type: "object", default: { name: "a/b" } } }),
+      `${X}.properties[metadata].default: Invalid value: {"name":"a/b"}: must result in valid metadata: metadata.name: Invalid value: "a/b": may not contain '/'`,
+    ],
+    [
+      embedded({ kind: { ...text, maxLength: 1, default: "Kind" } }),
+      `${X}.properties[kind].default: Too long: may not be more than 1 byte`,
+    ],
+    [
+      of({
+        type: "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        properties: { a: { type: "object", properties: { b: text } } },
+        default: { c: 1, a: { b: "x" } },
+      }),
+    ],
+    [
+      of({
+        type: "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        properties: { a: { type: "object", properties: { b: text } } },
+        default: { c: 1, a: { d: "x" } },
+      }),
+      `${X}.default: Invalid value: {"c":1,"a":{"d":"x"}}: must not have unknown fields`,
     ],
     [
       { type: "object", properties: { kind: { ...text, default: "K" } } },
