@@ -247,6 +247,16 @@ export const FLAGS = {
     commands: SERVE_ONLY,
     help: "Requests share the sum of both numbers by flow schemas and priority levels, fairly; false = the two numbers alone.",
   },
+  backlogThreadShare: {
+    name: "backlog-thread-share",
+    type: "share",
+    default: "0.65",
+    min: 0.05,
+    max: 1,
+    section: "Serving",
+    commands: SERVE_ONLY,
+    help: "How busy the thread may be for a flow that has a backlog while other flows are served, with priority and fairness: the others find it resting. 1 = no bound.",
+  },
   answerMemoryBytesMax: {
     name: "answer-memory-bytes",
     type: "bytes",

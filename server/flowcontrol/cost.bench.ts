@@ -10,6 +10,7 @@ import { createUser } from "../request/user-info.js";
 import { mandatoryObjects, suggestedObjects } from "./default-objects.js";
 import { FlowControl } from "./flow-control.js";
 import { NO_TIMES } from "./flow-counts.js";
+import { Headroom } from "./headroom.js";
 import { toLevelSetting, toSchemaSetting } from "./settings.js";
 import { Turns } from "./turns.js";
 
@@ -34,7 +35,7 @@ const control = new FlowControl({
   nowMs: performance.now(),
 });
 control.replace(suggested.levels, suggested.schemas, performance.now());
-const turns = new Turns();
+const turns = new Turns(new Headroom(0.65));
 const groups = ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"];
 const user = createUser({ name: "system:serviceaccount:shop:robot", groups });
 const info = parseRequestInfo("GET", "/api/v1/namespaces/shop/configmaps/web");

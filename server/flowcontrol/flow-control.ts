@@ -19,7 +19,7 @@ import type { FlowTimes, SchemaCounts, SchemaTimes } from "./flow-counts.js";
 import { QueueSet, type Refusal, Seats, Waiter } from "./queue-set.js";
 import type { DemandStatistics } from "./seat-demand.js";
 import type { LevelSetting, SchemaSetting } from "./settings.js";
-import type { TurnPlace } from "./turns.js";
+import type { TurnPlace } from "./turn-place.js";
 import { watcherWork } from "./width.js";
 
 /** How often limits are adjusted to the demand. */
@@ -291,19 +291,32 @@ export class FlowControl {
   }
 
   describeLevels(nowMs = performance.now()) {
-    return [...this.#levels.values()].map(({ setting, set, ...level }) => ({
-      ...level,
-      name: setting.name,
-      isExempt: setting.isExempt,
-      use: set.use.read(nowMs),
-      virtual: set.virtualTimes(),
-      waiting: set.waiting,
-      working: set.working,
-      seatsInUse: set.seatsInUse,
-      queuing: setting.queuing,
-      flows: () => set.describe(),
-      isIdle: set.isIdle,
-    }));
+    return [...this.#levels.values()].map((level) => {
+      const { setting, set } = level;
+      // Member by member: V8 gives each object made by rest and spread a class of its own (decision 59).
+      return {
+        name: setting.name,
+        isExempt: setting.isExempt,
+        queuing: setting.queuing,
+        nominal: level.nominal,
+        lower: level.lower,
+        upper: level.upper,
+        current: level.current,
+        wanted: level.wanted,
+        smoothed: level.smoothed,
+        target: level.target,
+        waiters: level.waiters,
+        executing: level.executing,
+        isLeaving: level.isLeaving,
+        use: set.use.read(nowMs),
+        virtual: set.virtualTimes(),
+        waiting: set.waiting,
+        working: set.working,
+        seatsInUse: set.seatsInUse,
+        flows: () => set.describe(),
+        isIdle: set.isIdle,
+      };
+    });
   }
 
   describeSchemas() {

@@ -51,12 +51,12 @@ const UPSTREAM: Readonly<Record<string, readonly [type: string, string[], number
 };
 /** docs/operations.md says why. */
 const WITHOUT_COUNTERPART = ["epoch_advance_total", "read_vs_write_current_requests"];
-const OURS = ["waiting_turns"];
+const OURS = ["waiting_turns", "paused_connections"];
 
 test("the metrics have upstream's names, types, labels and buckets", () => {
   const { families, found } = record();
   const times = createFlowTimes(families);
-  observeFlowControl(families, openControl(times), { waiting: 0 });
+  observeFlowControl(families, openControl(times), { waiting: 0, pausedConnections: 0 });
 
   const made = Object.fromEntries(
     [...found].map(([name, { type, labelNames, buckets }]) => [
@@ -75,7 +75,7 @@ test("the metrics have upstream's names, types, labels and buckets", () => {
 test("what happens to requests shows in the metrics of their schema and level", async () => {
   const { families, read } = record();
   const control = openControl(createFlowTimes(families));
-  observeFlowControl(families, control, { waiting: 0 });
+  observeFlowControl(families, control, { waiting: 0, pausedConnections: 0 });
   const user = createUser({ name: "jane", groups: ["system:authenticated"] });
   const enter = (method: string, path: string, nowMs: number) => {
     const info = parseRequestInfo(method, `/api/v1/namespaces/shop/${path}`);

@@ -73,7 +73,7 @@ export function createFlowTimes(families: MetricFamilies): FlowTimes {
 export function observeFlowControl(
   families: KeptMetricFamilies,
   flowControl: FlowControl,
-  turns: Pick<Turns, "waiting">,
+  turns: Pick<Turns, "waiting" | "pausedConnections">,
 ): void {
   observeLevels(families, flowControl);
   observeVirtualTimes(families, flowControl);
@@ -86,6 +86,10 @@ export function observeFlowControl(
   families.gauge(
     { name: `${PREFIX}waiting_turns`, help: "Work that waits for the thread.", labelNames: [] },
     (set) => set(turns.waiting),
+  );
+  const help = "Connections that are not read while their flow has a backlog.";
+  families.gauge({ name: `${PREFIX}paused_connections`, help, labelNames: [] }, (set) =>
+    set(turns.pausedConnections),
   );
 }
 

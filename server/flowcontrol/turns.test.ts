@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { TURNS_WAITING_MAX, type TurnPlace, Turns } from "./turns.js";
+import { HELD_MS_MAX, Headroom } from "./headroom.js";
+import type { TurnPlace } from "./turn-place.js";
+import { BACKLOG, ENOUGH, RECENT_MS, TURNS_WAITING_MAX, Turns } from "./turns.js";
 
 /** Turns over a clock that only work moves. */
 class Desk {
   nowMs = 0;
-  readonly turns = new Turns(() => this.nowMs);
+  readonly turns = new Turns(new Headroom(1), () => this.nowMs);
   readonly done: string[] = [];
 
   /** Does one piece of work, after waiting for its turn if necessary. */
@@ -88,7 +90,7 @@ test("between two slices the loop looks at its sockets", async () => {
 });
 
 test("a flow may have as many that wait as it leaves places", () => {
-  const turns = new Turns();
+  const turns = new Turns(new Headroom(0.65));
   turns.isFree(0);
   const [greedy, polite] = ["greedy", "polite"].map((flow) => ({ level: "limited", flow })) as [
     { level: string; flow: string },
@@ -102,4 +104,155 @@ test("a flow may have as many that wait as it leaves places", () => {
 
   assert.equal(waits, TURNS_WAITING_MAX / 2);
   assert.ok(turns.hasRoomFor(polite));
+});
+
+/** Turns on a thread that never rests, and a flow that has a backlog. */
+function busyThread() {
+  const clock = { nowMs: 0, idleMs: 0 };
+  const utilization = () => ({ active: clock.nowMs - clock.idleMs, idle: clock.idleMs });
+  const turns = new Turns(new Headroom(0.5, utilization), () => clock.nowMs);
+  const served: string[] = [];
+  const work = async (flow: string, ms = 1) => {
+    await turns.wait({ level: "limited", flow });
+    clock.nowMs += ms;
+    served.push(flow);
+  };
+  const backlog = (pieces: number) => Array.from({ length: pieces }, () => work("greedy"));
+  return { clock, turns, served, work, backlog };
+}
+
+test("a backlog is served without rest while no other flow is", async () => {
+  const { served, backlog } = busyThread();
+  await Promise.all(backlog(40));
+
+  assert.equal(served.length, 40);
+});
+
+test("beside another flow a backlog waits until the thread has rested", async () => {
+  const { clock, turns, served, work, backlog } = busyThread();
+  const all = backlog(40);
+  await work("polite", 20);
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
+  const before = served.length;
+  assert.ok(before <= 3, String(before));
+  assert.equal(turns.waiting, 40 - before + 1);
+
+  await work("polite", 0.1);
+  assert.equal(served.at(-1), "polite");
+
+  clock.nowMs += 200;
+  clock.idleMs += 200;
+  await Promise.all(all.slice(0, 5));
+  clock.nowMs += RECENT_MS;
+  await Promise.all(all);
+});
+
+test("where the thread never rests, a backlog still gets on", async () => {
+  const { clock, served, work, backlog } = busyThread();
+  const all = backlog(BACKLOG * 2);
+  let isDone = false;
+  void Promise.all(all).then(() => {
+    isDone = true;
+  });
+  let rounds = 0;
+  for (; !isDone; rounds++) await work("polite", 1);
+
+  assert.ok(rounds <= (HELD_MS_MAX + 4) * all.length, String(rounds));
+  assert.ok(rounds >= (HELD_MS_MAX / 4) * all.length, String(rounds));
+  assert.ok(served.includes("polite") && clock.idleMs === 0);
+});
+
+/** A connection whose client asks again whenever it is read, if it has something to ask. */
+class Connection {
+  isPaused = false;
+  readonly #ask: () => void;
+
+  constructor(ask: () => void) {
+    this.#ask = ask;
+  }
+  pause() {
+    this.isPaused = true;
+  }
+  resume() {
+    this.isPaused = false;
+    this.#ask();
+  }
+}
+
+/** Connections of a flow, each of which asks `requests` times, one after the other. */
+function clientsOf(turns: Turns, connections: number, requests: number) {
+  const place = { level: "limited", flow: "greedy" };
+  let answered = 0;
+  let waitingMax = 0;
+  const all = Array.from({ length: connections }, () => {
+    let left = requests;
+    const connection = new Connection(() => {
+      if (left-- > 0) void request();
+    });
+    const request = async () => {
+      assert.ok(turns.isOnlyFlowOf(connection, place));
+      await turns.wait(place);
+      answered++;
+      turns.readLater(connection, place);
+      if (!connection.isPaused) connection.resume();
+    };
+    connection.resume();
+    return connection;
+  });
+  return {
+    all,
+    answered: () => answered,
+    async finish() {
+      while (answered < connections * requests) {
+        await nextTurn();
+        if (answered > connections) waitingMax = Math.max(waitingMax, turns.waiting);
+      }
+      return waitingMax;
+    },
+  };
+}
+
+test("of a flow with a backlog few requests are read, and all of them are answered", async () => {
+  const turns = new Turns(new Headroom(1));
+  const clients = clientsOf(turns, 200, 10);
+  const waitingMax = await clients.finish();
+
+  assert.ok(waitingMax <= 4 * ENOUGH, String(waitingMax));
+  while (turns.pausedConnections > 0) await nextTurn();
+  assert.deepEqual(
+    clients.all.filter(({ isPaused }) => isPaused),
+    [],
+  );
+});
+
+test("connections that have nothing more to ask are read again when nobody of their flow waits", async () => {
+  const turns = new Turns(new Headroom(1));
+  const clients = clientsOf(turns, 100, 1);
+  await clients.finish();
+  assert.ok(turns.pausedConnections > 0);
+  while (turns.pausedConnections > 0) await nextTurn();
+});
+
+test("a connection that several flows use is never paused", () => {
+  const turns = new Turns(new Headroom(1));
+  const connection = new Connection(() => {});
+  const [a, b] = ["a", "b"].map((flow) => ({ level: "limited", flow })) as [TurnPlace, TurnPlace];
+
+  assert.ok(turns.isOnlyFlowOf(connection, a));
+  assert.ok(turns.isOnlyFlowOf(connection, a));
+  assert.ok(!turns.isOnlyFlowOf(connection, b));
+  assert.ok(!turns.isOnlyFlowOf(connection, a));
+});
+
+test("without a backlog no connection is paused", () => {
+  const turns = new Turns(new Headroom(1));
+  const connection = new Connection(() => {});
+  const place = { level: "limited", flow: "a" };
+  for (let waiting = 0; waiting < ENOUGH - 1; waiting++) void turns.wait(place);
+  turns.readLater(connection, place);
+  assert.ok(!connection.isPaused);
+
+  void turns.wait(place);
+  turns.readLater(connection, place);
+  assert.ok(connection.isPaused);
 });

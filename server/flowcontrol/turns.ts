@@ -10,47 +10,118 @@
  *
  *     a a a a a a b a      seven pieces of work for a and one for b, 1 ms each, a slice of 2 ms
  *     [a a] [a b] [a a]..  b is done in the second turn of the loop, behind two pieces and not six
+ *
+ * A flow with a backlog asks for more than it gets. While other flows are served, it goes on only where the thread has
+ * headroom (headroom.ts): otherwise the others would meet a busy thread at each step of their requests. What more it asks
+ * for is not even read (paused-connections.ts).
  */
 import { assert } from "../../storage/base/assert.js";
+import type { Headroom } from "./headroom.js";
+import { type PausableConnection, PausedConnections } from "./paused-connections.js";
+import type { TurnPlace } from "./turn-place.js";
 
 /** How long the loop does waiting work before it polls its sockets again. */
 const SLICE_MS = 1;
 /** Maximum requests waiting for a turn; a flow may have as many of them as it leaves free. */
 export const TURNS_WAITING_MAX = 8_192;
+/** Idle flows of a level that are kept; beyond it they are dropped. */
+const IDLE_FLOWS_MAX = 1_000;
 
-/** The level and flow of a piece of work. */
-export interface TurnPlace {
-  readonly level: string;
-  readonly flow: string;
-}
+/** So many pieces of a flow that wait at once are a backlog. */
+export const BACKLOG = 4;
+/** So many pieces that wait keep a flow busy: its connections are paused meanwhile. */
+export const ENOUGH = 16;
+/** So many paused connections are read at once. */
+const READ_AT_ONCE = 8;
+/** How long a flow counts as one with a backlog after that, and as one without after its last piece. */
+export const RECENT_MS = 50;
+/** How soon backlogs that have to wait are looked at again. */
+const LOOK_AGAIN_MS = 1;
+/** How long a flow reads no more connections after it did: requests take about as long from there to here. */
+const READ_MORE_MS = 2;
+/** How soon more connections are read of flows that have nothing waiting. */
+const READ_IDLE_MS = 5;
 
 interface Piece {
   readonly begin: () => void;
   readonly laterMs: number;
 }
 
-/** The waiting pieces of one flow; those that end a request come before those that begin one. */
-interface Waiting {
-  readonly ends: Piece[];
-  readonly others: Piece[];
+/** A flow's pieces. Flows stay when they are idle: what comes and goes with requests lets them get old (decision 59). */
+class Flow {
+  readonly place: TurnPlace;
+  /** Pieces that end a request; they precede the others. */
+  readonly ends: Piece[] = [];
+  readonly others: Piece[] = [];
+  backlogMs = Number.NEGATIVE_INFINITY;
+  /** When paused connections were read again. */
+  readMs = Number.NEGATIVE_INFINITY;
+
+  constructor(place: TurnPlace) {
+    this.place = place;
+  }
+
+  get waiting(): number {
+    return this.ends.length + this.others.length;
+  }
+
+  takeNext(): Piece {
+    const next = this.ends.shift() ?? this.others.shift();
+    assert(next !== undefined, "FlowsOfTurnsWait");
+    return next;
+  }
+}
+
+class Level {
+  readonly flows = new Map<string, Flow>();
+  /** Flows with waiting pieces; the next one comes first. */
+  readonly order: Flow[] = [];
+
+  flowOf(place: TurnPlace): Flow {
+    const known = this.flows.get(place.flow);
+    if (known !== undefined) return known;
+    if (this.flows.size - this.order.length >= IDLE_FLOWS_MAX) this.#dropIdle();
+    const flow = new Flow(place);
+    this.flows.set(place.flow, flow);
+    return flow;
+  }
+
+  #dropIdle(): void {
+    for (const [name, { waiting }] of this.flows) if (waiting === 0) this.flows.delete(name);
+  }
 }
 
 export class Turns {
   readonly #now: () => number;
-  /** The next level and flow come first; after a turn they move to the end. */
-  readonly #levels = new Map<string, Map<string, Waiting>>();
+  readonly #headroom: Headroom;
+  readonly #levels = new Map<string, Level>();
+  /** Levels with waiting pieces; the next one comes first. */
+  readonly #order: Level[] = [];
+  readonly #paused = new PausedConnections();
   #waiting = 0;
   /** When this turn of the loop began to work; undefined before that. */
   #sinceMs: number | undefined;
   /** Work begun in this turn that has to be finished in later ones. */
   #laterMs = 0;
+  /** When a flow without a backlog was served. */
+  #modestMs = Number.NEGATIVE_INFINITY;
+  /** Whether backlogs have to wait in this turn. */
+  #isSpent = false;
+  #looksAgain = false;
+  #readsIdleAgain = false;
 
-  constructor(now: () => number = () => performance.now()) {
+  constructor(headroom: Headroom, now: () => number = () => performance.now()) {
+    this.#headroom = headroom;
     this.#now = now;
   }
 
   get waiting(): number {
     return this.#waiting;
+  }
+
+  /** Connections that are not read while their flow has a backlog. */
+  get pausedConnections(): number {
+    return this.#paused.size;
   }
 
   /**
@@ -68,39 +139,81 @@ export class Turns {
   }
 
   /** Whether one more request of the flow may queue. */
-  hasRoomFor({ level, flow }: TurnPlace): boolean {
-    const own = this.#levels.get(level)?.get(flow);
-    return lengthOf(own) < TURNS_WAITING_MAX - this.#waiting;
+  hasRoomFor(place: TurnPlace): boolean {
+    return (this.#flowAt(place)?.waiting ?? 0) < TURNS_WAITING_MAX - this.#waiting;
   }
 
   /** Resolves when it is its turn. */
   wait(place: TurnPlace, laterMs = 0): Promise<void> {
-    return new Promise((begin) => this.#waitingOf(place).others.push({ begin, laterMs }));
+    return new Promise((begin) => {
+      const flow = this.#enter(place);
+      flow.others.push({ begin, laterMs });
+      if (flow.others.length >= BACKLOG) flow.backlogMs = this.#now();
+    });
   }
 
   /** The same for work that ends a request: it precedes the flow's other pieces. */
   waitToEnd(place: TurnPlace): Promise<void> {
-    return new Promise((begin) => this.#waitingOf(place).ends.push({ begin, laterMs: 0 }));
+    return new Promise((begin) => this.#enter(place).ends.push({ begin, laterMs: 0 }));
   }
 
-  /** The queue for one more piece of the flow. */
-  #waitingOf({ level, flow }: TurnPlace): Waiting {
-    let flows = this.#levels.get(level);
-    if (flows === undefined) {
-      flows = new Map();
-      this.#levels.set(level, flows);
+  /** The flow uses the connection. @returns whether no other has */
+  isOnlyFlowOf(connection: PausableConnection, place: TurnPlace): boolean {
+    return this.#paused.isOnlyOf(place, connection);
+  }
+
+  /** What the connection asks for next may wait, if its flow has a backlog. */
+  readLater(connection: PausableConnection, place: TurnPlace): void {
+    if ((this.#flowAt(place)?.others.length ?? 0) < ENOUGH) return;
+    this.#paused.pause(place, connection);
+    this.#readIdleAgain();
+  }
+
+  /** Several at once, as they share what requests share, such as the question of the freshness barrier. */
+  #readMore(flow: Flow, nowMs: number): void {
+    if (nowMs - flow.readMs < READ_MORE_MS) return;
+    flow.readMs = nowMs;
+    this.#paused.resume(flow.place, READ_AT_ONCE);
+  }
+
+  /** Of flows with nothing waiting: those read before had nothing to ask. */
+  #readIdleAgain(): void {
+    if (this.#readsIdleAgain) return;
+    this.#readsIdleAgain = true;
+    setTimeout(() => {
+      this.#readsIdleAgain = false;
+      for (const place of this.#paused.places()) {
+        if ((this.#flowAt(place)?.waiting ?? 0) === 0) this.#paused.resume(place, READ_AT_ONCE);
+      }
+      if (this.#paused.size > 0) this.#readIdleAgain();
+    }, READ_IDLE_MS);
+  }
+
+  #flowAt({ level, flow }: TurnPlace): Flow | undefined {
+    return this.#levels.get(level)?.flows.get(flow);
+  }
+
+  /** The flow, for one more piece. */
+  #enter(place: TurnPlace): Flow {
+    let level = this.#levels.get(place.level);
+    if (level === undefined) {
+      level = new Level();
+      this.#levels.set(place.level, level);
     }
-    let waiting = flows.get(flow);
-    if (waiting === undefined) {
-      waiting = { ends: [], others: [] };
-      flows.set(flow, waiting);
+    const flow = level.flowOf(place);
+    if (flow.waiting === 0) {
+      if (level.order.length === 0) this.#order.push(level);
+      level.order.push(flow);
     }
     this.#waiting++;
-    if (this.#sinceMs === undefined) {
-      this.#sinceMs = this.#now();
-      setImmediate(this.#turn);
-    }
-    return waiting;
+    this.#planTurn();
+    return flow;
+  }
+
+  #planTurn(): void {
+    if (this.#sinceMs !== undefined) return;
+    this.#sinceMs = this.#now();
+    setImmediate(this.#turn);
   }
 
   /** Runs after all socket events of the loop's turn. */
@@ -108,14 +221,29 @@ export class Turns {
     this.#sinceMs = undefined;
     this.#laterMs = 0;
     if (this.#waiting === 0) return;
-    this.#sinceMs = this.#now();
-    setImmediate(this.#turn);
-    this.#serve();
+    const nowMs = this.#now();
+    this.#isSpent = this.#headroom.isSpent(nowMs) && nowMs - this.#modestMs < RECENT_MS;
+    const next = this.#takeNext(nowMs);
+    if (next === undefined) {
+      this.#lookAgain();
+      return;
+    }
+    this.#planTurn();
+    this.#serve(next);
   };
 
+  /** The loop rests until then, if nothing else is to do. */
+  #lookAgain(): void {
+    if (this.#looksAgain) return;
+    this.#looksAgain = true;
+    setTimeout(() => {
+      this.#looksAgain = false;
+      if (this.#waiting > 0) this.#planTurn();
+    }, LOOK_AGAIN_MS);
+  }
+
   /** Releases one piece, and the next one after its synchronous part. */
-  #serve(): void {
-    const { begin, laterMs } = this.#takeNext();
+  #serve({ begin, laterMs }: Piece): void {
     this.#laterMs += laterMs;
     begin();
     if (this.#waiting > 0) queueMicrotask(() => process.nextTick(this.#goOn));
@@ -123,33 +251,38 @@ export class Turns {
 
   readonly #goOn = (): void => {
     if (this.#waiting === 0 || this.#sinceMs === undefined) return;
-    if (!this.#isOver(this.#now())) this.#serve();
+    const nowMs = this.#now();
+    if (this.#isOver(nowMs)) return;
+    const next = this.#takeNext(nowMs);
+    if (next !== undefined) this.#serve(next);
   };
 
   #isOver(nowMs: number): boolean {
     return nowMs - (this.#sinceMs ?? nowMs) + this.#laterMs >= SLICE_MS;
   }
 
-  #takeNext(): Piece {
-    const [level, flows] = firstOf(this.#levels);
-    const [flow, waiting] = firstOf(flows);
-    const next = waiting.ends.shift() ?? waiting.others.shift();
-    assert(next !== undefined, "FlowsOfTurnsWait");
-    flows.delete(flow);
-    if (lengthOf(waiting) > 0) flows.set(flow, waiting);
-    this.#levels.delete(level);
-    if (flows.size > 0) this.#levels.set(level, flows);
+  /** Undefined: all that wait are backlogs that have to. */
+  #takeNext(nowMs: number): Piece | undefined {
+    const mayGo = (flow: Flow) =>
+      !this.#isSpent || flow.ends.length > 0 || !hasBacklog(flow, nowMs);
+    const level = this.#order.find(({ order }) => order.some(mayGo));
+    const flow = level?.order.find(mayGo);
+    if (level === undefined || flow === undefined) return undefined;
+    if (!hasBacklog(flow, nowMs)) this.#modestMs = nowMs;
+    const next = flow.takeNext();
     this.#waiting--;
+    if (this.#paused.size > 0 && flow.others.length < ENOUGH) this.#readMore(flow, nowMs);
+    toEnd(level.order, flow, flow.waiting > 0);
+    toEnd(this.#order, level, level.order.length > 0);
     return next;
   }
 }
 
-function lengthOf(waiting: Waiting | undefined): number {
-  return waiting === undefined ? 0 : waiting.ends.length + waiting.others.length;
+function hasBacklog({ backlogMs }: Flow, nowMs: number): boolean {
+  return nowMs - backlogMs < RECENT_MS;
 }
 
-function firstOf<T>(map: ReadonlyMap<string, T>): [string, T] {
-  const [first] = map;
-  assert(first !== undefined, "FlowsOfTurnsWait");
-  return first;
+function toEnd<T>(order: T[], one: T, isKept: boolean): void {
+  order.splice(order.indexOf(one), 1);
+  if (isKept) order.push(one);
 }

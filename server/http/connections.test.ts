@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { Agent, request } from "node:https";
+import type { Socket } from "node:net";
 import { test } from "node:test";
 import { withShutdownRefusal } from "./shutdown-refusal.js";
 import { type Front, openFront } from "./testing/test-front.js";
@@ -85,6 +86,30 @@ test("S2-HEALTH-12: clients that ask again and again lose no request by the end 
   await Promise.all(workers);
   for (const agent of agents) agent.destroy();
   assert.deepEqual(failures, []);
+});
+
+test("S2-HEALTH-12: what was asked on a connection that is not read yet is answered before a replica ends", async () => {
+  let served: Socket | undefined;
+  await using front = await openFront({
+    async handler(ctx) {
+      const { socket } = ctx.req;
+      if (served === undefined) ctx.res.once("close", () => socket.pause());
+      served = socket;
+      ctx.body = "finished";
+    },
+  });
+  const socket = await front.connect({ ...front.certificates.admin });
+  const get = `GET ${PODS} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  socket.write(get);
+  await once(socket, "data");
+  while (served?.isPaused() !== true) await pause(1);
+  socket.write(get);
+  const closed = front.listener.close(GRACE_MS, QUIET_MS);
+  await pause(2 * QUIET_MS);
+  served.resume();
+  const [answer] = await once(socket, "data");
+  assert.match(String(answer), /^HTTP\/1.1 200 /);
+  await closed;
 });
 
 test("S2-HEALTH-12: a silent connection is closed by the end, with an end and not a reset", async () => {

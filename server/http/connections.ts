@@ -110,10 +110,10 @@ export class Connections {
     }
   }
 
-  /** Whether nothing was under way at the last check and nothing has arrived since. */
+  /** Whether nothing was under way at the last check and nothing has arrived since; of a paused one nobody knows. */
   #isQuiet(socket: TLSSocket, connection: Http1Connection): boolean {
     const { response } = connection;
-    if (response !== undefined && !response.closed) {
+    if (socket.isPaused() || (response !== undefined && !response.closed)) {
       connection.quietSinceMs = undefined;
       return false;
     }

@@ -5,9 +5,11 @@
  *
  * A watch releases its seats after its initial events; other long-running requests take none.
  */
+import type { ServerResponse } from "node:http";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { type StatusError, tooManyRequests } from "../api/status.js";
 import type { FlowControl, HeldSeats } from "../flowcontrol/flow-control.js";
+import type { TurnPlace } from "../flowcontrol/turn-place.js";
 import type { Turns } from "../flowcontrol/turns.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
 import type {
@@ -88,10 +90,11 @@ function refuse(
 
 /** Exempt requests never wait. */
 async function waitForTurn(
-  { state, res }: RequestContext,
+  ctx: RequestContext,
   { flowControl, turns, metrics }: FlowControlParts,
   laterMs: number,
 ): Promise<void> {
+  const { state, res } = ctx;
   const { user, info } = state;
   const place = flowControl.turnPlaceOf(user, info);
   if (place === undefined) return;
@@ -99,12 +102,25 @@ async function waitForTurn(
     const text = `priority level "${place.level}": ${turns.waiting} requests wait for their turn`;
     throw refuse(info, { text, retryAfterSeconds: 1 }, metrics);
   }
+  readNextLater(ctx, turns, place);
   const span = state.trace?.begin("priorityandfairness");
   await turns.wait(place, laterMs);
   span?.end();
   if (res.closed || res.destroyed || performance.now() >= state.deadlineMs) {
     state.signal.throwIfAborted();
   }
+}
+
+/** A connection of HTTP/1.1 is a request at a time: the next one may wait where it is sent. */
+function readNextLater({ req, res }: RequestContext, turns: Turns, place: TurnPlace): void {
+  const { socket } = req;
+  if (req.httpVersionMajor > 1 || req.headers.upgrade !== undefined) return;
+  if (!turns.isOnlyFlowOf(socket, place)) return;
+  res.once("close", () => {
+    const { _httpMessage: next } = socket as { _httpMessage?: ServerResponse | null };
+    // One that has been read already, of a client that did not wait for the answer, may need the rest of its body.
+    if (res.shouldKeepAlive && !socket.destroyed && !next) turns.readLater(socket, place);
+  });
 }
 
 function toAnswerTurns({ flowControl, turns }: FlowControlParts): AnswerTurns {

@@ -14,6 +14,7 @@ import { mandatoryObjects } from "../flowcontrol/default-objects.js";
 import { dumpDocuments } from "../flowcontrol/dump.js";
 import { ADJUST_INTERVAL_MS, FlowControl } from "../flowcontrol/flow-control.js";
 import { createFlowTimes, observeFlowControl } from "../flowcontrol/flow-metrics.js";
+import { Headroom } from "../flowcontrol/headroom.js";
 import {
   type LevelSetting,
   type SchemaSetting,
@@ -68,7 +69,7 @@ export function createFlowControl(options: {
     times: createFlowTimes(metrics),
     nowMs: performance.now(),
   });
-  const turns = new Turns();
+  const turns = new Turns(new Headroom(config.backlogThreadShare));
   observeFlowControl(metrics, flowControl, turns);
   const group = `flowcontrol.apiserver.${naming.groupDomain}`;
   const levels = new Map<string, LevelSetting>();
