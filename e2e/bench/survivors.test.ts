@@ -8,8 +8,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { survivorsOf } from "./survivors.js";
 
-/** Bytes a request; an update's 5,000 are mostly the event that watches resume from. */
-const BOUNDS: Readonly<Record<string, number>> = { get: 900, update: 8_000 };
+/**
+ * Bytes a request. Those under way at a collection survive it: of a get 300 bytes where few are, 1,900 where all
+ * sixteen connections wait for the server. An update's 5,000 are mostly the event that watches resume from.
+ */
+const BOUNDS: Readonly<Record<string, number>> = { get: 3_000, update: 8_000 };
 
 test("of what a get and an update allocate little survives the young collections", async (t) => {
   for (const [name, { bytes, sites }] of await survivorsOf(Object.keys(BOUNDS))) {

@@ -12,19 +12,20 @@ interface Closable {
   _closed: boolean;
 }
 
-const queues = new WeakMap<Socket, Set<ServerResponse>>();
+/** Arrays: a Set that responses enter and leave lets later requests get old (decision 59). */
+const queues = new WeakMap<Socket, ServerResponse[]>();
 
 /** Closes the response with its connection, if that ends before its turn. */
 export function closeWithConnection(socket: Socket, response: ServerResponse): void {
   let queue = queues.get(socket);
   if (queue === undefined) {
-    queue = new Set();
+    queue = [];
     queues.set(socket, queue);
     socket.once("close", closeAll);
   }
-  queue.add(response);
-  // Its turn has come: from now on Node notifies it.
-  response.once("socket", () => queue.delete(response));
+  queue.push(response);
+  // Its turn has come, as it is answered in order: from now on Node notifies it.
+  response.once("socket", () => queue.shift());
 }
 
 function closeAll(this: Socket): void {
