@@ -18,7 +18,7 @@ const OUT = join(DIST, "bundle");
 const ENTRIES = ["main.js", "start-keelson.js"].map((name) => join(DIST, "server", name));
 
 /** Packages that have native code, or read files of their own. */
-const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate", "etcd3", "@grpc/*"];
+const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate", "etcd3", "@grpc/proto-loader"];
 
 /** Modules that read files beside them go on reading them there. Entries stay beside each other. */
 const filesStayWhereTheyAre = {

@@ -63,6 +63,8 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     });
     const catalog = new LiveCatalog(builtIn);
     const views = createViews(config, store, catalog, logger, { metrics, feedLag });
+    // The store works while the rest of this process is wired.
+    views.view.readAhead();
     customKinds = followDefinitions({ config, facts, codecs, catalog }, views.view);
     const common = { config, view: views.view, metrics, logger };
     const installation = tokenKeys.keys.signing.id;

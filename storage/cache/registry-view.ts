@@ -33,6 +33,7 @@ import { recallHistory } from "./recall-history.js";
 import type { RecalledHistory } from "./recalled-history.js";
 import { Retention } from "./retention.js";
 import { RevisionWaiters } from "./revision-waiters.js";
+import { StatePages } from "./state-pages.js";
 import type { Watcher } from "./watcher.js";
 
 export interface RegistryViewOptions {
@@ -58,8 +59,6 @@ interface LoadedState {
   readonly epochs: Map<string, Revision>;
 }
 
-/** Keys read at a time while loading: a page of 8 KiB objects takes 40 MiB during the load. */
-const LOAD_PAGE_KEYS = 5_000;
 /** Delay between attempts to restart the feed. */
 const RESTART_DELAY_MS = 200;
 /**
@@ -100,6 +99,8 @@ export class RegistryView implements PartitionHost {
   readonly #retired = new Map<PartitionId, Revision>();
   #isSynced = false;
   #reloads = 0;
+  /** What was asked for before the load. */
+  #readAhead: StatePages | undefined;
   /** The revision of the last load, as long as its history was not recalled. */
   #recalling: Revision | undefined;
   readonly #recallWaiters = new RevisionWaiters();
@@ -188,6 +189,11 @@ export class RegistryView implements PartitionHost {
     if (this.#retired.size <= RETIRED_MAX) return;
     this.#retired.clear();
     this.#historyFloor = this.#revision;
+  }
+
+  /** Asks the store for what `start` loads, so that it is there sooner. Optional. */
+  readAhead(): void {
+    this.#readAhead = new StatePages(this.#store, this.keys.prefix);
   }
 
   /** Loads the view and starts to follow the store. Resolves when the view is usable. */
@@ -304,9 +310,11 @@ export class RegistryView implements PartitionHost {
   /** Loads everything aside, then takes it over in one turn, so no reader sees a partial state. */
   async #load(signal: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
-    const revision = await this.#store.currentRevision(signal);
+    const state = this.#readAhead ?? new StatePages(this.#store, this.keys.prefix);
+    this.#readAhead = undefined;
+    const revision = await state.revision;
     const arena = new ByteArena();
-    const { trees, epochs } = await this.#loadState(revision, arena, signal);
+    const { trees, epochs } = await this.#decodeState(state, arena, signal);
 
     this.#epochs = epochs;
     this.#historyFloor = revision;
@@ -375,33 +383,22 @@ export class RegistryView implements PartitionHost {
     if (this.#historyFloor === until) this.#historyFloor = history.floor;
   }
 
-  /** All objects as of a revision. */
-  async #loadState(
-    revision: Revision,
+  async #decodeState(
+    state: StatePages,
     arena: ByteArena,
     signal: AbortSignal,
   ): Promise<LoadedState> {
     const trees = new Map<PartitionId, LoadedTree>();
     const epochs = new Map<string, Revision>();
-    let after: string | undefined;
-    for (;;) {
-      const page = await this.#store.range(
-        {
-          prefix: this.keys.prefix,
-          limit: LOAD_PAGE_KEYS,
-          revision,
-          ...(after === undefined ? {} : { after }),
-        },
-        signal,
-      );
-      for (const kv of page.kvs) {
-        const key = this.keys.parse(kv.key);
+    for await (const kvs of state.pages(signal)) {
+      for (const { key: name, value, modRevision } of kvs) {
+        const key = this.keys.parse(name);
         if (key === undefined) {
-          const epoch = this.keys.parseEpoch(kv.key);
-          if (epoch !== undefined) epochs.set(epoch, kv.modRevision);
+          const epoch = this.keys.parseEpoch(name);
+          if (epoch !== undefined) epochs.set(epoch, modRevision);
           continue;
         }
-        const object = this.#decode(key, kv.value, kv.modRevision);
+        const object = this.#decode(key, value, modRevision);
         let loaded = trees.get(key.partition);
         if (loaded === undefined) {
           loaded = this.#emptyTree(key.partition);
@@ -410,9 +407,8 @@ export class RegistryView implements PartitionHost {
         object.moveTo(arena);
         loaded.tree.set(object);
       }
-      after = page.kvs.at(-1)?.key;
-      if (!page.more || after === undefined) return { trees, epochs };
     }
+    return { trees, epochs };
   }
 
   #emptyTree(id: PartitionId): LoadedTree {

@@ -1,0 +1,72 @@
+/** Pages of a store whose every answer the test decides: their order, their revision, and who waits for whom. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type RangeRequest, type RangeResult, toRevision } from "../kv/store.js";
+import { StatePages } from "./state-pages.js";
+import { configMap, ScriptedStore } from "./testing/scripted-store.js";
+
+class RecordingStore extends ScriptedStore {
+  readonly asked: RangeRequest[] = [];
+
+  override range(request: RangeRequest): Promise<RangeResult> {
+    this.asked.push(request);
+    return super.range(request);
+  }
+}
+
+function storeOf(objects: number): RecordingStore {
+  const store = new RecordingStore();
+  store.kvs = Array.from({ length: objects }, (_, i) => configMap(String(i).padStart(6, "0"), 5));
+  return store;
+}
+
+const never = new AbortController().signal;
+
+test("every key comes once, in order, as of the revision at which it was asked for", async () => {
+  const store = storeOf(7_001);
+  const pages = new StatePages(store, "/registry");
+  const revision = await pages.revision;
+  store.revision = toRevision(revision + 1);
+  const keys: string[] = [];
+  for await (const kvs of pages.pages(never)) for (const { key } of kvs) keys.push(key);
+  assert.deepEqual(
+    keys,
+    store.kvs.map(({ key }) => key),
+  );
+  assert.deepEqual([...new Set(store.asked.map((request) => request.revision))], [revision]);
+});
+
+test("the first page is asked for before anybody reads, and each next one before the last is decoded", async () => {
+  const store = storeOf(3_000);
+  const pages = new StatePages(store, "/registry");
+  await pages.revision;
+  assert.equal(store.asked.length, 1);
+  const reader = pages.pages(never);
+  await reader.next();
+  assert.equal(store.asked.length, 2);
+  await reader.next();
+  assert.equal(store.asked.length, 3);
+});
+
+test("an empty store has one page without keys", async () => {
+  const pages: number[] = [];
+  for await (const kvs of new StatePages(storeOf(0), "/registry").pages(never)) {
+    pages.push(kvs.length);
+  }
+  assert.deepEqual(pages, [0]);
+});
+
+test("whoever gives up gets no further page", async () => {
+  const giving = new AbortController();
+  const reader = new StatePages(storeOf(3_000), "/registry").pages(giving.signal);
+  await reader.next();
+  giving.abort(new Error("given up"));
+  await assert.rejects(reader.next(), /given up/);
+});
+
+test("a store that is down tells the reader, and nobody if there is none", async () => {
+  const store = storeOf(10);
+  store.range = () => Promise.reject(new Error("down"));
+  new StatePages(store, "/registry");
+  await assert.rejects(new StatePages(store, "/registry").pages(never).next(), /down/);
+});
