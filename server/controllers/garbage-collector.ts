@@ -15,12 +15,13 @@ import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
 import { isLostRace } from "./lost-race.js";
-import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
 import {
   deletionOf,
   FOREGROUND_FINALIZER,
   type GraphNode,
   isWaiting,
+  mayConcern,
   ORPHAN_FINALIZER,
   OwnerGraph,
 } from "./owner-graph.js";
@@ -92,6 +93,8 @@ export class GarbageCollector {
         }
         isFirst = false;
       },
+      ignores: (key: ObjectKey, json: Buffer) =>
+        !mayConcern(json) && !this.#graph.has(resource, key),
       changed: (metadata: ObjectMeta) => this.#changed(resource, metadata),
       removed: (metadata: ObjectMeta) => this.#removed(resource, metadata),
       ended: () => this.#graph.clear(resource),

@@ -6,7 +6,7 @@
  * The collector's followers are its only writer; everything is synchronous.
  */
 import type { ObjectMeta, OwnerReference } from "../api/meta.js";
-import type { ControlledResource } from "./objects-api.js";
+import type { ControlledResource, ObjectKey } from "./objects-api.js";
 
 /** Set on an owner that must go after its blocking dependents. */
 export const FOREGROUND_FINALIZER = "foregroundDeletion";
@@ -48,6 +48,10 @@ export class OwnerGraph {
 
   get(key: string): GraphNode | undefined {
     return this.#nodes.get(key);
+  }
+
+  has(resource: ControlledResource, { namespace, name }: ObjectKey): boolean {
+    return this.#nodes.has(keyOf(resource, namespace, name));
   }
 
   all(): Iterable<GraphNode> {
@@ -115,6 +119,14 @@ export class OwnerGraph {
     }
     return node;
   }
+}
+
+/** What the metadata of objects in the graph contains; the last is how JSON may disguise the others. */
+const WORDS = ['"ownerReferences"', '"deletionTimestamp"', "\\u00"].map((word) => Buffer.from(word));
+
+/** Whether an object may belong into the graph, by its JSON; most do not, and then need not be parsed. */
+export function mayConcern(json: Buffer): boolean {
+  return WORDS.some((word) => json.includes(word));
 }
 
 export function isWaiting({ deletion }: Pick<GraphNode, "deletion">): boolean {
