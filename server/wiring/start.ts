@@ -1,6 +1,7 @@
 /** Wiring of the start: the preconditions of readiness, and the background work from then on. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { nextTurn } from "../../storage/base/next-turn.js";
 import type { Config } from "../config/config.js";
 import { runAuthenticationTrust } from "../controllers/authentication-trust.js";
 import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
@@ -100,7 +101,8 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
   lifecycle.spawn("codec warm-up", (signal) => warmCodecs(catalog.current, signal));
   milestones.viewLoaded();
   milestones.announce();
-  // What only looks back, and what only writes by itself, comes after readiness.
+  // What only looks back, and what only writes by itself, comes after readiness and those who wait for it.
+  await nextTurn();
   views.view.recall(lifecycle);
   spawnControllers();
 }
