@@ -51,7 +51,7 @@ export class OwnerGraph {
   }
 
   has(resource: ControlledResource, { namespace, name }: ObjectKey): boolean {
-    return this.#nodes.has(keyOf(resource, namespace, name));
+    return this.#nodes.size > 0 && this.#nodes.has(keyOf(resource, namespace, name));
   }
 
   all(): Iterable<GraphNode> {

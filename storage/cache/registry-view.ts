@@ -59,6 +59,8 @@ interface LoadedState {
   readonly epochs: Map<string, Revision>;
 }
 
+/** Objects decoded in one turn while loading: a few milliseconds. */
+const DECODED_PER_TURN = 250;
 /** Delay between attempts to restart the feed. */
 const RESTART_DELAY_MS = 200;
 /**
@@ -98,6 +100,8 @@ export class RegistryView implements PartitionHost {
   /** For retired partitions: events up to this revision are gone. */
   readonly #retired = new Map<PartitionId, Revision>();
   #isSynced = false;
+  /** The watch from the revision of the last load on, until the feed's loop takes it. */
+  #feed: AsyncIterator<WatchBatch> | undefined;
   #reloads = 0;
   /** What was asked for before the load. */
   #readAhead: StatePages | undefined;
@@ -198,7 +202,7 @@ export class RegistryView implements PartitionHost {
 
   /** Loads the view and starts to follow the store. Resolves when the view is usable. */
   async start(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
-    await this.#load(signal);
+    await this.#load(signal, lifecycle.signal);
     lifecycle.spawn("registry feed", (closing) => this.#runFeed(lifecycle, closing));
     lifecycle.spawn("event ring trimming", (closing) => this.#runTrimming(closing));
   }
@@ -308,13 +312,19 @@ export class RegistryView implements PartitionHost {
   }
 
   /** Loads everything aside, then takes it over in one turn, so no reader sees a partial state. */
-  async #load(signal: AbortSignal): Promise<void> {
+  async #load(signal: AbortSignal, closing: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
     const state = this.#readAhead ?? new StatePages(this.#store, this.keys.prefix);
     this.#readAhead = undefined;
     const revision = await state.revision;
     const arena = new ByteArena();
-    const { trees, epochs } = await this.#decodeState(state, arena, signal);
+    // Opened first: etcd lets a watch from a revision that has passed wait for 100 ms.
+    const feed = this.#openFeed(revision, closing);
+    const { trees, epochs } = await this.#decodeState(state, arena, signal).catch((error) => {
+      void feed.return?.();
+      throw error;
+    });
+    this.#feed = feed;
 
     this.#epochs = epochs;
     this.#historyFloor = revision;
@@ -390,8 +400,11 @@ export class RegistryView implements PartitionHost {
   ): Promise<LoadedState> {
     const trees = new Map<PartitionId, LoadedTree>();
     const epochs = new Map<string, Revision>();
+    let decoded = 0;
     for await (const kvs of state.pages(signal)) {
       for (const { key: name, value, modRevision } of kvs) {
+        // Health checks are answered meanwhile, and the next page is received.
+        if (++decoded % DECODED_PER_TURN === 0) await nextTurn();
         const key = this.keys.parse(name);
         if (key === undefined) {
           const epoch = this.keys.parseEpoch(name);
@@ -415,12 +428,18 @@ export class RegistryView implements PartitionHost {
     return { tree: new ObjectTree(), traits: this.#options.traits(id) };
   }
 
+  #openFeed(after: Revision, signal: AbortSignal): AsyncIterator<WatchBatch> {
+    const watch = this.#store.watch({ prefix: this.keys.prefix, after }, signal);
+    return watch[Symbol.asyncIterator]();
+  }
+
   async #runFeed(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.#waiters.end(signal.reason), { once: true });
     while (!signal.aborted) {
+      const feed = this.#feed ?? this.#openFeed(this.#revision, signal);
+      this.#feed = undefined;
       try {
-        const watch = { prefix: this.keys.prefix, after: this.#revision };
-        for await (const batch of this.#store.watch(watch, signal)) this.#apply(batch);
+        for await (const batch of { [Symbol.asyncIterator]: () => feed }) this.#apply(batch);
       } catch (error) {
         if (signal.aborted) return;
         await this.#recover(error, lifecycle, signal);
@@ -439,7 +458,7 @@ export class RegistryView implements PartitionHost {
     this.#reloads++;
     while (!signal.aborted) {
       try {
-        await this.#load(signal);
+        await this.#load(signal, signal);
         this.recall(lifecycle);
         return;
       } catch (cause) {
