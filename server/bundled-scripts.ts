@@ -16,7 +16,6 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cachedDataVersionTag } from "node:v8";
 import { Script } from "node:vm";
-import { growHeapSlowly } from "./wiring/heap-growth.js";
 
 interface Module {
   exports: unknown;
@@ -50,8 +49,6 @@ export class BundledScripts {
    * @param kept the folder for what V8 compiled; default: one beside the scripts
    */
   constructor(url: string, kept = process.env.NODE_COMPILE_CACHE) {
-    // Flags are part of what V8 compares: they must be the same at this start and at the next.
-    growHeapSlowly();
     this.#url = url;
     this.#folder = dirname(fileURLToPath(url));
     this.#kept = kept || join(this.#folder, "compiled");
@@ -69,7 +66,10 @@ export class BundledScripts {
     return module.exports;
   }
 
-  /** Keeps all that V8 has compiled by now of those scripts of which nothing was kept. */
+  /**
+   * Keeps all that V8 has compiled by now of those scripts of which nothing was kept. V8 compares its flags with
+   * those of the next start: call it before they are changed.
+   */
   keep(): void {
     for (const [path, script] of this.#compiled) {
       const temporary = `${path}.${process.pid}`;

@@ -21,7 +21,6 @@ import {
   FOREGROUND_FINALIZER,
   type GraphNode,
   isWaiting,
-  mayConcern,
   ORPHAN_FINALIZER,
   OwnerGraph,
 } from "./owner-graph.js";
@@ -93,8 +92,8 @@ export class GarbageCollector {
         }
         isFirst = false;
       },
-      ignores: (key: ObjectKey, json: Buffer) =>
-        !mayConcern(json) && !this.#graph.has(resource, key),
+      ignores: (object: ObjectKey & { readonly isTied: boolean }) =>
+        !object.isTied && !this.#graph.has(resource, object),
       changed: (metadata: ObjectMeta) => this.#changed(resource, metadata),
       removed: (metadata: ObjectMeta) => this.#removed(resource, metadata),
       ended: () => this.#graph.clear(resource),

@@ -135,7 +135,7 @@ async function pause({ clock }: Registry, signal: AbortSignal): Promise<void> {
 }
 
 function tell(follower: Follower, type: EventType, object: StoredObject): void {
-  if (type !== "DELETED" && follower.ignores?.(object, object.bytes) === true) return;
+  if (type !== "DELETED" && follower.ignores?.(object) === true) return;
   const metadata = readMetadata(object);
   const { namespace, name } = object;
   if (type === "DELETED") follower.removed(metadata ?? { namespace, name });

@@ -54,10 +54,10 @@ export interface Follower {
   /** Earlier notifications are void: all existing objects follow as changed. */
   began(): void;
   /**
-   * Whether nothing follows from an object's existence, by its JSON: then it is not reported as changed, which
-   * saves reading its metadata. Default: no.
+   * Whether nothing follows from an object's existence: then it is not reported as changed, which saves reading
+   * its metadata. Default: no.
    */
-  ignores?(key: ObjectKey, json: Buffer): boolean;
+  ignores?(object: ObjectKey & { readonly isTied: boolean }): boolean;
   /** The object exists, with this metadata. */
   changed(metadata: ObjectMeta): void;
   /** It was deleted; has its last metadata, or only its key if that was unreadable. */

@@ -121,17 +121,6 @@ export class OwnerGraph {
   }
 }
 
-/**
- * What the JSON of objects in the graph contains: parts of two members' names that begin with a rare letter, for
- * which the search is five times as fast, and how JSON may disguise such names.
- */
-const WORDS = ['wnerReferences"', "deletionT", "\\u00"].map((word) => Buffer.from(word));
-
-/** Whether an object may belong into the graph, by its JSON; most do not, and then need not be parsed. */
-export function mayConcern(json: Buffer): boolean {
-  return WORDS.some((word) => json.includes(word));
-}
-
 export function isWaiting({ deletion }: Pick<GraphNode, "deletion">): boolean {
   return deletion === "foreground" || deletion === "orphan";
 }

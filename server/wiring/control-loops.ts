@@ -17,6 +17,7 @@ import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import { loadFacts } from "../types/load-facts.js";
 import { followDefinitions } from "./custom-kinds.js";
+import { growHeapSlowly } from "./heap-growth.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
@@ -71,6 +72,7 @@ export async function runControlLoops(
   const rootAuthority = await rootAuthorityOf(config, logger, () => shared?.serving.cert ?? "");
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
   await view.start(lifecycle, signal);
+  growHeapSlowly();
   encryption?.spawnReload({ view, reopen: (until) => tokenKeys.reopen(until), lifecycle });
   try {
     const { controllers } = config;

@@ -56,7 +56,6 @@ export function openReplica(
   build: BuildInfo,
   { logger, verbosity }: ReplicaLog,
 ): Promise<Replica> {
-  growHeapSlowly();
   return openAll(async (opened) => {
     const facts = loadFacts(config.naming);
     const exclusions = toExcludedResources(config.admissionPolicyExclusions, facts, config.naming);
@@ -77,6 +76,8 @@ export function openReplica(
     listening = serving;
     const url = `https://${reachableHost(config)}:${serving.listener.port}`;
     const started = await startReplica({ ...upToAccess, access, serving, url });
+    // Behind everybody who waits for readiness: what V8 compiled is kept together with its flags.
+    started.ready.then(() => setImmediate(growHeapSlowly)).catch(() => {});
 
     const close = () => opened[Symbol.asyncDispose]();
     return {

@@ -16,7 +16,7 @@ import type { Logger } from "../base/logger.js";
 import { nextTurn } from "../base/next-turn.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
-import { ByteArena } from "../objects/byte-arena.js";
+import { ByteArena, type BytePlacer } from "../objects/byte-arena.js";
 import { KeySpace, type ParsedKey, type PartitionId } from "../objects/keys.js";
 import {
   decodeStoredObject,
@@ -411,13 +411,12 @@ export class RegistryView implements PartitionHost {
           if (epoch !== undefined) epochs.set(epoch, modRevision);
           continue;
         }
-        const object = this.#decode(key, value, modRevision);
+        const object = this.#decode(key, value, modRevision, arena);
         let loaded = trees.get(key.partition);
         if (loaded === undefined) {
           loaded = this.#emptyTree(key.partition);
           trees.set(key.partition, loaded);
         }
-        object.moveTo(arena);
         loaded.tree.set(object);
       }
     }
@@ -516,9 +515,9 @@ export class RegistryView implements PartitionHost {
     else this.#swept = { index: isOver ? 0 : index + 1, after: "" };
   }
 
-  #decode(key: ParsedKey, value: Buffer, revision: Revision): StoredObject {
+  #decode(key: ParsedKey, value: Buffer, revision: Revision, slabs?: BytePlacer): StoredObject {
     const { extractFields } = this.#options.traits(key.partition);
-    const object = decodeStoredObject(key, value, revision, extractFields);
+    const object = decodeStoredObject(key, value, revision, extractFields, slabs);
     if (object.corruption !== undefined) {
       // The reason may quote the object's content, which must not be logged.
       const fields = { partition: key.partition, path: key.path, bytes: value.length };

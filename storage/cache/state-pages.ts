@@ -46,9 +46,7 @@ export class StatePages {
   #ask(from: { readonly after?: string }, signal: AbortSignal): void {
     const page = { prefix: this.#prefix, limit: this.#limit, ...from };
     this.#limit = Math.min(this.#limit * 2, PAGE_KEYS_MAX);
-    this.#next = this.revision.then((revision) =>
-      this.#store.range({ ...page, revision }, signal),
-    );
+    this.#next = this.revision.then((revision) => this.#store.range({ ...page, revision }, signal));
     // Whoever reads the pages is told; perhaps nobody does.
     this.#next.catch(() => {});
   }

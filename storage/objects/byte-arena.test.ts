@@ -9,14 +9,16 @@ test("bytes stay what they are through any puts, drops and moves, and what is li
   const step = fc.record({
     bytes: fc.oneof(fc.nat({ max: 3_000 }), fc.constantFrom(32_768, 32_769, 200_000)),
     drops: fc.nat({ max: 20 }),
+    isReserved: fc.boolean(),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const arena = new ByteArena();
       const kept: { place: Place; text: string }[] = [];
-      for (const [index, { bytes, drops }] of steps.entries()) {
+      for (const [index, { bytes, drops, isReserved }] of steps.entries()) {
         const text = String.fromCharCode(97 + (index % 26)).repeat(bytes);
-        const place = arena.put(Buffer.from(text));
+        const place = isReserved ? arena.reserve(bytes) : arena.put(Buffer.from(text));
+        if (isReserved) place.memory.write(text, place.start, "latin1");
         kept.push({ place, text });
         if (drops < kept.length) {
           const [gone] = kept.splice(drops, 1);

@@ -39,6 +39,8 @@ const NO_SLAB = Buffer.alloc(0);
 /** Stores bytes for the long term. */
 export interface BytePlacer {
   put(bytes: Buffer): Place;
+  /** Room for so many bytes, for the caller to write at once. */
+  reserve(length: number): Place;
 }
 
 /** Slabs without accounting, for bytes that are freed in the order in which they came. */
@@ -54,12 +56,21 @@ export class Slabs implements BytePlacer {
   put(bytes: Buffer): Place {
     const { length } = bytes;
     if (length > PIECE_BYTES_MAX) return { memory: bytes, start: 0, end: length };
+    const place = this.reserve(length);
+    bytes.copy(place.memory, place.start);
+    return place;
+  }
+
+  reserve(length: number): Place {
+    if (length > PIECE_BYTES_MAX) {
+      return { memory: Buffer.allocUnsafeSlow(length), start: 0, end: length };
+    }
     if (this.#used + length > this.#newest.length) {
       this.#newest = Buffer.allocUnsafeSlow(SLAB_BYTES);
       this.#used = 0;
     }
     const start = this.#used;
-    this.#used += bytes.copy(this.#newest, start);
+    this.#used += length;
     return { memory: this.#newest, start, end: this.#used };
   }
 }
@@ -87,18 +98,29 @@ export class ByteArena implements BytePlacer {
   /** Stores the bytes; they are live until their place is `dropped`. */
   put(bytes: Buffer): Place {
     const before = this.#slabs.newest;
-    const place = this.#slabs.put(bytes);
+    return this.#counted(this.#slabs.put(bytes), before);
+  }
+
+  reserve(length: number): Place {
+    const before = this.#slabs.newest;
+    return this.#counted(this.#slabs.reserve(length), before);
+  }
+
+  /** @param before the newest slab before the place was given */
+  #counted(place: Place, before: Buffer): Place {
     const { memory } = place;
-    if (memory === bytes) return place;
+    // A large piece has a buffer of its own.
+    if (memory !== this.#slabs.newest) return place;
     let account = this.#accounts.get(memory);
     if (account === undefined) {
       account = { used: 0, live: 0 };
       this.#accounts.set(memory, account);
       this.#forgetIfEmpty(before);
     }
-    account.used += bytes.length;
-    account.live += bytes.length;
-    this.#live += bytes.length;
+    const length = place.end - place.start;
+    account.used += length;
+    account.live += length;
+    this.#live += length;
     return place;
   }
 

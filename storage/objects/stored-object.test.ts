@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { toRevision } from "../kv/store.js";
+import { ByteArena } from "./byte-arena.js";
 import { KeySpace, objectPath, partitionId } from "./keys.js";
 import {
   decodeStoredObject,
@@ -115,7 +116,8 @@ test("S1-UNS-08: text that somebody else has written is still JSON once it has i
   }
 });
 
-test("S1-META-08: strings and keys that look like ours never mislead the splice", () => {
+/** Metadata that looks like ours, with texts that look like members. */
+function disguised() {
   const text = fc.oneof(
     fc.string(),
     fc.constantFrom('"uid":"', '"metadata":{', '"resourceVersion":"5"', '\\"', "uid"),
@@ -127,7 +129,32 @@ test("S1-META-08: strings and keys that look like ours never mislead the splice"
     annotations: fc.dictionary(text, text),
     ownerReferences: fc.array(fc.record({ uid: text, name: text })),
   });
-  const data = fc.dictionary(text, text);
+  return { metadata, data: fc.dictionary(text, text) };
+}
+
+test("an object that is decoded into a slab is the same, and the arena counts it", () => {
+  const { metadata, data } = disguised();
+  const indent = fc.constantFrom(undefined, 1);
+  const empty = fc.constant({});
+  const arena = new ByteArena();
+  fc.assert(
+    fc.property(fc.oneof(metadata, empty), data, indent, (meta, content, spaces) => {
+      const object = { kind: "ConfigMap", apiVersion: "v1", metadata: meta, data: content };
+      const value = Buffer.from(JSON.stringify(object, undefined, spaces));
+      const apart = decodeStoredObject(KEY, value, toRevision(7), undefined);
+      const before = arena.live;
+      const inSlab = decodeStoredObject(KEY, value, toRevision(7), undefined, arena);
+      assert.deepEqual(inSlab.bytes, apart.bytes);
+      assert.equal(inSlab.bodyOffset, apart.bodyOffset);
+      assert.equal(arena.live - before, inSlab.length);
+    }),
+  );
+  const unreadable = decodeStoredObject(KEY, Buffer.from("{"), toRevision(7), undefined, arena);
+  assert.notEqual(unreadable.corruption, undefined);
+});
+
+test("S1-META-08: strings and keys that look like ours never mislead the splice", () => {
+  const { metadata, data } = disguised();
   fc.assert(
     fc.property(metadata, data, fc.integer({ min: 1 }), (meta, content, revision) => {
       const value = stored(meta, { data: content });
@@ -187,6 +214,8 @@ test("what a writer knows of a value makes the same object as reading it, or non
         fc.constant(null),
       ),
       annotations: fc.dictionary(text, text),
+      ownerReferences: fc.array(fc.record({ uid: fc.uuid() }), { maxLength: 1 }),
+      deletionTimestamp: fc.constantFrom("", "2026-01-01T00:00:00Z"),
       generation: fc.oneof({ weight: 4, arbitrary: fc.integer() }, text),
       finalizers: fc.array(text),
     },
@@ -209,6 +238,7 @@ test("what a writer knows of a value makes the same object as reading it, or non
       assert.equal(read.corruption, undefined);
       assert.equal(object.bytes.toString(), read.bytes.toString());
       assert.equal(object.bodyOffset, read.bodyOffset);
+      assert.equal(object.isTied, read.isTied);
       assert.deepEqual({ ...object.labels }, { ...read.labels });
       assert.deepEqual(
         [object.path, object.namespace, object.name],

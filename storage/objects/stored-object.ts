@@ -51,8 +51,11 @@ export interface StoredObjectParts {
   readonly namespace: string;
   readonly revision: Revision;
   readonly bytes: Buffer;
+  /** Where the bytes are, if they are part of a slab. */
+  readonly place?: Place | undefined;
   readonly bodyOffset: number;
   readonly labels: Labels;
+  readonly isTied: boolean;
   /** The values, or an extractor that reads them on first use. */
   readonly fields: FieldValues | FieldExtractor;
   readonly corruption: string | undefined;
@@ -70,6 +73,8 @@ export class StoredObject {
    */
   readonly bodyOffset: number;
   readonly labels: Labels;
+  /** Whether it names owners or is being deleted, so that other objects' deletions may concern it. */
+  readonly isTied: boolean;
   /** Why the stored value is unreadable; such an object has no bytes (S1-UNS-08). */
   readonly corruption: string | undefined;
   /** Where in `bytes` the metadata ends, cached by the first reader; 0 = not known yet. */
@@ -89,11 +94,13 @@ export class StoredObject {
     this.revision = parts.revision;
     this.bodyOffset = parts.bodyOffset;
     this.labels = parts.labels;
+    this.isTied = parts.isTied;
     this.#fields = parts.fields;
     this.corruption = parts.corruption;
-    this.#memory = parts.bytes;
-    this.#start = 0;
-    this.#end = parts.bytes.length;
+    const { bytes, place } = parts;
+    this.#memory = place === undefined ? bytes : place.memory;
+    this.#start = place === undefined ? 0 : place.start;
+    this.#end = place === undefined ? bytes.length : place.end;
   }
 
   /** `namespace/name` or `name`: the key inside the partition. */
@@ -222,9 +229,10 @@ export class StoredObject {
 
   /** A copy with some parts changed. */
   with(changes: Partial<StoredObjectParts>): StoredObject {
-    const { path, namespace, revision, bytes, bodyOffset, labels, corruption } = this;
+    const { path, namespace, revision, bytes, bodyOffset, labels, isTied, corruption } = this;
     const fields = this.#fields;
-    const parts = { path, namespace, revision, bytes, bodyOffset, labels, fields, corruption };
+    const names = { path, namespace, revision };
+    const parts = { ...names, bytes, bodyOffset, labels, isTied, fields, corruption };
     return new StoredObject(withMembers(parts, changes));
   }
 }
@@ -245,15 +253,17 @@ const NO_BYTES = Buffer.alloc(0);
  * Decodes a stored value. Never throws: an unreadable value is a corrupt object, and so is JSON with
  * invalid metadata. Callers may trust the metadata of an object without corruption, and nothing else
  * in it: the store knows no kinds.
+ * @param slabs where to keep its bytes, for an object that is certainly kept
  */
 export function decodeStoredObject(
   key: Pick<ParsedKey, "path" | "namespace" | "name">,
   value: Buffer,
   revision: Revision,
   extractFields: FieldExtractor | undefined,
+  slabs?: BytePlacer,
 ): StoredObject {
   try {
-    return decode(key, value, revision, extractFields);
+    return decode(key, value, revision, extractFields, slabs);
   } catch (error) {
     return new StoredObject({
       path: key.path,
@@ -262,6 +272,7 @@ export function decodeStoredObject(
       bytes: NO_BYTES,
       bodyOffset: 0,
       labels: NO_LABELS,
+      isTied: false,
       fields: NO_FIELDS,
       corruption: error instanceof Error ? error.message : String(error),
     });
@@ -284,6 +295,7 @@ export interface EncodedObject {
   readonly namespace: string;
   readonly uid: string;
   readonly labels: Labels;
+  readonly isTied: boolean;
   readonly bodyOffset: number;
 }
 
@@ -309,6 +321,7 @@ export function describeEncoded(
     namespace: key.namespace,
     uid,
     labels: labels === undefined ? NO_LABELS : { ...(labels as Labels) },
+    isTied: isTied(metadata),
     bodyOffset: head.length,
   };
 }
@@ -320,7 +333,7 @@ export function describeEncoded(
 export function toStoredObject(
   value: Buffer,
   revision: Revision,
-  { path, namespace, uid, labels, bodyOffset }: EncodedObject,
+  { path, namespace, uid, labels, isTied, bodyOffset }: EncodedObject,
 ): StoredObject {
   return new StoredObject({
     path,
@@ -329,9 +342,20 @@ export function toStoredObject(
     bytes: spliceResourceVersion(value, uid, revision),
     bodyOffset,
     labels,
+    isTied,
     fields: NO_FIELDS,
     corruption: undefined,
   });
+}
+
+function isTied({
+  ownerReferences,
+  deletionTimestamp,
+}: Readonly<Record<string, unknown>>): boolean {
+  return (
+    (Array.isArray(ownerReferences) && ownerReferences.length > 0) ||
+    (typeof deletionTimestamp === "string" && deletionTimestamp !== "")
+  );
 }
 
 function isPlainMap(value: unknown): boolean {
@@ -373,18 +397,41 @@ export function withoutRevision(object: StoredObject): StoredObject {
 /** The bytes to store for an object's JSON, and to answer with once its revision is known. */
 export function spliceResourceVersion(value: Buffer, uid: string, revision: Revision): Buffer {
   const metadataAt = value.indexOf(METADATA_START) + METADATA_START.length;
+  const splice = planSplice(value, metadataAt, uid, revision);
+  // A slice of Node's shared pool: bytes to keep are moved to a slab.
+  const bytes = Buffer.allocUnsafe(splice.length);
+  writeSpliced(value, splice, bytes, 0);
+  return bytes;
+}
+
+/** What goes into a value, and where. */
+interface Splice {
+  readonly at: number;
+  readonly text: string;
+  /** Of the whole, with a newline at its end. */
+  readonly length: number;
+}
+
+/** @param metadataAt where the metadata's first member begins */
+function planSplice(value: Buffer, metadataAt: number, uid: string, revision: Revision): Splice {
   const uidAt = uid === "" ? -1 : uidPosition(value, uid, metadataAt);
   const at = uidAt < 0 ? metadataAt : uidAt + UID_START.length + uid.length + 1;
   const isEmpty = uidAt < 0 && value[metadataAt] === 0x7d;
   const field = `"resourceVersion":"${revision}"`;
   const text = uidAt < 0 ? (isEmpty ? field : `${field},`) : `,${field}`;
-  // A slice of Node's shared pool: bytes to keep are moved to a slab.
-  const bytes = Buffer.allocUnsafe(value.length + text.length + 1);
-  value.copy(bytes, 0, 0, at);
-  bytes.write(text, at, "latin1");
-  value.copy(bytes, at + text.length, at);
-  bytes[bytes.length - 1] = NEWLINE;
-  return bytes;
+  return { at, text, length: value.length + text.length + 1 };
+}
+
+function writeSpliced(
+  value: Buffer,
+  { at, text, length }: Splice,
+  to: Buffer,
+  start: number,
+): void {
+  value.copy(to, start, 0, at);
+  to.write(text, start + at, "latin1");
+  value.copy(to, start + at + text.length, at);
+  to[start + length - 1] = NEWLINE;
 }
 
 /** Where the member with that uid begins; -1 if another one precedes it, which we never write. */
@@ -399,6 +446,7 @@ function decode(
   value: Buffer,
   revision: Revision,
   extractFields: FieldExtractor | undefined,
+  slabs: BytePlacer | undefined,
 ): StoredObject {
   const reason = unreadableReason(value);
   if (reason !== undefined) throw new Error(reason);
@@ -413,20 +461,35 @@ function decode(
   if (problem !== undefined) throw new Error(problem);
   const uid = typeof metadata.uid === "string" ? metadata.uid : "";
   const head = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
-  const startsWithHead = value.toString("latin1", 0, head.length) === head;
-  const isOurs = startsWithHead && value.indexOf(METADATA_START, head.length) === head.length;
-  return new StoredObject({
+  const metadataAt = head.length + METADATA_START.length;
+  const start = value.toString("latin1", 0, metadataAt);
+  const isOurs = start === head + METADATA_START;
+  const fields = extractFields === undefined ? NO_FIELDS : extractFields(object);
+  let bytes: Buffer = NO_BYTES;
+  let place: Place | undefined;
+  if (!isOurs) {
+    bytes = spliceForeign(value, object, uid, revision);
+  } else if (slabs === undefined) {
+    bytes = spliceResourceVersion(value, uid, revision);
+  } else {
+    const splice = planSplice(value, metadataAt, uid, revision);
+    place = slabs.reserve(splice.length);
+    writeSpliced(value, splice, place.memory, place.start);
+  }
+  const decoded = new StoredObject({
     path: key.path,
     namespace: key.namespace,
     revision,
-    bytes: isOurs
-      ? spliceResourceVersion(value, uid, revision)
-      : spliceForeign(value, object, uid, revision),
-    bodyOffset: startsWithHead ? head.length : 0,
+    bytes,
+    place,
+    bodyOffset: isOurs || start.startsWith(head) ? head.length : 0,
     labels: isRecord(metadata.labels) ? (metadata.labels as Labels) : NO_LABELS,
-    fields: extractFields === undefined ? NO_FIELDS : extractFields(object),
+    isTied: isTied(metadata),
+    fields,
     corruption: undefined,
   });
+  if (!isOurs && slabs !== undefined) decoded.moveTo(slabs);
+  return decoded;
 }
 
 /**

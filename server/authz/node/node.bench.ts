@@ -43,6 +43,7 @@ function podAt(index: number): Pod {
     bytes,
     bodyOffset: 0,
     labels: {},
+    isTied: false,
     fields: { "spec.nodeName": nodeName },
     corruption: undefined,
   });
