@@ -48,6 +48,19 @@ test("the first page is asked for before anybody reads, and each next one before
   assert.equal(store.asked.length, 3);
 });
 
+test("a page has few keys where values are large, and the next has more again where they are small", async () => {
+  const store = storeOf(4_000);
+  store.kvs = store.kvs.map((kv, index) =>
+    index < 1_000 ? { ...kv, value: Buffer.alloc(64 * 1024) } : kv,
+  );
+  const sizes: number[] = [];
+  for await (const kvs of new StatePages(store, "/registry").pages(never)) {
+    sizes.push(kvs.reduce((sum, { value }) => sum + value.length, 0));
+  }
+  assert.ok(Math.max(...sizes.slice(1)) <= 8 * 1024 * 1024, `${sizes}`);
+  assert.ok(sizes.length < 20, `${sizes.length} pages`);
+});
+
 test("an empty store has one page without keys", async () => {
   const pages: number[] = [];
   for await (const kvs of new StatePages(storeOf(0), "/registry").pages(never)) {

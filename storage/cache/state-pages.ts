@@ -1,5 +1,5 @@
 /**
- * StatePages: everything below a prefix as of one revision, in pages that grow. While one page is decoded, the
+ * StatePages: everything below a prefix as of one revision, in pages that grow up to a size. While one page is decoded, the
  * store prepares the next:
  *
  *   store    | page 1 | page 2    | page 3       |
@@ -9,8 +9,9 @@ import type { KeyValue, RangeResult, Revision, RevisionedStore } from "../kv/sto
 
 /** A small page comes soon; in a store that counts what is behind each page, few pages cost less. */
 const FIRST_PAGE_KEYS = 500;
-/** Two pages of 8 KiB objects take 40 MiB. */
-const PAGE_KEYS_MAX = 2_500;
+const PAGE_KEYS_MAX = 5_000;
+/** About so many bytes of values, by what the page before had: two pages are in memory. */
+const PAGE_BYTES = 8 * 1024 * 1024;
 
 /** For the first page, whose reader comes later; the store has deadlines of its own. */
 const NEVER = new AbortController().signal;
@@ -38,16 +39,26 @@ export class StatePages {
       signal.throwIfAborted();
       this.#next = undefined;
       const last = kvs.at(-1);
-      if (more && last !== undefined) this.#ask({ after: last.key }, signal);
+      if (more && last !== undefined) {
+        this.#limit = nextLimit(kvs);
+        this.#ask({ after: last.key }, signal);
+      }
       yield kvs;
     }
   }
 
   #ask(from: { readonly after?: string }, signal: AbortSignal): void {
     const page = { prefix: this.#prefix, limit: this.#limit, ...from };
-    this.#limit = Math.min(this.#limit * 2, PAGE_KEYS_MAX);
     this.#next = this.revision.then((revision) => this.#store.range({ ...page, revision }, signal));
     // Whoever reads the pages is told; perhaps nobody does.
     this.#next.catch(() => {});
   }
+}
+
+/** Twice as many keys as on the last page, unless that would be too much. */
+function nextLimit(kvs: readonly KeyValue[]): number {
+  let bytes = 0;
+  for (const { value } of kvs) bytes += value.length;
+  const fitting = Math.floor((PAGE_BYTES * kvs.length) / Math.max(bytes, 1));
+  return Math.max(1, Math.min(kvs.length * 2, fitting, PAGE_KEYS_MAX));
 }
