@@ -1,7 +1,7 @@
 /**
  * Parses one file of facts (the notation of docs/facts.md) into a ModelFile. Runs once per file at
- * start, so it works on whole lines and splits on blanks unless a quoted value is in the way. An
- * invalid line is a defect of the data and ends the start with file and line.
+ * start, so it works on whole lines and splits on blanks unless a quoted value is in the way. Structs are most of
+ * it, and are parsed when somebody asks for them. An invalid line is a defect of the data: an error that names file and line.
  */
 
 import type { JsonValue } from "../api/meta.js";
@@ -18,6 +18,7 @@ import type {
   StructType,
   TypeRef,
 } from "../schema/model.js";
+import { LazyMap } from "./lazy-map.js";
 
 /** A run of non-blanks in which a quoted JSON string may contain blanks. */
 const TOKEN = /(?:[^\s"]|"(?:[^"\\]|\\.)*")+/g;
@@ -95,7 +96,7 @@ class TypesParser {
   readonly #base: string;
   readonly #lines: readonly string[];
   readonly #header = new Map<string, string>();
-  readonly #types = new Map<string, ModelType>();
+  readonly #types = new LazyMap<string, ModelType>();
   readonly #constants = new Map<string, JsonValue>();
   readonly #refs = new Map<string, TypeRef>();
 
@@ -105,17 +106,13 @@ class TypesParser {
   }
 
   parse(): ModelFile {
-    for (let index = 0; index < this.#lines.length; index++) {
-      const line = this.#lines[index] ?? "";
-      try {
-        if (line.startsWith("type ")) index = this.#parseStruct(index);
+    for (const [index, line] of this.#lines.entries()) {
+      // The lines of a struct's fields.
+      if (line.startsWith(" ")) continue;
+      this.#at(index, () => {
+        if (line.startsWith("type ")) this.#noteStruct(index, line);
         else this.#parseLine(line);
-      } catch (error) {
-        const where = `${this.#base}.types:${index + 1}`;
-        throw new SyntaxError(`${where}: ${String(error)} in ${JSON.stringify(line)}`, {
-          cause: error,
-        });
-      }
+      });
     }
     const header = (key: string) => this.#header.get(key) ?? "";
     return {
@@ -130,6 +127,22 @@ class TypesParser {
       types: this.#types,
       constants: this.#constants,
     };
+  }
+
+  /** @throws {SyntaxError} naming file and line */
+  #at<T>(index: number, parse: () => T): T {
+    try {
+      return parse();
+    } catch (error) {
+      const where = `${this.#base}.types:${index + 1}`;
+      const line = JSON.stringify(this.#lines[index]);
+      throw new SyntaxError(`${where}: ${String(error)} in ${line}`, { cause: error });
+    }
+  }
+
+  #noteStruct(start: number, head: string): void {
+    const [, name = ""] = tokenize(head);
+    this.#types.setLazy(name, () => this.#parseStruct(start));
   }
 
   #parseLine(line: string): void {
@@ -177,21 +190,19 @@ class TypesParser {
     return { id: `${this.#base}.${name}`, name, file: this.#base };
   }
 
-  /** Parses a struct whose head is at `start`; returns the index of its last line. */
-  #parseStruct(start: number): number {
+  /** Parses the struct whose head is at `start`. */
+  #parseStruct(start: number): StructType {
     const [, name = "", ...attributes] = tokenize(this.#lines[start] ?? "");
     const fields: Field[] = [];
     const reserved: StructType["reserved"][number][] = [];
-    let index = start;
-    for (; this.#lines[index + 1]?.startsWith(" "); index++) {
-      const tokens = tokenize(this.#lines[index + 1] ?? "");
+    for (let index = start + 1; this.#lines[index]?.startsWith(" "); index++) {
+      const tokens = tokenize(this.#lines[index] ?? "");
       const [first = "", second = "", third = ""] = tokens;
       if (first === "method") continue; // a client's business
       if (first === "reserved") reserved.push({ number: fieldNumber(second), name: third });
-      else fields.push(this.#field(tokens));
+      else fields.push(this.#at(index, () => this.#field(tokens)));
     }
-    this.#types.set(name, this.#structType(name, attributes, fields, reserved));
-    return index;
+    return this.#at(start, () => this.#structType(name, attributes, fields, reserved));
   }
 
   #structType(
