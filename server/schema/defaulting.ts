@@ -94,6 +94,22 @@ export function bindRules(facts: Facts): readonly DefaultRow[] {
   });
 }
 
+const NO_ROWS: readonly DefaultRow[] = [];
+
+/** By "core.PodSpec", in their order. */
+function byType(rows: readonly DefaultRow[]): ReadonlyMap<string, readonly DefaultRow[]> {
+  const found = new Map<string, DefaultRow[]>();
+  for (const row of rows) {
+    for (const type of new Set(row.types)) {
+      const key = `${row.base}.${type}`;
+      const known = found.get(key);
+      if (known === undefined) found.set(key, [row]);
+      else known.push(row);
+    }
+  }
+  return found;
+}
+
 /** Returns the compiled defaults of a type; undefined if it has none. */
 export function createDefaulting(
   facts: Facts,
@@ -101,13 +117,13 @@ export function createDefaulting(
 ): (type: StructType) => FillIn | undefined {
   const { model } = facts;
   const { isGateEnabled = () => true, now = () => new Date() } = options;
-  const rows = bindRules(facts).filter((row) => row.gates.every(isGateEnabled));
+  const rows = byType(bindRules(facts).filter((row) => row.gates.every(isGateEnabled)));
   const compiled = new Map<StructType, FillIn>();
   const reaching = new Map<StructType, boolean>();
 
   function rowsFor(file: string, name: string): readonly DefaultRow[] {
     const base = file.slice(0, file.indexOf("."));
-    const candidates = rows.filter((row) => row.base === base && row.types.includes(name));
+    const candidates = rows.get(`${base}.${name}`) ?? NO_ROWS;
     const exact = candidates.filter((row) => row.fact.file === file);
     return exact.length > 0 ? exact : candidates;
   }

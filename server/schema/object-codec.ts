@@ -57,7 +57,7 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
     const whole = compiler.struct(type);
     const body = compiler.kindBody(type);
     const opening = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)}`;
-    const fillIn = defaulting(type);
+    let defaults: { readonly fillIn: ReturnType<typeof defaulting> } | undefined;
     const check = checks(type);
     const refuse = (failure: DecodeFailure) =>
       badRequest(
@@ -82,7 +82,11 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
           throw error;
         }
       },
-      applyDefaults: (object) => fillIn?.(object as unknown as JsonObject),
+      applyDefaults(object) {
+        // On first use: finding out whether a kind has any goes through all of its types.
+        defaults ??= { fillIn: defaulting(type) };
+        defaults.fillIn?.(object as unknown as JsonObject);
+      },
       validate: (object) => check(object as unknown as JsonObject),
       encode: (object) => body.encodeAfter(opening, object as unknown as JsonObject),
     };
