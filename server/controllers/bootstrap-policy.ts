@@ -19,7 +19,7 @@ import {
   type RoleObject,
   type SubjectObject,
 } from "../authz/rbac/default-policy.js";
-import { toPolicyRules } from "../authz/rbac/policy-rule.js";
+import { type PolicyRule, toPolicyRules } from "../authz/rbac/policy-rule.js";
 import { rbacGroup } from "../authz/rbac/rbac-index.js";
 import { covers } from "../authz/rbac/rule-coverage.js";
 import { isLostRace } from "./lost-race.js";
@@ -129,11 +129,11 @@ async function reconcile(
   let lastRace: unknown;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     if (attempt > 0) await objects.refresh();
-    if (objects.metadata(resource, key) === "unreadable") {
+    const existing = objects.get(resource, key);
+    if (existing === undefined && objects.metadata(resource, key) === "unreadable") {
       logger.warn(about, "a default role or binding cannot be read, and is left to people");
       return;
     }
-    const existing = objects.get(resource, key);
     try {
       if (existing === undefined) {
         await objects.create(resource, structuredClone(expected), signal);
@@ -162,7 +162,7 @@ async function reconcile(
 function reconcileRole(existing: RoleObject, expected: RoleObject): Change | undefined {
   const metadata = withLabels(existing.metadata, expected.metadata);
   const rules = toPolicyRules(existing.rules);
-  const { missing } = covers(rules, expected.rules ?? []);
+  const missing = missingRules(rules, expected.rules ?? []);
   const selectors = existing.aggregationRule?.clusterRoleSelectors ?? [];
   const missingSelectors = (expected.aggregationRule?.clusterRoleSelectors ?? []).filter(
     (selector) => !selectors.some((known) => deepEqual(known, selector)),
@@ -179,6 +179,12 @@ function reconcileRole(existing: RoleObject, expected: RoleObject): Change | und
     }),
   };
   return { next };
+}
+
+function missingRules(rules: readonly PolicyRule[], expected: readonly PolicyRule[]) {
+  // As at nearly every start.
+  if (deepEqual(rules, expected)) return [];
+  return covers(rules, expected).missing;
 }
 
 /** Adds missing subjects; replaces a binding of another role. */
