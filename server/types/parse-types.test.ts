@@ -49,7 +49,9 @@ test("a lazy map makes each value once, however it is read", () => {
   assert.deepEqual([...open().values()], [1, 7, 2]);
   const visited: [string, number][] = [];
   const map = open();
-  map.forEach((value, key) => visited.push([key, value]));
+  map.forEach((value, key) => {
+    visited.push([key, value]);
+  });
   assert.deepEqual(visited, [...map]);
   assert.equal(made, 2);
   assert.equal(map.get("d"), undefined);
