@@ -6,8 +6,12 @@
  *
  *   requests 1..8    arrive in one turn of the event loop; question A goes out at its end
  *   requests 9..90   must not use A's answer, as it may be older than they are: they wait
- *   answer A         serves 1..8; question B goes out a turn later for 9..90, and for those of 1..8
- *                    that have come again: else two halves would take turns, each with its own question
+ *   answer A         serves 1..8; question B waits for 9..90 and for those of 1..8 to come again: else
+ *                    two halves would take turns, each with its own question
+ *   99 are there     question B goes out; after two milliseconds it would have gone without the last
+ *
+ * Clients that do not come again at once are waited for in vain: then the next questions go out without
+ * waiting, twice as many each time.
  *
  * The more requests a question served, the longer the next one is delayed to collect more: as long
  * as answering them keeps the thread busy anyway. A lone client never waits, and a busy server asks
@@ -51,6 +55,8 @@ interface Batch {
   readonly promise: Promise<Revision>;
   readonly resolve: (value: Promise<Revision>) => void;
   requests: number;
+  /** So many are expected; with the last one the question goes out. */
+  expected: number;
   /** The trace of one of its requests, which the question is part of. */
   trace: Trace | undefined;
 }
@@ -60,7 +66,14 @@ function openBatch(deadline: AbortSignal): Batch {
   const promise = new Promise<Revision>((done) => {
     resolve = done;
   });
-  return { deadline, promise, resolve, requests: 0, trace: undefined };
+  return {
+    deadline,
+    promise,
+    resolve,
+    requests: 0,
+    expected: Number.POSITIVE_INFINITY,
+    trace: undefined,
+  };
 }
 
 const DEFAULT_DEADLINE_MS = 3_000;
@@ -78,6 +91,12 @@ const ANSWER_MS = 0.04;
 const SPACING_MS_MAX = 5;
 /** Timers are no finer than this. */
 const TIMER_MS = 1;
+/** A question goes out when so many of those expected are there. */
+const GATHERED_SHARE = 0.75;
+/** How long a question waits for those who were answered together to ask again together. */
+const GATHER_MS = 2;
+/** Most questions that go out without waiting after one that waited in vain. */
+const HASTY_MAX = 1_024;
 
 /** For sleeps that are never cut short. */
 const NEVER = new AbortController().signal;
@@ -103,6 +122,9 @@ export class FreshnessBarrier {
   #earliestMs = 0;
   /** How many the last question served. */
   #lastRequests = 0;
+  /** How many questions go out without waiting, and how many after the next vain wait. */
+  #hasty = 0;
+  #hastyNext = 1;
   #isGuarding = false;
   /** How many batches wait for the view, and the highest revision they wait for. */
   #waiting = 0;
@@ -133,11 +155,12 @@ export class FreshnessBarrier {
       next = openBatch(this.#deadline.signal);
       this.#next = next;
       // The question under way was asked before this request came: its answer may be too old.
-      if (this.#reading === undefined) this.#schedule();
+      if (this.#reading === undefined) this.#schedule(next);
       else if (!this.#isGuarding) void this.#guard();
     }
     next.requests++;
     next.trace ??= trace;
+    if (next.requests === next.expected) setImmediate(() => this.#startGathered(next));
     return next.promise;
   }
 
@@ -154,14 +177,42 @@ export class FreshnessBarrier {
     }
   }
 
-  /** Sends the next question at the end of a turn, or after the minimum interval. */
-  #schedule(): void {
+  /** Sends the next question at the end of a turn, after the minimum interval, or with those expected. */
+  #schedule(next: Batch): void {
     const waitMs = this.#earliestMs - this.#clock.monotonic();
     const start = () => this.#startNext();
     if (waitMs >= TIMER_MS) void this.#clock.sleep(waitMs, NEVER).then(start);
-    // Whoever was answered together asks again together, which is read in the next turn.
-    else if (this.#lastRequests > 1) setImmediate(() => setImmediate(start));
-    else setImmediate(start);
+    else if (this.#lastRequests <= 1) setImmediate(start);
+    else this.#gather(next);
+  }
+
+  /** Whoever was answered together asks again together: over many connections within a turn. */
+  #gather(next: Batch): void {
+    const expected = this.#lastRequests + next.requests;
+    const look = () => {
+      if (next.requests >= expected * GATHERED_SHARE) this.#startNext();
+      else if (this.#hasty > 0) {
+        this.#hasty--;
+        this.#startNext();
+      } else this.#waitFor(expected, next);
+    };
+    setImmediate(() => setImmediate(look));
+  }
+
+  #waitFor(expected: number, next: Batch): void {
+    next.expected = expected;
+    void this.#clock.sleep(GATHER_MS, NEVER).then(() => {
+      if (this.#next !== next) return;
+      this.#hasty = this.#hastyNext;
+      this.#hastyNext = Math.min(this.#hastyNext * 2, HASTY_MAX);
+      this.#startNext();
+    });
+  }
+
+  /** All who were expected are there. */
+  #startGathered(next: Batch): void {
+    this.#hastyNext = 1;
+    if (this.#next === next) this.#startNext();
   }
 
   #startNext(): void {
@@ -204,7 +255,7 @@ export class FreshnessBarrier {
     } finally {
       if (this.#reading === reading) {
         this.#reading = undefined;
-        if (this.#next !== undefined) this.#schedule();
+        if (this.#next !== undefined) this.#schedule(this.#next);
       }
     }
   }

@@ -1,0 +1,87 @@
+/** Which requests share a revision read, with a clock and a store that the test moves. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { systemClock } from "../base/clock.js";
+import { Lifecycle } from "../base/lifecycle.js";
+import { silentLogger } from "../base/logger.js";
+import { ManualClock } from "../base/testing/manual-clock.js";
+import { FreshnessBarrier } from "./freshness.js";
+import { RegistryView } from "./registry-view.js";
+import { ScriptedStore } from "./testing/scripted-store.js";
+
+// Deadlines do not keep a process alive, and nothing else does here.
+const heartbeat = setInterval(() => {}, 1_000);
+after(() => clearInterval(heartbeat));
+
+async function openBarrier() {
+  const store = new ScriptedStore();
+  const clock = new ManualClock();
+  const parts = { store, prefix: "/registry", logger: silentLogger, traits: () => ({}) };
+  const view = new RegistryView({ ...parts, clock: systemClock });
+  const lifecycle = new Lifecycle(silentLogger);
+  await view.start(lifecycle, lifecycle.signal);
+  store.answersAtOnce = false;
+  const freshness = new FreshnessBarrier({ store, view, clock });
+  return {
+    clock,
+    ask: (count: number) =>
+      Promise.all(Array.from({ length: count }, () => freshness.fresh())).then(() => undefined),
+    /** How many questions were sent, after enough turns for all that go without waiting. */
+    async questions() {
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+      return store.revisionReads.length;
+    },
+    answer: () => store.revisionReads.at(-1)?.resolve(view.revision),
+    [Symbol.asyncDispose]: () => lifecycle[Symbol.asyncDispose](),
+  };
+}
+
+test("S1-RV-24: two halves that take turns become one when the first asks again a little later", async () => {
+  await using barrier = await openBarrier();
+  const { ask, questions, answer } = barrier;
+  const first = ask(8);
+  assert.equal(await questions(), 1);
+  const second = ask(8);
+  answer();
+  await first;
+  assert.equal(await questions(), 1, "the second half waits for the first");
+  const again = ask(8);
+  assert.equal(await questions(), 2);
+  answer();
+  await Promise.all([second, again]);
+});
+
+test("S1-RV-24: who asks again in the next turn keeps nobody waiting, even if a few do not", async () => {
+  await using barrier = await openBarrier();
+  const { ask, questions, answer } = barrier;
+  const first = ask(16);
+  assert.equal(await questions(), 1);
+  answer();
+  await first;
+  const again = ask(13);
+  assert.equal(await questions(), 2);
+  answer();
+  await again;
+});
+
+test("S1-RV-24: those who do not ask again are waited for in vain for two milliseconds, and ever more seldom", async () => {
+  await using barrier = await openBarrier();
+  const { clock, ask, questions, answer } = barrier;
+  let waiting = ask(8);
+  assert.equal(await questions(), 1);
+  const waited: number[] = [];
+  for (let round = 2; round <= 12; round++) {
+    const others = ask(8);
+    answer();
+    await waiting;
+    waiting = others;
+    if ((await questions()) < round) {
+      waited.push(round);
+      clock.advance(2);
+      assert.equal(await questions(), round);
+    }
+  }
+  assert.deepEqual(waited, [2, 4, 7, 12], "one, two, four questions go out between them");
+  answer();
+  await waiting;
+});
