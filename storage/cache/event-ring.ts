@@ -5,7 +5,8 @@
  * An example, with the floor at revision 10:
  *
  *   append 11, 12, 12   first 0  11 12 12  end 3     a watch from 10 begins at 0, from 11 at 1
- *   retire 11, 12       encodings go, and the versions that they replaced become differences
+ *   retire 11, 12       encodings go, and the versions that they replaced become differences, as do deleted
+ *                       objects that resemble one another
  *   drop the oldest     first 1     12 12  end 3     floor 11: a watch from 10 gets a 410
  *   drop the oldest     first 3            end 3     floor 12: both events of a revision go together
  *
@@ -106,6 +107,9 @@ const EVENT_OVERHEAD_BYTES = 400;
 /** The minimum cost of retiring an event, in bytes compared. */
 const RETIRING_BYTES_MIN = 2 * 1024;
 
+/** So many deleted objects refer to one: it is kept for as long as any of them. */
+const LIKE_PATTERN_MAX = 64;
+
 /** Array slots that may stay empty at the front before the array is compacted. */
 const SLACK = 1024;
 
@@ -127,6 +131,9 @@ export class EventRing {
   /** Sequence number of the oldest event whose encodings are kept. */
   #firstRecent = 0;
   #bytes = 0;
+  /** A deleted object that later ones are compared with, and how many were. */
+  #pattern: StoredObject | undefined;
+  #likePattern = 0;
   #floor: Revision;
   #droppedEarly = 0;
 
@@ -264,15 +271,40 @@ export class EventRing {
     event.retire();
     const { type, object, previous } = event;
     if (previous === undefined) return;
+    if (type !== "DELETED") {
+      this.#reduce(previous, object, past);
+      return;
+    }
     // The last state of a deleted object equals the one before it, except for its revision.
-    const [made, base] = type === "DELETED" ? [object, previous] : [previous, object];
+    this.#reduce(object, previous, past);
+    this.#reduceDeleted(previous, past);
+  }
+
+  /** Deleted objects often resemble one another, such as the pods of one set. */
+  #reduceDeleted(deleted: StoredObject, past: BytePlacer): void {
+    // Recalled history makes events be visited again.
+    if (deleted.isPast || deleted === this.#pattern || deleted.length === 0) return;
+    if (this.#pattern !== undefined && this.#likePattern < LIKE_PATTERN_MAX) {
+      this.#likePattern++;
+      if (this.#reduce(deleted, this.#pattern, past)) return;
+    }
+    // It stays, but not in a slab of objects that live.
+    deleted.moveTo(past);
+    this.#pattern = deleted;
+    this.#likePattern = 0;
+  }
+
+  /** Keeps a version as its differences to another. @returns whether that saved bytes */
+  #reduce(made: StoredObject, base: StoredObject, past: BytePlacer): boolean {
     const before = made.keptLength;
     made.becomePast(base, past);
-    // A version is charged to the event that created it; versions older than the ring cost nothing.
-    if (made.revision <= this.#floor) return;
     const saved = before - made.keptLength;
-    this.#bytes -= saved;
-    this.#observer.grew(-saved);
+    // A version is charged to the event that created it; versions older than the ring cost nothing.
+    if (made.revision > this.#floor) {
+      this.#bytes -= saved;
+      this.#observer.grew(-saved);
+    }
+    return saved > 0;
   }
 
   /** Visits all objects of the ring's events, some of them more than once. */

@@ -163,6 +163,11 @@ export class StoredObject {
     return this.#end;
   }
 
+  /** Whether it is kept as its differences to another version. */
+  get isPast(): boolean {
+    return typeof this.#base !== "number";
+  }
+
   /** Moves the bytes of a version that is not past; views of them stay valid. */
   moveTo(slabs: BytePlacer): void {
     assert(typeof this.#base === "number", "PastStaysWhereItIs");
@@ -170,8 +175,8 @@ export class StoredObject {
   }
 
   /**
-   * Reduces this version to its differences to another one, which stays plain for now and is kept
-   * alive. Does nothing if that would save little.
+   * Reduces this version to its differences to another one, perhaps of another object, which stays plain for
+   * now and is kept alive. Does nothing if that would save little.
    */
   becomePast(other: StoredObject, slabs: BytePlacer): void {
     if (this === other || typeof this.#base !== "number" || typeof other.#base !== "number") return;
