@@ -20,6 +20,11 @@ const REFILL_SHARE = 0.95;
  * Watchers that keep up have received an event by then; its encodings are not shared for longer.
  */
 const ENCODINGS_KEPT_MS = 2_000;
+/**
+ * Small enough for the allocator's own heap: history comes and goes there in what closed connections and other
+ * passing things have left, instead of beside it.
+ */
+const PAST_SLAB_BYTES = 64 * 1024;
 /** About a millisecond of work. */
 const RETIRED_BYTES_AT_ONCE = 64 * 1024;
 
@@ -39,7 +44,7 @@ export interface Retained {
 export class Retention {
   readonly limits: RingLimits;
   /** Past versions and the differences between them; freed in the order in which they came. */
-  readonly past = new Slabs();
+  readonly past = new Slabs(PAST_SLAB_BYTES);
   #ringBytes = 0;
   #pinnedBytes = 0;
   #evictedSnapshots = 0;

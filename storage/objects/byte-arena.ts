@@ -26,9 +26,10 @@ interface Slab {
   live: number;
 }
 
+/** So much the allocator takes from the kernel for each slab, and gives back with it. */
 const SLAB_BYTES = 256 * 1024;
-/** Larger pieces would waste too much of a slab: they get their own buffer. */
-const PIECE_BYTES_MAX = SLAB_BYTES / 8;
+/** Pieces above this share would waste too much of a slab: they get their own buffer. */
+const PIECE_SHARE_MAX = 1 / 8;
 /** A slab with less than this live is worth emptying. */
 const SPARSE_SHARE = 0.6;
 /** All slabs together may exceed their live bytes by this share, and a little more. */
@@ -45,8 +46,13 @@ export interface BytePlacer {
 
 /** Slabs without accounting, for bytes that are freed in the order in which they came. */
 export class Slabs implements BytePlacer {
+  readonly #slabBytes: number;
   #newest = NO_SLAB;
   #used = 0;
+
+  constructor(slabBytes = SLAB_BYTES) {
+    this.#slabBytes = slabBytes;
+  }
 
   /** The slab for the next bytes, if they fit. */
   get newest(): Buffer {
@@ -55,23 +61,27 @@ export class Slabs implements BytePlacer {
 
   put(bytes: Buffer): Place {
     const { length } = bytes;
-    if (length > PIECE_BYTES_MAX) return { memory: bytes, start: 0, end: length };
+    if (this.#isLarge(length)) return { memory: bytes, start: 0, end: length };
     const place = this.reserve(length);
     bytes.copy(place.memory, place.start);
     return place;
   }
 
   reserve(length: number): Place {
-    if (length > PIECE_BYTES_MAX) {
+    if (this.#isLarge(length)) {
       return { memory: Buffer.allocUnsafeSlow(length), start: 0, end: length };
     }
     if (this.#used + length > this.#newest.length) {
-      this.#newest = Buffer.allocUnsafeSlow(SLAB_BYTES);
+      this.#newest = Buffer.allocUnsafeSlow(this.#slabBytes);
       this.#used = 0;
     }
     const start = this.#used;
     this.#used += length;
     return { memory: this.#newest, start, end: this.#used };
+  }
+
+  #isLarge(length: number): boolean {
+    return length > this.#slabBytes * PIECE_SHARE_MAX;
   }
 }
 
