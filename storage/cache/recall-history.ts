@@ -72,6 +72,8 @@ async function recallAfter(
         open.push(
           openStretch(store, { prefix: keys.prefix, after: toRevision(next), to }, deadline),
         );
+        // A store in this process reads its first events at once.
+        await nextTurn();
       }
       store.requestProgress();
       const stretch = open.shift();
@@ -91,7 +93,7 @@ async function recallAfter(
 
 interface Stretch {
   /** Passes on the batches up to the stretch's end, and perhaps some beyond. */
-  read(take: (batch: WatchBatch) => void): Promise<void>;
+  read(take: (batch: WatchBatch) => Promise<void>): Promise<void>;
 }
 
 /** The watch starts at once, before anybody reads. */
@@ -111,7 +113,7 @@ function openStretch(
       for (;;) {
         const { done, value } = await upcoming;
         if (done === true) return;
-        take(value);
+        await take(value);
         // Requests are served meanwhile.
         await nextTurn();
         if (value.revision >= to) break;

@@ -5,6 +5,7 @@
  *
  * The view itself was loaded at `until`; these events go before those that came since.
  */
+import { nextTurn } from "../base/next-turn.js";
 import type { KeyValue, Revision, StoreEvent, WatchBatch } from "../kv/store.js";
 import type { BytePlacer } from "../objects/byte-arena.js";
 import type { KeySpace, ParsedKey, PartitionId } from "../objects/keys.js";
@@ -39,6 +40,9 @@ export interface RecalledHistoryOptions {
   readonly past: BytePlacer;
 }
 
+/** A few milliseconds of work. */
+const TAKEN_PER_TURN = 250;
+
 export class RecalledHistory {
   readonly #until: Revision;
   readonly #limits: RingLimits;
@@ -72,10 +76,16 @@ export class RecalledHistory {
     return this.#reached;
   }
 
-  /** Takes the next batch; events already taken are skipped. */
-  take(batch: WatchBatch, keys: KeySpace): void {
+  /**
+   * Takes the next batch, a few events in a turn, as requests use the same thread; events already taken are
+   * skipped. Call it again when it has resolved.
+   */
+  async take(batch: WatchBatch, keys: KeySpace): Promise<void> {
     if (batch.revision <= this.#reached) return;
-    for (const event of batch.events) this.#takeEvent(event, keys);
+    for (const [index, event] of batch.events.entries()) {
+      if ((index + 1) % TAKEN_PER_TURN === 0) await nextTurn();
+      this.#takeEvent(event, keys);
+    }
     this.#reached = batch.revision;
   }
 
