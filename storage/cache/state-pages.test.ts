@@ -37,7 +37,7 @@ test("every key comes once, in order, as of the revision at which it was asked f
 });
 
 test("the first page is asked for before anybody reads, and each next one before the last is decoded", async () => {
-  const store = storeOf(3_000);
+  const store = storeOf(7_001);
   const pages = new StatePages(store, "/registry");
   await pages.revision;
   assert.equal(store.asked.length, 1);

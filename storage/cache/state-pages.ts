@@ -8,7 +8,7 @@
 import type { KeyValue, RangeResult, Revision, RevisionedStore } from "../kv/store.js";
 
 /** A small page comes soon; in a store that counts what is behind each page, few pages cost less. */
-const FIRST_PAGE_KEYS = 500;
+const FIRST_PAGE_KEYS = 1_000;
 const PAGE_KEYS_MAX = 5_000;
 /** About so many bytes of values, by what the page before had: two pages are in memory. */
 const PAGE_BYTES = 8 * 1024 * 1024;
