@@ -8,7 +8,7 @@
  *   requests 9..90   must not use A's answer, as it may be older than they are: they wait
  *   answer A         serves 1..8; question B waits for 9..90 and for those of 1..8 to come again: else
  *                    two halves would take turns, each with its own question
- *   99 are there     question B goes out; after two milliseconds it would have gone without the last
+ *   98 have come     question B goes out; after two milliseconds it would have gone without the last
  *
  * Clients that do not come again at once are waited for in vain: then the next questions go out without
  * waiting, twice as many each time.
@@ -177,10 +177,10 @@ export class FreshnessBarrier {
     }
   }
 
-  /** Sends the next question at the end of a turn, after the minimum interval, or with those expected. */
+  /** Sends the question of `next` at the end of a turn, after the minimum interval, or with those expected. */
   #schedule(next: Batch): void {
     const waitMs = this.#earliestMs - this.#clock.monotonic();
-    const start = () => this.#startNext();
+    const start = () => this.#start(next);
     if (waitMs >= TIMER_MS) void this.#clock.sleep(waitMs, NEVER).then(start);
     else if (this.#lastRequests <= 1) setImmediate(start);
     else this.#gather(next);
@@ -190,11 +190,11 @@ export class FreshnessBarrier {
   #gather(next: Batch): void {
     const expected = this.#lastRequests + next.requests;
     const look = () => {
-      if (next.requests >= expected * GATHERED_SHARE) this.#startNext();
-      else if (this.#hasty > 0) {
-        this.#hasty--;
-        this.#startNext();
-      } else this.#waitFor(expected, next);
+      const isHasty = this.#hasty > 0;
+      const isGathered = next.requests >= expected * GATHERED_SHARE;
+      if (!isGathered && !isHasty) return this.#waitFor(expected, next);
+      if (!isGathered) this.#hasty--;
+      this.#start(next);
     };
     setImmediate(() => setImmediate(look));
   }
@@ -205,19 +205,19 @@ export class FreshnessBarrier {
       if (this.#next !== next) return;
       this.#hasty = this.#hastyNext;
       this.#hastyNext = Math.min(this.#hastyNext * 2, HASTY_MAX);
-      this.#startNext();
+      this.#start(next);
     });
   }
 
   /** All who were expected are there. */
   #startGathered(next: Batch): void {
     this.#hastyNext = 1;
-    if (this.#next === next) this.#startNext();
+    this.#start(next);
   }
 
-  #startNext(): void {
-    const next = this.#next;
-    if (next === undefined) return;
+  /** Does nothing when its question has gone out already. */
+  #start(next: Batch): void {
+    if (this.#next !== next) return;
     this.#next = undefined;
     next.resolve(this.#runBatch(next));
   }
@@ -269,7 +269,7 @@ export class FreshnessBarrier {
         this.#clock.monotonic() - (this.#reading?.sinceMs ?? Number.POSITIVE_INFINITY);
       if (this.#next === undefined || outForMs < OVERTAKE_MS) continue;
       this.counts.overtakes++;
-      this.#startNext();
+      this.#start(this.#next);
     }
     this.#isGuarding = false;
   }
