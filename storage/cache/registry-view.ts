@@ -311,10 +311,14 @@ export class RegistryView implements PartitionHost {
     }
   }
 
-  /** Loads everything aside, then takes it over in one turn, so no reader sees a partial state. */
+  /**
+   * Loads everything aside, then takes it over in one turn, so no reader sees a partial state.
+   * @param signal ends the load
+   * @param closing ends the feed that goes on from it
+   */
   async #load(signal: AbortSignal, closing: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
-    const state = this.#readAhead ?? new StatePages(this.#store, this.keys.prefix);
+    const state = this.#readAhead ?? new StatePages(this.#store, this.keys.prefix, signal);
     this.#readAhead = undefined;
     const revision = await state.revision;
     const arena = new ByteArena();

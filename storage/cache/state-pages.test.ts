@@ -69,6 +69,16 @@ test("an empty store has one page without keys", async () => {
   assert.deepEqual(pages, [0]);
 });
 
+test("whoever gives up waits for no revision either", async () => {
+  const store = storeOf(10);
+  store.answersAtOnce = false;
+  const giving = new AbortController();
+  const pages = new StatePages(store, "/registry", giving.signal);
+  giving.abort(new Error("given up"));
+  await assert.rejects(pages.revision, /given up/);
+  await assert.rejects(pages.pages(giving.signal).next(), /given up/);
+});
+
 test("whoever gives up gets no further page", async () => {
   const giving = new AbortController();
   const reader = new StatePages(storeOf(3_000), "/registry").pages(giving.signal);

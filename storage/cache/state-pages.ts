@@ -13,7 +13,7 @@ const PAGE_KEYS_MAX = 5_000;
 /** About so many bytes of values, by what the page before had: two pages are in memory. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
-/** For the first page, whose reader comes later; the store has deadlines of its own. */
+/** For a first page whose reader comes later; the store has deadlines of its own. */
 const NEVER = new AbortController().signal;
 
 export class StatePages {
@@ -24,12 +24,15 @@ export class StatePages {
   #limit = FIRST_PAGE_KEYS;
   #next: Promise<RangeResult> | undefined;
 
-  /** Asks for the first page at once. */
-  constructor(store: RevisionedStore, prefix: string) {
+  /**
+   * Asks for the first page at once.
+   * @param signal ends the waits for the revision and for that page
+   */
+  constructor(store: RevisionedStore, prefix: string, signal = NEVER) {
     this.#store = store;
     this.#prefix = prefix;
-    this.revision = store.currentRevision(NEVER);
-    this.#ask({}, NEVER);
+    this.revision = store.currentRevision(signal);
+    this.#ask({}, signal);
   }
 
   /** Call it once. @throws {StorageError} @throws the signal's reason */
