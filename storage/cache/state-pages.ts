@@ -28,7 +28,7 @@ export class StatePages {
    * Asks for the first page at once.
    * @param signal ends the waits for the revision and for that page
    */
-  constructor(store: RevisionedStore, prefix: string, signal = NEVER) {
+  constructor(store: RevisionedStore, prefix: string, signal: AbortSignal = NEVER) {
     this.#store = store;
     this.#prefix = prefix;
     this.revision = store.currentRevision(signal);
