@@ -1,6 +1,7 @@
 /** Admission in the write path: when it runs, its input, and the effect of its changes. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { AdmissionAttributes, AdmissionPlugin } from "../../admission/admission.js";
 import { refuse } from "../../admission/admission.js";
 import { AdmissionChain } from "../../admission/chain.js";
@@ -266,6 +267,36 @@ test("a refusal by either phase ends the write, also when it had to be waited fo
   }
   const left = await merge(harness.registry, "guarded", {});
   assert.equal(left.data, undefined);
+});
+
+test("a refusal within a collection begins no further deletion, and none goes on behind the answer", async () => {
+  await create(harness.registry, "namespaces", { metadata: { name: "swept" } }, "");
+  const names = Array.from({ length: 100 }, (_, index) => `swept-${100 + index}`);
+  for (const name of names) {
+    await create(harness.registry, "configmaps", { metadata: { name } }, "swept");
+  }
+  let asked = 0;
+  const refusing: AdmissionPlugin = {
+    name: "refusing",
+    async validate(attributes) {
+      if (++asked === 1) throw refuse(attributes, "refusing");
+      for (let turn = 0; turn < 10; turn++) await nextTurn();
+    },
+  };
+  const selector = compileSelector({ namespace: "swept" });
+  const target = { resource: configMaps, namespace: "swept", selector };
+  const sweep = { ...target, options: { isDryRun: false } };
+  assert.equal((await refusal(deleteCollection(withPlugins(refusing), sweep, noSignal))).code, 403);
+  const atAnswer = asked;
+  assert.ok(atAnswer < names.length, `${atAnswer} were asked about`);
+  const left = async () => {
+    await harness.registry.freshness.fresh();
+    const { tree } = harness.registry.view.partition(configMaps.partition).snapshot();
+    return tree.count("swept", "");
+  };
+  assert.equal(await left(), names.length - atAnswer + 1);
+  for (let turn = 0; turn < 100; turn++) await nextTurn();
+  assert.deepEqual([asked, await left()], [atAnswer, names.length - atAnswer + 1]);
 });
 
 test("a write that lost against another one is admitted again, with the object as it is now", async () => {

@@ -79,20 +79,28 @@ function matching(
   return { objects, revision };
 }
 
-/** Workers that share one queue, so that a slow object delays only itself. */
+/**
+ * Workers that share one queue, so that a slow object delays only itself. After a failure no further item is
+ * begun, and the error is thrown when those under way are over: nothing goes on behind the answer.
+ */
 async function forEachOf<T>(
   items: readonly T[],
   run: (item: T, index: number) => Promise<void>,
 ): Promise<void> {
   let next = 0;
+  let failure: { readonly error: unknown } | undefined;
   const worker = async () => {
-    while (next < items.length) {
+    while (next < items.length && failure === undefined) {
       const index = next++;
-      await run(items[index] as T, index);
+      try {
+        await run(items[index] as T, index);
+      } catch (error) {
+        failure ??= { error };
+      }
     }
   };
-  const workers = Array.from({ length: Math.min(CONCURRENCY_MAX, items.length) }, worker);
-  await Promise.all(workers);
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY_MAX, items.length) }, worker));
+  if (failure !== undefined) throw (failure as { readonly error: unknown }).error;
 }
 
 /** @returns the object when this request deleted it (or began to), else undefined */

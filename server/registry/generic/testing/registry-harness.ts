@@ -71,6 +71,8 @@ export function inputOf(value: JsonValue): ObjectInput {
   return { value, duplicateFields: [] };
 }
 
+const HEARTBEAT_MS = 1_000;
+
 export async function openRegistryHarness(
   options: {
     readonly clock?: Clock;
@@ -130,6 +132,8 @@ export async function openRegistryHarness(
     return subresourceOf(root, subresource);
   };
 
+  // The system clock's timers do not keep a process alive, and nothing else may.
+  const heartbeat = setInterval(() => {}, HEARTBEAT_MS);
   return {
     registry: await openReplica(),
     builtIn,
@@ -150,6 +154,7 @@ export async function openRegistryHarness(
       return found;
     },
     async [Symbol.asyncDispose]() {
+      clearInterval(heartbeat);
       await lifecycle[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
       await rm(directory, { recursive: true, force: true });
