@@ -21,8 +21,8 @@ import { Kubectl } from "./harness/kubectl.js";
 import { refusalAtStart } from "./harness/refusal-at-start.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
-import { freePort } from "./tools/child.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
+import { freePort } from "./tools/free-port.js";
 import { type RedisProcess, startRedis } from "./tools/redis.js";
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";

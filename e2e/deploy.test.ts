@@ -15,8 +15,9 @@ import { parseCommandLine } from "../server/config/command-line.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { missingHelm } from "./helm/chart.js";
 import { renderManifests } from "./helm/manifests.js";
-import { Child, freePort } from "./tools/child.js";
+import { Child } from "./tools/child.js";
 import { findTool, repositoryRoot } from "./tools/find-tool.js";
+import { freePort } from "./tools/free-port.js";
 
 const ROOT = repositoryRoot();
 const DEPLOY = join(ROOT, "deploy");

@@ -11,7 +11,7 @@ import type { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { openStore, STORE_NAMES_OF_SLOW_TESTS } from "./harness/stores.js";
 import { makeTempDir } from "./harness/temp-dir.js";
-import { freePort } from "./tools/child.js";
+import { freePort } from "./tools/free-port.js";
 
 const OBJECTS = 1_000;
 const WRITERS = 8;

@@ -13,8 +13,8 @@ import { Follower } from "./harness/follower.js";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { openStore } from "./harness/stores.js";
-import { freePort } from "./tools/child.js";
 import { findTool } from "./tools/find-tool.js";
+import { freePort } from "./tools/free-port.js";
 
 /** Without one nobody can be sent elsewhere: then there is no load. */
 const HAS_BALANCER = (await findTool("haproxy")) !== undefined;

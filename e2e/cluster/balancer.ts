@@ -6,8 +6,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { makeTempDir } from "../harness/temp-dir.js";
-import { Child, freePort } from "../tools/child.js";
+import { Child } from "../tools/child.js";
 import { repositoryRoot, requireTool } from "../tools/find-tool.js";
+import { freePort } from "../tools/free-port.js";
 
 export interface BalancedServer {
   readonly connections: number;

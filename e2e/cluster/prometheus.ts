@@ -3,8 +3,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credentials } from "../harness/https-client.js";
 import { makeTempDir } from "../harness/temp-dir.js";
-import { Child, freePort } from "../tools/child.js";
+import { Child } from "../tools/child.js";
 import { repositoryRoot, requireTool } from "../tools/find-tool.js";
+import { freePort } from "../tools/free-port.js";
 
 export interface PrometheusProcess extends AsyncDisposable {
   readonly url: string;

@@ -13,9 +13,10 @@ import { eventually } from "../harness/eventually.js";
 import { type Credentials, HttpsClient } from "../harness/https-client.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
-import { Child, freePort } from "../tools/child.js";
+import { Child } from "../tools/child.js";
 import { type EtcdCluster, startEtcdCluster } from "../tools/etcd.js";
 import { type EtcdAdmin, etcdAdmin } from "../tools/etcd-admin.js";
+import { freePort } from "../tools/free-port.js";
 import { whyNoLab } from "../tools/lab.js";
 import { type LinkQuality, startTcpProxy, type TcpProxy } from "../tools/tcp-proxy.js";
 

@@ -5,7 +5,6 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 
 /** How much of a program's last words is kept for error messages. */
 const OUTPUT_CHARS_MAX = 16_384;
@@ -97,21 +96,5 @@ export class Child {
       if (performance.now() > deadline) throw new Error(`not ready: ${this.#output.slice(-2000)}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-  }
-}
-
-/**
- * A port that nobody listens on now. Taken below the range from which the kernel gives ports to
- * outgoing connections, so that a program which is down for a while finds its port free again.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 15_000 + Math.floor(Math.random() * 17_000);
-    const isFree = await new Promise<boolean>((resolve) => {
-      const server = createServer();
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-    });
-    if (isFree) return port;
   }
 }

@@ -9,8 +9,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { Child, freePort } from "./child.js";
+import { Child } from "./child.js";
 import { findTool, type ToolName } from "./find-tool.js";
+import { freePort } from "./free-port.js";
 import { openLab, type Room } from "./lab.js";
 
 /** "current" is 3.5 or newer; "oldest" is 3.4, the oldest that we support; "newest" is the newest to be had. */

@@ -2,8 +2,9 @@
  * A real Redis process for tests: one server on a free port of the loopback interface, in memory.
  */
 import { createConnection } from "node:net";
-import { Child, freePort } from "./child.js";
+import { Child } from "./child.js";
 import { requireTool } from "./find-tool.js";
+import { freePort } from "./free-port.js";
 
 export interface RedisProcess extends AsyncDisposable {
   /** "redis://127.0.0.1:6379". Stays the same over restarts. */

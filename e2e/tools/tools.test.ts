@@ -58,6 +58,23 @@ test("a Redis starts, restarts on its port, and stops", async () => {
   assert.equal(isRunning(pid), false);
 });
 
+test("a port is given once, whichever process asks", async () => {
+  const ports = new URL("./free-port.js", import.meta.url).href;
+  const code = `const { freePort } = await import(${JSON.stringify(ports)});
+    const given = []; while (given.length < 300) given.push(await freePort());
+    console.log(given.join()); process.stdin.resume();`;
+  const processes = [1, 2].map(() =>
+    spawn(process.execPath, ["--input-type=module", "-e", code], {
+      stdio: ["pipe", "pipe", "inherit"],
+    }),
+  );
+  const lines = await Promise.all(processes.map(({ stdout }) => once(stdout, "data")));
+  for (const { stdin } of processes) stdin.end();
+  const given = lines.flatMap(([line]) => String(line).trim().split(","));
+  assert.equal(given.length, 600);
+  assert.equal(new Set(given).size, 600);
+});
+
 test("a killed test process takes its programs with it", async () => {
   const etcdModule = new URL("./etcd.js", import.meta.url).href;
   const code = `const { startEtcd } = await import(${JSON.stringify(etcdModule)});

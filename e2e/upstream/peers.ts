@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { HttpsClient } from "../harness/https-client.js";
 import { startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
-import { Child, freePort } from "../tools/child.js";
+import { Child } from "../tools/child.js";
 import { startEtcd } from "../tools/etcd.js";
+import { freePort } from "../tools/free-port.js";
 
 export interface Peers extends AsyncDisposable {
   readonly ours: HttpsClient;

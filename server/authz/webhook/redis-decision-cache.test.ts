@@ -6,7 +6,7 @@ import { after, beforeEach, test } from "node:test";
 import { Redis } from "ioredis";
 import { eventually } from "../../../e2e/harness/eventually.js";
 import { makeTempDir } from "../../../e2e/harness/temp-dir.js";
-import { freePort } from "../../../e2e/tools/child.js";
+import { freePort } from "../../../e2e/tools/free-port.js";
 import { startRedis } from "../../../e2e/tools/redis.js";
 import { systemClock } from "../../../storage/base/clock.js";
 import { silentLogger } from "../../../storage/base/logger.js";
