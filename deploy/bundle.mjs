@@ -10,6 +10,7 @@
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import "reflect-metadata";
 import { build, transform } from "esbuild";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -34,6 +35,16 @@ const filesStayWhereTheyAre = {
   },
 };
 
+/**
+ * A package that a start with certificates of its own does not need, and 25 ms of CPU at every start: it is run
+ * when the first of its names is read.
+ */
+const LATE = "@peculiar/x509";
+const lateX509 = `
+const names = ${JSON.stringify(Object.keys(await import(LATE)))};
+for (const name of names) Object.defineProperty(exports, name, { get: () => require("${LATE}")[name], enumerable: true });
+`;
+
 /** What of undici is used: its fetch, mocks and caches are half a megabyte more, and 60 ms of CPU at every start. */
 const UNDICI = `
 Object.assign(require("./lib/dispatcher/dispatcher").prototype, require("./lib/api"));
@@ -48,7 +59,9 @@ const MEDIA_TYPES = ["application/json", "application/octet-stream", "text/html"
 /** Of large packages only what is used, as V8 reads all that is there at every start and keeps its text. */
 const partsOfPackages = {
   name: "parts-of-packages",
-  setup({ onLoad }) {
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: new RegExp(`^${LATE}$`), namespace: "file" }, () => ({ path: LATE, namespace: "late" }));
+    onLoad({ filter: /.*/, namespace: "late" }, () => ({ contents: lateX509, resolveDir: ROOT }));
     onLoad({ filter: /\/node_modules\/undici\/index\.js$/ }, () => ({ contents: UNDICI }));
     onLoad({ filter: /\/node_modules\/mime-db\/db\.json$/ }, ({ path }) => {
       const all = Object.entries(JSON.parse(readFileSync(path, "utf8")));

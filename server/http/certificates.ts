@@ -72,7 +72,6 @@ export async function ensureServingCertificates(
   dataDir: string,
   { hosts, adminName, adminGroup, authorities, now = new Date() }: CertificateOptions,
 ): Promise<OwnCertificates> {
-  x509.cryptoProvider.set(webcrypto);
   const directory = join(dataDir, "pki");
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await chmod(directory, 0o700);
@@ -83,12 +82,12 @@ export async function ensureServingCertificates(
   const clientAuthority =
     authorities?.client ?? (await ensureAuthority(files("client-ca"), CLIENT_AUTHORITY, now));
   const serving = await ensureLeaf(files("serving"), servingAuthority, now, {
-    subject: [{ CN: ["keelson"] }],
+    subject: { CN: "keelson" },
     usage: SERVER_AUTH,
     hosts: [...new Set(hosts)],
   });
   const admin = await ensureLeaf(files("admin"), clientAuthority, now, {
-    subject: [{ O: [adminGroup] }, { CN: [adminName] }],
+    subject: { O: adminGroup, CN: adminName },
     usage: CLIENT_AUTH,
     hosts: [],
   });
@@ -111,7 +110,7 @@ export function serviceHosts(serviceName: string): string[] {
 }
 
 interface LeafRequest {
-  readonly subject: x509.JsonName;
+  readonly subject: { readonly O?: string; readonly CN: string };
   readonly usage: string;
   readonly hosts: readonly string[];
 }
@@ -124,7 +123,6 @@ async function ensureAuthority(file: string, name: string, now: Date): Promise<I
 
 /** New authorities, which no client trusts yet. */
 export async function makeAuthorities(now: Date): Promise<Authorities> {
-  x509.cryptoProvider.set(webcrypto);
   const [serving, client] = await Promise.all(
     [SERVING_AUTHORITY, CLIENT_AUTHORITY].map((name) => makeAuthority(name, now)),
   );
@@ -168,7 +166,7 @@ async function ensureLeaf(
   const certificate = await x509.X509CertificateGenerator.create({
     ...validity(now, LEAF_DAYS),
     serialNumber: newSerialNumber(),
-    subject: request.subject,
+    subject: Object.entries(request.subject).map(([type, value]) => ({ [type]: [value] })),
     issuer: issuer.subjectName,
     publicKey: keys.publicKey,
     signingKey: await importKey(authority.key),
@@ -191,6 +189,7 @@ function toGeneralName(host: string): x509.JsonGeneralName {
 }
 
 async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+  x509.cryptoProvider.set(webcrypto);
   return (await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, [
     "sign",
     "verify",
@@ -240,11 +239,12 @@ export function isUsable({ cert }: Identity, now: Date): boolean {
 function fits(existing: Identity, authority: Identity, { subject, hosts }: LeafRequest): boolean {
   const certificate = new X509Certificate(existing.cert);
   const issuer = new X509Certificate(authority.cert);
-  const wanted = new x509.Name(subject).toString();
+  const { O, CN } = certificate.toLegacyObject().subject;
   return (
     certificate.checkIssued(issuer) &&
     certificate.verify(issuer.publicKey) &&
-    new x509.X509Certificate(existing.cert).subject === wanted &&
+    O === subject.O &&
+    CN === subject.CN &&
     hosts.every((host) =>
       isIP(host) === 0
         ? certificate.checkHost(host, { subject: "never" }) !== undefined
