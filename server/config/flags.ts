@@ -72,7 +72,7 @@ export const FLAGS = {
     default: "lean",
     oneOf: ["lean", "grpc"],
     section: "Storage",
-    help: "How small calls reach etcd: lean, over a connection of our own; grpc, through the gRPC library, as all others.",
+    help: "How calls with one answer reach etcd: lean, over connections of our own; grpc, through the gRPC library, as watches do.",
   },
   etcdCompactionIntervalMs: {
     name: "etcd-compaction-interval",

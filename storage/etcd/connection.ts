@@ -1,6 +1,6 @@
 /**
- * One etcd member: a channel of @grpc/grpc-js with one HTTP/2 connection and its calls, and, if enabled, a
- * LeanConnection beside it for small calls. Takes and returns encoded messages; knows no etcd message.
+ * One etcd member: a channel of @grpc/grpc-js with one HTTP/2 connection and its calls, and, if enabled, two
+ * LeanLines beside it, for small calls and for lists. Takes and returns encoded messages; knows no etcd message.
  * EndpointPool owns connections and ticks them.
  *
  * The library provides framing, flow control, TLS, and pings that detect a member which is paused or
@@ -20,8 +20,7 @@ import type { AbortHub } from "../base/abort-hub.js";
 import type { Logger } from "../base/logger.js";
 import { Slots } from "../base/slots.js";
 import { StorageError } from "../kv/errors.js";
-import { dialLean } from "./dial-lean.js";
-import { GRPC_STATUS, RpcError } from "./errors.js";
+import { AnswerTooLong, GRPC_STATUS, RpcError } from "./errors.js";
 import {
   type CallPlan,
   type GrpcStream,
@@ -30,7 +29,7 @@ import {
   UnaryCall,
 } from "./grpc-calls.js";
 import type { LeanCall } from "./lean-call.js";
-import type { LeanConnection } from "./lean-connection.js";
+import { LeanLine } from "./lean-line.js";
 import { encodeEmpty } from "./messages.js";
 import type { EtcdTls } from "./tls.js";
 
@@ -53,7 +52,7 @@ export interface EtcdConnectionOptions {
   readonly dialTimeoutMs: number;
   /** Shared with all other listeners on the same signals. */
   readonly aborts: AbortHub;
-  /** Enables our own connection for small calls; otherwise all calls use grpc-js. */
+  /** Enables connections of our own for unary calls; otherwise all calls use grpc-js. */
   readonly lean?: { readonly tls: EtcdTls | undefined; readonly logger: Logger };
 }
 
@@ -62,7 +61,7 @@ export interface UnaryRequest {
   /** "/etcdserverpb.KV/Range" */
   readonly path: string;
   readonly message: Buffer;
-  /** Whether the answer may be long, such as a list: then the lean connection is not used. */
+  /** Whether the answer may be long, such as a list: then no small call waits behind it. */
   readonly isLong?: boolean;
   /** The call's W3C Trace Context; undefined = it is not traced. */
   readonly traceparent?: string | undefined;
@@ -75,9 +74,6 @@ export const TICK_MS = 500;
  * ticks, so that a process that was itself stopped does not blame its peers.
  */
 const CALL_TICKS_MAX = 20;
-
-/** With grpc-js, an unreachable member is tried again after 10 s. */
-const REDIAL_TICKS = 20;
 
 /** How much a peer may send ahead of our reading. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
@@ -97,14 +93,18 @@ export class EtcdConnection {
   #opening: Promise<void> | undefined;
   #generation = 0;
   readonly #closed = new AbortController();
-  #lean: LeanConnection | undefined;
-  #ticksWithoutLean = 0;
+  readonly #small: LeanLine | undefined;
+  readonly #long: LeanLine | undefined;
   readonly #calls = new Slots<UnaryCall | LeanCall>();
   readonly #streams = new Set<StreamCall>();
   #metadata: { readonly token: string | undefined; readonly metadata: Metadata } | undefined;
 
   constructor(options: EtcdConnectionOptions) {
     this.#options = options;
+    const { lean } = options;
+    if (lean === undefined) return;
+    this.#small = this.#newLine(lean);
+    this.#long = this.#newLine(lean);
   }
 
   get url(): string {
@@ -141,6 +141,21 @@ export class EtcdConnection {
     signal: AbortSignal,
     ticksUsed = 0,
   ): Promise<Buffer> {
+    if (!request.isLong) return this.#unary(this.#small, request, token, signal, ticksUsed);
+    return this.#unary(this.#long, request, token, signal, ticksUsed).catch((error) => {
+      if (!(error instanceof AnswerTooLong)) throw error;
+      return this.#unary(undefined, request, token, signal, ticksUsed);
+    });
+  }
+
+  /** @param line undefined = grpc-js sends it, whose answers have another bound */
+  #unary(
+    line: LeanLine | undefined,
+    request: UnaryRequest,
+    token: string | undefined,
+    signal: AbortSignal,
+    ticksUsed: number,
+  ): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
       const { aborts } = this.#options;
@@ -150,8 +165,8 @@ export class EtcdConnection {
         if (answer === undefined) reject(failure);
         else resolve(answer);
       };
-      const { path, message, isLong, traceparent } = request;
-      const lean = isLong ? undefined : this.#lean?.begin(request, token, onEnd);
+      const { path, message, traceparent } = request;
+      const lean = line?.begin(request, token, onEnd);
       const call = lean ?? new UnaryCall(this.#plan(path, token, traceparent), message, onEnd);
       call.ticks = ticksUsed;
       const place = this.#calls.add(call);
@@ -180,12 +195,8 @@ export class EtcdConnection {
       const { isSent } = call;
       call.abort(new RpcError(GRPC_STATUS.deadlineExceeded, message, { isSent }));
     }
-    this.#lean?.tick();
-    const misses = this.#isReady && this.#options.lean !== undefined && this.#lean === undefined;
-    this.#ticksWithoutLean = misses ? this.#ticksWithoutLean + 1 : 0;
-    if (this.#ticksWithoutLean < REDIAL_TICKS) return;
-    this.#ticksWithoutLean = 0;
-    void this.#dialLean();
+    this.#small?.tick(this.#isReady);
+    this.#long?.tick(this.#isReady);
   }
 
   /** Fails every call under way. */
@@ -195,7 +206,8 @@ export class EtcdConnection {
     const options = { isSent: true };
     const reason = new RpcError(GRPC_STATUS.unavailable, "the connection was closed", options);
     for (const call of [...this.#calls, ...this.#streams]) call.abort(reason);
-    this.#lean?.destroy(reason);
+    this.#small?.destroy(reason);
+    this.#long?.destroy(reason);
   }
 
   async #connect(): Promise<void> {
@@ -204,7 +216,11 @@ export class EtcdConnection {
     // ever longer, so it is replaced.
     const channel = this.#channel ?? this.#newChannel();
     this.#channel = channel;
-    const [failure] = await Promise.all([this.#greet(channel), this.#dialLean()]);
+    const [failure] = await Promise.all([
+      this.#greet(channel),
+      this.#small?.dial(),
+      this.#long?.dial(),
+    ]);
     if (failure !== undefined || this.#closed.signal.aborted) {
       this.#forget();
       throw notConnected(this.url, failure);
@@ -217,32 +233,21 @@ export class EtcdConnection {
   }
 
   /**
-   * Never rejects: without a lean connection grpc-js takes all calls and reports errors. When a lean
-   * connection is lost, the member is greeted again before its next call, as grpc-js may not have
+   * When its connection is lost, the member is greeted again before its next call, as grpc-js may not have
    * noticed yet.
    */
-  async #dialLean(): Promise<void> {
-    const { lean, keepalive, dialTimeoutMs: timeoutMs } = this.#options;
-    if (lean === undefined || this.#lean !== undefined) return;
-    try {
-      const connection = await dialLean({
-        url: this.url,
-        tls: lean.tls,
-        timeoutMs,
-        signal: this.#closed.signal,
-        pingAfterTicks: Math.max(1, Math.ceil(keepalive.intervalMs / TICK_MS)),
-        lostAfterTicks: Math.max(1, Math.ceil(keepalive.timeoutMs / TICK_MS)),
-        onClose: (closed) => {
-          if (this.#lean !== closed) return;
-          this.#lean = undefined;
-          this.#isReady = false;
-        },
-      });
-      if (this.#closed.signal.aborted) connection.destroy(new Error("closed meanwhile"));
-      else if (connection.isOpen) this.#lean = connection;
-    } catch (error) {
-      lean.logger.debug({ url: this.url, err: error }, "no lean connection to this etcd endpoint");
-    }
+  #newLine({ tls, logger }: NonNullable<EtcdConnectionOptions["lean"]>): LeanLine {
+    const { url, keepalive, dialTimeoutMs: timeoutMs } = this.#options;
+    const pingAfterTicks = Math.max(1, Math.ceil(keepalive.intervalMs / TICK_MS));
+    const lostAfterTicks = Math.max(1, Math.ceil(keepalive.timeoutMs / TICK_MS));
+    const { signal } = this.#closed;
+    return new LeanLine({
+      dial: { url, tls, timeoutMs, signal, pingAfterTicks, lostAfterTicks },
+      logger,
+      onLost: () => {
+        this.#isReady = false;
+      },
+    });
   }
 
   /**

@@ -51,7 +51,7 @@ export interface EndpointPoolOptions {
   readonly keepalive: EtcdKeepalive;
   /** See IdentityOptions. */
   readonly probe: UnaryRequest;
-  /** Whether small calls use connections of our own. */
+  /** Whether unary calls use connections of our own. */
   readonly isLean: boolean;
   readonly tokens: TokenSource;
   readonly aborts: AbortHub;

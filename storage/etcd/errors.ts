@@ -48,6 +48,13 @@ export class RpcError extends Error {
   }
 }
 
+/** An answer beyond what a lean connection takes; its text is grpc-js's for answers beyond our limit there. */
+export class AnswerTooLong extends RpcError {
+  constructor() {
+    super(GRPC_STATUS.resourceExhausted, "Received message larger than max", { isSent: true });
+  }
+}
+
 const TRANSIENT: ReadonlySet<number> = new Set([
   GRPC_STATUS.cancelled,
   GRPC_STATUS.unknown,

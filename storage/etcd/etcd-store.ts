@@ -1,6 +1,7 @@
 /**
- * EtcdStore: RevisionedStore over an etcd v3 cluster, with our own message encoding. Small calls use our own connection, lists and watches use grpc-js, and log-in uses etcd3 (reasons in
- * docs/decisions/0003-etcd-client.md, figures in 0022-lean-etcd-calls.md).
+ * EtcdStore: RevisionedStore over an etcd v3 cluster, with our own message encoding. Unary calls use connections of our own,
+ * watches use grpc-js, and log-in uses etcd3 (reasons in docs/decisions/0003-etcd-client.md, figures in
+ * 0022-lean-etcd-calls.md).
  *
  * Values in answers are views of the received message: copy them to keep them for long.
  *
@@ -55,7 +56,7 @@ export type { EtcdCredentials } from "./etcd3-log-in.js";
 export type { EtcdTls } from "./tls.js";
 
 /**
- * The connections for small calls: "lean" is our own HTTP/2 client, with grpc-js for everything else;
+ * The connections for unary calls: "lean" is our own HTTP/2 client, with grpc-js for everything else;
  * "grpc" is grpc-js for everything.
  */
 export type EtcdTransport = "lean" | "grpc";

@@ -4,13 +4,13 @@
  * status. Knows no socket.
  */
 import type { Abortable } from "../base/abort-hub.js";
-import { GRPC_STATUS, RpcError } from "./errors.js";
+import { AnswerTooLong, GRPC_STATUS, RpcError } from "./errors.js";
 import { FLAG, FRAME, FRAME_HEADER_BYTES, writeFrameHeader } from "./http2-frames.js";
 
 /** Called once, with the failure or the answer. */
 export type OnEnd = (failure: unknown, answer: Buffer | undefined) => void;
 
-/** The largest answer accepted; those of a transaction or a single key stay far below. */
+/** The largest answer accepted: pages of the state stay below, and those of a transaction or a key far below. */
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
 /** gRPC's prefix: one byte for compression, four for the length. */
@@ -32,8 +32,9 @@ export class LeanCall implements Abortable {
   readonly #message: Buffer;
   readonly #onEnd: OnEnd;
   readonly #giveUp: (call: LeanCall) => void;
-  /** A message that came in one frame; otherwise see the frames. */
+  /** The message, as far as it was received; undefined before its length is known. */
   #whole: Buffer | undefined;
+  /** Pieces of an answer whose first one is shorter than the prefix. */
   #parts: Buffer[] | undefined;
   #receivedBytes = 0;
   #isOver = false;
@@ -99,17 +100,29 @@ export class LeanCall implements Abortable {
 
   /** Adds a piece of the answer. @returns whether the answer is still acceptable */
   receive(content: Buffer): boolean {
-    const isWhole =
-      this.#receivedBytes === 0 &&
-      content.length >= PREFIX_BYTES &&
-      messageBytes(content) === content.length;
+    const before = this.#receivedBytes;
     this.#receivedBytes += content.length;
     if (this.#receivedBytes > ANSWER_BYTES_MAX) return false;
-    if (isWhole) {
-      this.#whole = content;
+    if (this.#whole !== undefined) {
+      content.copy(this.#whole, before);
+    } else if (before === 0 && content.length >= PREFIX_BYTES) {
+      return this.#begin(content);
     } else if (content.length > 0) {
       this.#parts ??= [];
       this.#parts.push(content);
+    }
+    return true;
+  }
+
+  /** A message of one piece stays where it is; of a longer one all pieces are put where they will stay. */
+  #begin(content: Buffer): boolean {
+    const bytes = messageBytes(content);
+    if (bytes > ANSWER_BYTES_MAX) return false;
+    if (bytes <= content.length) {
+      this.#whole = content;
+    } else {
+      this.#whole = Buffer.allocUnsafeSlow(bytes);
+      content.copy(this.#whole);
     }
     return true;
   }
@@ -125,6 +138,10 @@ export class LeanCall implements Abortable {
   /** @param isSent whether etcd can have seen the request */
   fail(status: number, message: string, isSent = true): void {
     this.#end(new RpcError(status, message, { isSent }), undefined);
+  }
+
+  failTooLong(): void {
+    this.#end(new AnswerTooLong(), undefined);
   }
 
   /** The answer is not gRPC. */

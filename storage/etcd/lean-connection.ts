@@ -1,5 +1,5 @@
 /**
- * One HTTP/2 connection for small unary gRPC calls, directly on the socket: constant header blocks, no
+ * One HTTP/2 connection for unary gRPC calls, directly on the socket: constant header blocks, no
  * library object per call, and one write for all calls of an event loop turn. It takes calls that fit (a
  * small request, a free stream) and leaves the others to grpc-js beside it. Like grpc-calls.ts, it
  * reports for each failure whether the server can have seen the request. Run by EtcdConnection, which
@@ -326,7 +326,7 @@ export class LeanConnection {
     if (call === undefined) return;
     if (!call.receive(withoutPadding(flags & FLAG.padded, payload))) {
       this.#giveUp(call);
-      call.fail(GRPC_STATUS.resourceExhausted, "Received message larger than max");
+      call.failTooLong();
     } else if ((flags & FLAG.endStream) !== 0) {
       this.#close(call);
       call.fail(GRPC_STATUS.internal, "the answer ended without a status");

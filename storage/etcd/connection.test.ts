@@ -1,0 +1,66 @@
+/** EtcdConnection: which of its connections a call takes. */
+import assert from "node:assert/strict";
+import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { test } from "node:test";
+import { AbortHub } from "../base/abort-hub.js";
+import { silentLogger } from "../base/logger.js";
+import { EtcdConnection, toCredentials } from "./connection.js";
+import { ANSWER_BYTES_MAX } from "./lean-call.js";
+import { answer, startGrpcServer } from "./testing/grpc-server.js";
+
+const LIST = { path: "/etcdserverpb.KV/Range", message: Buffer.from("list"), isLong: true };
+const READ = { path: "/etcdserverpb.KV/Txn", message: Buffer.from("read") };
+const soon = () => AbortSignal.timeout(10_000);
+
+/** A member whose calls `onCall` answers, and a connection to it. */
+async function connect(onCall: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void) {
+  const server = await startGrpcServer((stream, headers) => {
+    if (headers[":path"]?.startsWith("/grpc.health")) answer(stream, [""]);
+    else onCall(stream, headers);
+  });
+  const url = `http://127.0.0.1:${server.port}`;
+  const connection = new EtcdConnection({
+    url,
+    credentials: toCredentials(undefined, url),
+    keepalive: { intervalMs: 5_500, timeoutMs: 2_500 },
+    dialTimeoutMs: 5_000,
+    aborts: new AbortHub(),
+    lean: { tls: undefined, logger: silentLogger },
+  });
+  await connection.open();
+  return {
+    connection,
+    async [Symbol.asyncDispose]() {
+      connection.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("a small call does not wait behind the answer to a list", async () => {
+  const sessions = new Set<Http2Session | undefined>();
+  let finishList = () => {};
+  await using member = await connect((stream, headers) => {
+    sessions.add(stream.session);
+    if (headers[":path"] === READ.path) answer(stream, ["read"]);
+    else finishList = () => answer(stream, ["list"]);
+  });
+  const list = member.connection.unary(LIST, undefined, soon());
+  assert.equal(String(await member.connection.unary(READ, undefined, soon())), "read");
+  finishList();
+  assert.equal(String(await list), "list");
+  assert.equal(sessions.size, 2);
+});
+
+test("a list that is longer than a lean connection takes comes whole, through grpc-js", async () => {
+  const long = Buffer.alloc(ANSWER_BYTES_MAX + 1, "x");
+  const agents: unknown[] = [];
+  await using member = await connect((stream, headers) => {
+    agents.push(headers["user-agent"]);
+    answer(stream, [long]);
+  });
+  assert.deepEqual(await member.connection.unary(LIST, undefined, soon()), long);
+  assert.equal(agents.length, 2);
+  assert.equal(agents[0], "keelson");
+  assert.match(String(agents[1]), /grpc-node/);
+});
