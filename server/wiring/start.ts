@@ -1,7 +1,6 @@
 /** Wiring of the start: the preconditions of readiness, and the background work from then on. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
-import { nextTurn } from "../../storage/base/next-turn.js";
 import type { Config } from "../config/config.js";
 import { runAuthenticationTrust } from "../controllers/authentication-trust.js";
 import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
@@ -24,6 +23,9 @@ import type { Serving } from "./serving.js";
 import { spawnCompactor } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
 import type { OpenedStore } from "./store.js";
+
+/** What only looks back, and what only writes by itself, begins behind those who waited for readiness. */
+const SETTLE_MS = 100;
 
 export interface StartParts {
   readonly config: Config;
@@ -101,10 +103,11 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
   lifecycle.spawn("codec warm-up", (signal) => warmCodecs(catalog.current, signal));
   milestones.viewLoaded();
   milestones.announce();
-  // What only looks back, and what only writes by itself, comes after readiness and those who wait for it.
-  await nextTurn();
-  views.view.recall(lifecycle);
-  spawnControllers();
+  lifecycle.spawn("work after the start", async (signal) => {
+    await systemClock.sleep(SETTLE_MS, signal);
+    views.view.recall(lifecycle);
+    spawnControllers();
+  });
 }
 
 /**
