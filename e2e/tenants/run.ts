@@ -34,6 +34,7 @@ import type { GreedyCounts, GreedyKind, GreedyOrder, GreedyTarget } from "./gree
 import { startNeighbours } from "./neighbours.js";
 import { headOfTable, type Mode, type Part, rowOf } from "./part.js";
 import type { Sample } from "./polite.js";
+import { startStoreProbe } from "./store-probe.js";
 import { makeTenants, type Tenant } from "./tenant.js";
 
 /** Seats of the level `workload-low`, and those that a list takes, with all flags as they are. */
@@ -46,6 +47,8 @@ const SETTLE_MS = 4_000;
 /** Code that V8 has not compiled yet doubles the p99 of who is alone. */
 const WARM_UP_MS = 12_000;
 const LOOK_MS = 1_000;
+/** A scrape takes both processes some milliseconds: every second it would be the p99 of who is alone. */
+const LOOKS_BETWEEN_SCRAPES = 5;
 /** How a server that has one core is started (docs/operations.md). */
 const ONE_CORE = ["--max-semi-space-size=8", "--single-threaded-gc"];
 /** How much less the greedy client gets of its core than those who measure. */
@@ -105,12 +108,10 @@ async function measure(mode: Mode, parts: Part[]): Promise<void> {
   const [greedyTenant, ...polite] = tenants as [Tenant, ...Tenant[]];
   using greedy = startGreedy(server, greedyTenant);
   let samples: Sample[] = [];
-  const neighbours = await startNeighbours({
-    server,
-    tenants: polite,
-    perSecond: Number(values.rate),
-    onSample: (sample) => samples.push(sample),
-  });
+  const onSample = (sample: Sample) => samples.push(sample);
+  const perSecond = Number(values.rate);
+  const neighbours = await startNeighbours({ server, tenants: polite, perSecond, onSample });
+  await using _probe = etcd && (await startStoreProbe(etcd.endpoint, onSample));
   await sleep(WARM_UP_MS);
   const runPart = async (kind: GreedyKind): Promise<Part> => {
     await greedy.obey({ kind, lanes: lanesOf(kind) });
@@ -118,9 +119,10 @@ async function measure(mode: Mode, parts: Part[]): Promise<void> {
     samples = [];
     const [fromMs, cpuBefore] = [performance.now(), await cpuUs(server.pid)];
     let [resident, answers] = [0, 0];
-    while (performance.now() < fromMs + Number(values.seconds) * 1_000) {
+    for (let look = 1; performance.now() < fromMs + Number(values.seconds) * 1_000; look++) {
       await sleep(LOOK_MS);
       resident = Math.max(resident, await residentMiB(server.pid));
+      if (look % LOOKS_BETWEEN_SCRAPES > 0) continue;
       answers = Math.max(answers, await metric(server, "apiserver_answer_memory_bytes"));
     }
     const seconds = (performance.now() - fromMs) / 1_000;
