@@ -8,12 +8,12 @@ import { systemClock } from "../storage/base/clock.js";
 import { silentLogger } from "../storage/base/logger.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import { eventually } from "./harness/eventually.js";
+import { defaultFlowSchemas } from "./harness/flow-schemas.js";
 import { startServer } from "./harness/server-process.js";
 import { startEtcd } from "./tools/etcd.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
-const FLOW_SCHEMAS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 /** Control loops would write as well, and so would leases. */
 const NO_LOOPS = ["--run-controllers=false", "--endpoint-reconciler-type=none"];
 
@@ -35,10 +35,7 @@ test("CARD-02: every write is one transaction of etcd, and its revision is the o
   await eventually("the replica has published whom it trusts", async () => {
     return (await client.get(TRUST)).status === 200;
   });
-  await eventually("the default flow schemas are made and marked", async () => {
-    const { items } = await client.get(FLOW_SCHEMAS);
-    return items.length === 13 && items.every(({ status }) => status !== undefined);
-  });
+  await defaultFlowSchemas(client);
   const transactions = () => countedBy(etcd.endpoint, callsOf("Txn"));
   await using store = await openEtcdStore(
     {

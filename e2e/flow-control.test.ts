@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { eventually } from "./harness/eventually.js";
+import { danglingOf, defaultFlowSchemas, FLOW_SCHEMAS } from "./harness/flow-schemas.js";
 import { grantEverybody } from "./harness/grant-everybody.js";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
@@ -12,7 +13,6 @@ import { startEtcd } from "./tools/etcd.js";
 
 const API = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const LEVELS = `${API}/prioritylevelconfigurations`;
-const SCHEMAS = `${API}/flowschemas`;
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec";
 const JANE = { "impersonate-user": "jane", "impersonate-group": "system:authenticated" };
@@ -22,16 +22,12 @@ const LARGE = "x".repeat(900_000);
 test("the default levels and schemas are there, named in answers, and made again when they are gone", async () => {
   await using server = await startServer();
   const { client } = server;
-  const names = await eventually("all defaults are made", async () => {
-    const { items } = await client.get(SCHEMAS);
-    const isDone = items.length === 13 && items.every(({ status }) => status !== undefined);
-    return isDone ? items.map(({ metadata }) => metadata.name) : undefined;
-  });
+  const names = await defaultFlowSchemas(client);
   assert.ok(names.includes("global-default") && names.includes("catch-all"));
 
   const [level, schema] = await Promise.all([
     client.get(`${LEVELS}/exempt`),
-    client.get(`${SCHEMAS}/exempt`),
+    client.get(`${FLOW_SCHEMAS}/exempt`),
   ]);
   assert.equal(level.headers["x-kubernetes-pf-prioritylevel-uid"], level.object.metadata.uid);
   assert.equal(level.headers["x-kubernetes-pf-flowschema-uid"], schema.object.metadata.uid);
@@ -48,15 +44,16 @@ test("the default levels and schemas are there, named in answers, and made again
     metadata: { annotations: { [AUTO_UPDATE]: "false" } },
     spec: { limited: { nominalConcurrencyShares: 7 } },
   });
-  (await client.request(`${SCHEMAS}/probes`, { method: "DELETE" })).expect(200);
+  (await client.request(`${FLOW_SCHEMAS}/probes`, { method: "DELETE" })).expect(200);
   await eventually("the deleted one is made again", async () => {
-    return (await client.get(`${SCHEMAS}/probes`)).status === 200;
+    return (await client.get(`${FLOW_SCHEMAS}/probes`)).status === 200;
   });
   assert.equal(sharesOf((await client.get(`${LEVELS}/workload-low`)).object), 7);
 
   // A schema of a level that is not there says so, until there is one.
-  (await client.post(SCHEMAS, schemaOf("lost", "not-there", "somebody"))).expect(201);
-  const dangling = () => client.get(`${SCHEMAS}/lost`).then(({ object }) => conditionOf(object));
+  (await client.post(FLOW_SCHEMAS, schemaOf("lost", "not-there", "somebody"))).expect(201);
+  const dangling = () =>
+    client.get(`${FLOW_SCHEMAS}/lost`).then(({ object }) => danglingOf(object));
   await eventually("the schema dangles", async () => (await dangling()) === "True");
   (await client.post(LEVELS, levelOf("not-there", "Queue"))).expect(201);
   await eventually("the schema has its level", async () => (await dangling()) === "False");
@@ -105,7 +102,7 @@ test("the documentation's examples decide about the requests that they are for, 
     "impersonate-group": "system:authenticated",
   };
   const items = await eventually("all are there", async () => {
-    const { items } = await client.get(SCHEMAS);
+    const { items } = await client.get(FLOW_SCHEMAS);
     return items.length === 15 ? items : undefined;
   });
   const nameOfSchema = (answer: { readonly headers: NodeJS.Dict<string | string[]> }) => {
@@ -147,7 +144,7 @@ test("a tenant that fills its level is refused on every replica at once, others 
   (await one.client.post(MAPS, { metadata: { name: "large-0" } })).expect(201);
 
   (await one.client.post(LEVELS, levelOf("tiny", "Reject"))).expect(201);
-  (await one.client.post(SCHEMAS, schemaOf("jane", "tiny", "jane"))).expect(201);
+  (await one.client.post(FLOW_SCHEMAS, schemaOf("jane", "tiny", "jane"))).expect(201);
   // Her write holds the level's seat for as long as its body has not come.
   using stalled = await openUnfinishedWrite(two, JANE);
   const refused = await two.client.request(`${MAPS}/large-0`, { headers: JANE });
@@ -187,7 +184,7 @@ test("a watch holds its seat until its initial events are sent, and no longer", 
   await grantEverybody(client, "edit");
   (await client.post(MAPS, { metadata: { name: "large-0" } })).expect(201);
   (await client.post(LEVELS, levelOf("tiny", "Reject"))).expect(201);
-  (await client.post(SCHEMAS, schemaOf("jane", "tiny", "jane"))).expect(201);
+  (await client.post(FLOW_SCHEMAS, schemaOf("jane", "tiny", "jane"))).expect(201);
   const options = { host: "127.0.0.1", port: server.port, ...server.credentials };
   const socket = connect({ ...options, ALPNProtocols: ["http/1.1"] });
   await once(socket, "secureConnect");
@@ -242,13 +239,6 @@ test("with --enable-priority-and-fairness=false the two numbers bound requests, 
 function sharesOf({ spec }: ApiObject): number {
   return (spec as { limited: { nominalConcurrencyShares: number } }).limited
     .nominalConcurrencyShares;
-}
-
-function conditionOf(schema: ApiObject): string | undefined {
-  const status = schema.status as
-    | { conditions?: readonly { type: string; status: string }[] }
-    | undefined;
-  return status?.conditions?.find(({ type }) => type === "Dangling")?.status;
 }
 
 async function change(client: HttpsClient, path: string, patch: object): Promise<void> {
