@@ -5,6 +5,7 @@
  */
 import type { Duplex } from "node:stream";
 import type { Status } from "../api/status.js";
+import { answerUnderWay } from "./answer-under-way.js";
 
 interface Answer {
   readonly code: number;
@@ -57,13 +58,12 @@ const told = new WeakSet<Duplex>();
 /** Handles `clientError` of an HTTP/1.1 server. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (told.has(socket)) return;
-  const { _httpMessage: current } = socket as { _httpMessage?: { headersSent: boolean } | null };
   // In the middle of another answer these bytes would be read as its body.
   const canAnswer =
     socket.writable &&
     error.code !== "ECONNRESET" &&
     error.code !== "ERR_TLS_HANDSHAKE_TIMEOUT" &&
-    !current?.headersSent;
+    !answerUnderWay(socket)?.headersSent;
   if (!canAnswer) {
     socket.destroy();
     return;

@@ -5,6 +5,8 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { Agent, request } from "node:https";
 import type { Socket } from "node:net";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { withShutdownRefusal } from "./shutdown-refusal.js";
 import { type Front, openFront } from "./testing/test-front.js";
 
@@ -13,6 +15,10 @@ const PODS = "/api/v1/namespaces/default/pods";
 const CLIENTS = 12;
 const QUIET_MS = 150;
 const GRACE_MS = 5_000;
+const TURNS_MAX = 100;
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
 
 test("S2-HEALTH-12: a replica that ends leaves idle connections open, and answers on them once more", async () => {
   await using front = await openFront();
@@ -122,6 +128,26 @@ test("S2-HEALTH-12: a silent connection is closed by the end, with an end and no
   await front.listener.close(GRACE_MS, QUIET_MS);
   assert.ok(performance.now() - begunAtMs >= QUIET_MS);
   await ended;
+});
+
+test("a connection that waits for its next request keeps nothing of the last one", async () => {
+  let answered: WeakRef<object> | undefined;
+  await using front = await openFront({
+    async handler(ctx) {
+      answered = new WeakRef(ctx.res);
+      ctx.body = "finished";
+    },
+  });
+  const socket = await front.connect({ ...front.certificates.admin });
+  socket.write(`GET ${PODS} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await once(socket, "data");
+  assert.ok(answered);
+  // A reference that was looked at lives until the end of the turn.
+  for (let turn = 0; turn < TURNS_MAX && answered.deref() !== undefined; turn++) {
+    await pause(1);
+    collectGarbage();
+  }
+  assert.equal(answered.deref(), undefined);
 });
 
 test("S2-HEALTH-14: new requests are told to come again while those under way finish; probes are answered", async () => {

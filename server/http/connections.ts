@@ -19,15 +19,15 @@ import type { Http2Session, ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Http2Request } from "../request/http2-request.js";
+import { answerUnderWay } from "./answer-under-way.js";
 
 /** Each turn of the event loop reads received data first, so a request rarely crosses a close. */
 const CLOSED_PER_TURN = 16;
 /** After our end the client has this long to end its side. */
 const LINGER_MS = 1_000;
 
+/** Refers to no request: each would survive V8's young collections until the next one comes (decision 59). */
 interface Http1Connection {
-  /** The newest response; answers keep their order, so when it is over all are. */
-  response: ServerResponse | undefined;
   /** Bytes read at the last check. */
   bytesRead: number;
   quietSinceMs: number | undefined;
@@ -46,7 +46,6 @@ export class Connections {
 
   addHttp1(socket: TLSSocket): void {
     this.#http1.set(socket, {
-      response: undefined,
       bytesRead: -1,
       quietSinceMs: undefined,
       endedAtMs: undefined,
@@ -71,7 +70,6 @@ export class Connections {
     const connection = this.#http1.get(request.socket as TLSSocket);
     if (connection === undefined) return true;
     if (connection.endedAtMs !== undefined) return false;
-    connection.response = response;
     if (this.#isLeaving) response.shouldKeepAlive = false;
     return true;
   }
@@ -112,8 +110,7 @@ export class Connections {
 
   /** Whether nothing was under way at the last check and nothing has arrived since; of a paused one nobody knows. */
   #isQuiet(socket: TLSSocket, connection: Http1Connection): boolean {
-    const { response } = connection;
-    if (socket.isPaused() || (response !== undefined && !response.closed)) {
+    if (socket.isPaused() || answerUnderWay(socket) !== undefined) {
       connection.quietSinceMs = undefined;
       return false;
     }

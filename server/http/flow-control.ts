@@ -5,7 +5,6 @@
  *
  * A watch releases its seats after its initial events; other long-running requests take none.
  */
-import type { ServerResponse } from "node:http";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { type StatusError, tooManyRequests } from "../api/status.js";
 import type { FlowControl, HeldSeats } from "../flowcontrol/flow-control.js";
@@ -18,6 +17,7 @@ import type {
   RequestMiddleware,
   RequestState,
 } from "../request/request-state.js";
+import { answerUnderWay } from "./answer-under-way.js";
 import type { Metrics } from "./metrics.js";
 
 /** Interval of the check for overdue waits, while any request waits. */
@@ -117,9 +117,10 @@ function readNextLater({ req, res }: RequestContext, turns: Turns, place: TurnPl
   if (req.httpVersionMajor > 1 || req.headers.upgrade !== undefined) return;
   if (!turns.isOnlyFlowOf(socket, place)) return;
   res.once("close", () => {
-    const { _httpMessage: next } = socket as { _httpMessage?: ServerResponse | null };
+    const next = answerUnderWay(socket);
     // One that has been read already, of a client that did not wait for the answer, may need the rest of its body.
-    if (res.shouldKeepAlive && !socket.destroyed && !next) turns.readLater(socket, place);
+    if (res.shouldKeepAlive && !socket.destroyed && next === undefined)
+      turns.readLater(socket, place);
   });
 }
 
