@@ -13,7 +13,7 @@ import { ScriptedStore } from "./testing/scripted-store.js";
 const heartbeat = setInterval(() => {}, 1_000);
 after(() => clearInterval(heartbeat));
 
-async function openBarrier() {
+async function openBarrier(deadlineMs?: number) {
   const store = new ScriptedStore();
   const clock = new ManualClock();
   const parts = { store, prefix: "/registry", logger: silentLogger, traits: () => ({}) };
@@ -21,9 +21,11 @@ async function openBarrier() {
   const lifecycle = new Lifecycle(silentLogger);
   await view.start(lifecycle, lifecycle.signal);
   store.answersAtOnce = false;
-  const freshness = new FreshnessBarrier({ store, view, clock });
+  const deadline = deadlineMs === undefined ? {} : { deadlineMs };
+  const freshness = new FreshnessBarrier({ store, view, clock, ...deadline });
   return {
     clock,
+    counts: freshness.counts,
     ask: (count: number) =>
       Promise.all(Array.from({ length: count }, () => freshness.fresh())).then(() => undefined),
     /** How many questions were sent, after enough turns for all that go without waiting. */
@@ -32,6 +34,9 @@ async function openBarrier() {
       return store.revisionReads.length;
     },
     answer: () => store.revisionReads.at(-1)?.resolve(view.revision),
+    answerAll() {
+      for (const read of store.revisionReads) read.resolve(view.revision);
+    },
     [Symbol.asyncDispose]: () => lifecycle[Symbol.asyncDispose](),
   };
 }
@@ -84,4 +89,60 @@ test("S1-RV-24: those who do not ask again are waited for in vain for two millis
   assert.deepEqual(waited, [2, 4, 7, 12], "one, two, four questions go out between them");
   answer();
   await waiting;
+});
+
+test("S1-RV-24: a question that is not answered is overtaken after two milliseconds, the more are out the later", async () => {
+  await using barrier = await openBarrier();
+  const { clock, counts, ask, questions, answerAll } = barrier;
+  const waiting = [ask(1)];
+  assert.equal(await questions(), 1);
+  for (const [before, patienceMs] of [2, 8, 32, 128, 250, 250].entries()) {
+    waiting.push(ask(1));
+    clock.advance(patienceMs - 1);
+    assert.equal(await questions(), before + 1);
+    clock.advance(1);
+    assert.equal(await questions(), before + 2);
+  }
+  assert.equal(counts.overtakes, 6);
+  answerAll();
+  await Promise.all(waiting);
+});
+
+test("S1-RV-24: who comes when a question is late already shares the next one with all of the same turn", async () => {
+  await using barrier = await openBarrier();
+  const { clock, counts, ask, questions, answerAll } = barrier;
+  const first = ask(1);
+  assert.equal(await questions(), 1);
+  clock.advance(2);
+  const others = [ask(1), ask(1)];
+  assert.equal(await questions(), 2);
+  answerAll();
+  assert.equal(await questions(), 2);
+  assert.equal(counts.overtakes, 1);
+  await Promise.all([first, ...others]);
+});
+
+test("S1-RV-24: a question is not overtaken when the thread has only not read its answer yet", async () => {
+  await using barrier = await openBarrier();
+  const { clock, counts, ask, questions, answer } = barrier;
+  const first = ask(1);
+  assert.equal(await questions(), 1);
+  const second = ask(1);
+  clock.advance(2);
+  answer();
+  await first;
+  assert.equal(await questions(), 2);
+  assert.equal(counts.overtakes, 0);
+  answer();
+  await second;
+});
+
+test("S1-RV-24: who waits behind a question that is not answered has no deadline of its own after it", async () => {
+  await using barrier = await openBarrier(30);
+  const { ask, questions } = barrier;
+  const first = assert.rejects(ask(1), { code: "Unavailable" });
+  assert.equal(await questions(), 1);
+  await assert.rejects(ask(1), { code: "Unavailable" });
+  await first;
+  assert.equal(await questions(), 1, "its time was over before it could be asked for");
 });

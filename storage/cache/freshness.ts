@@ -15,10 +15,11 @@
  *
  * The more requests a question served, the longer the next one is delayed to collect more: as long
  * as answering them keeps the thread busy anyway. A lone client never waits, and a busy server asks
- * seldom. An unanswered question blocks nobody: the next one goes out beside it, so a lost answer
- * causes little delay, and without a quorum every request fails at the deadline.
+ * seldom. A late answer blocks nobody: after two milliseconds the next question goes out beside it, so nobody
+ * waits for two slow answers in a row, and without a quorum every request fails at the deadline.
  */
 import type { Clock } from "../base/clock.js";
+import { nextTurn } from "../base/next-turn.js";
 import { SharedDeadline } from "../base/shared-deadline.js";
 import { type Trace, tracedSignal } from "../base/trace.js";
 import { StorageError } from "../kv/errors.js";
@@ -78,8 +79,10 @@ function openBatch(deadline: AbortSignal): Batch {
 
 const DEFAULT_DEADLINE_MS = 3_000;
 const DEADLINE_SLACK_MS = 100;
-/** An unanswered revision read is overtaken after this time; at most a dozen are then under way. */
-const OVERTAKE_MS = 250;
+/** A revision read is overtaken after this time, which grows with each that is under way: at most 15 are. */
+const OVERTAKE_MS = 2;
+const OVERTAKE_GROWTH = 4;
+const OVERTAKE_MS_MAX = 250;
 /** A write below our prefix arrives by itself within this time; after it we request progress. */
 const PATIENCE_MS = 1;
 /** Progress requests may be lost, so they are repeated. */
@@ -116,6 +119,8 @@ export class FreshnessBarrier {
   readonly #onBatch: FreshnessOptions["onBatch"];
   /** The revision read that the next batch waits for; undefined = none is on its way. */
   #reading: { readonly sinceMs: number } | undefined;
+  /** How many are on their way, with those that were overtaken. */
+  #out = 0;
   /** Requests that arrived in this turn or while a read was under way; they share the next read. */
   #next: Batch | undefined;
   /** Before this time the next question would be too early. */
@@ -250,9 +255,11 @@ export class FreshnessBarrier {
     this.counts.revisionReads++;
     const reading = { sinceMs };
     this.#reading = reading;
+    this.#out++;
     try {
       return await this.#store.currentRevision(deadline);
     } finally {
+      this.#out--;
       if (this.#reading === reading) {
         this.#reading = undefined;
         if (this.#next !== undefined) this.#schedule(this.#next);
@@ -263,15 +270,23 @@ export class FreshnessBarrier {
   /** Sends the next question when one that callers wait for is overdue. */
   async #guard(): Promise<void> {
     this.#isGuarding = true;
-    while (this.#next !== undefined) {
-      await this.#clock.sleep(OVERTAKE_MS, NEVER);
-      const outForMs =
-        this.#clock.monotonic() - (this.#reading?.sinceMs ?? Number.POSITIVE_INFINITY);
-      if (this.#next === undefined || outForMs < OVERTAKE_MS) continue;
+    while (this.#next !== undefined && this.#reading !== undefined) {
+      const leftMs = this.#leftMs;
+      if (leftMs > 0) await this.#clock.sleep(Math.max(leftMs, TIMER_MS), NEVER);
+      // Others of this turn share the question, and the answer may be there, not yet read.
+      await nextTurn();
+      if (this.#next === undefined || this.#leftMs > 0) continue;
       this.counts.overtakes++;
       this.#start(this.#next);
     }
     this.#isGuarding = false;
+  }
+
+  /** Until the question under way is late: the more are out, the longer it may take. */
+  get #leftMs(): number {
+    if (this.#reading === undefined) return Number.POSITIVE_INFINITY;
+    const patienceMs = Math.min(OVERTAKE_MS * OVERTAKE_GROWTH ** (this.#out - 1), OVERTAKE_MS_MAX);
+    return this.#reading.sinceMs + patienceMs - this.#clock.monotonic();
   }
 
   async #catchUp(revision: Revision, deadline: AbortSignal): Promise<void> {

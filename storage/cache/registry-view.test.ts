@@ -139,19 +139,6 @@ test("S1-RV-24: a revision read that is not answered is overtaken by the next", 
   await lifecycle[Symbol.asyncDispose]();
 });
 
-test("S1-RV-24: who waits behind a question that is not answered has no deadline of its own after it", async () => {
-  const store = new ScriptedStore();
-  const { view, freshness, lifecycle } = openView(store, 30);
-  await view.start(lifecycle, soon());
-  store.answersAtOnce = false;
-  const first = assert.rejects(freshness.fresh(), { code: "Unavailable" });
-  await eventually(() => store.revisionReads.length === 1);
-  await assert.rejects(freshness.fresh(), { code: "Unavailable" });
-  await first;
-  assert.equal(store.revisionReads.length, 1, "its time was over before it could be asked for");
-  await lifecycle[Symbol.asyncDispose]();
-});
-
 test("Fresh: while the store is behind the view, as after a restore of an older state, nothing is called fresh", async () => {
   const store = new ScriptedStore();
   const { view, freshness, lifecycle } = openView(store);
