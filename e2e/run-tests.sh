@@ -7,6 +7,7 @@
 #   e2e/run-tests.sh storage/ kubectl   only test files whose path contains one of these words
 #
 # KEELSON_TEST_CONCURRENCY (default 2): test files at a time; each may start servers and an etcd.
+# KEELSON_TEST_LONG (`npm run test:long`): the long variants, which need the machine for themselves.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -27,7 +28,8 @@ select_tests() {
 tests=$(select_tests "$@")
 [ -n "$tests" ] || { echo "run-tests: no test file matches: $*" >&2; exit 1; }
 
-# A test that hangs fails by name instead of holding up everything.
+# A test that hangs fails by name instead of holding up everything. The runner counts a file as a test.
+if [ -n "${KEELSON_TEST_LONG:-}" ]; then concurrency=1 timeout_ms=3600000; else concurrency=2 timeout_ms=300000; fi
 # shellcheck disable=SC2086 # one word per file
-exec node --test --test-concurrency="${KEELSON_TEST_CONCURRENCY:-2}" --test-timeout=300000 \
+exec node --test --test-concurrency="${KEELSON_TEST_CONCURRENCY:-$concurrency}" --test-timeout="$timeout_ms" \
   --test-reporter=spec $tests
