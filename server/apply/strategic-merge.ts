@@ -67,17 +67,11 @@ function mergeMaps(
   current: JsonObject | undefined,
   patch: JsonObject,
 ): JsonObject {
-  switch (own(patch, DIRECTIVE)) {
-    case undefined:
-    case "merge":
-      break;
-    case "replace":
-      return mergeMaps(type, undefined, { ...patch, [DIRECTIVE]: "merge" });
-    case "delete":
-      return {};
-    default:
-      throw malformed(`unknown patch type: ${show(patch[DIRECTIVE])} in map: ${show(patch)}`);
+  const directive = directiveOf(patch);
+  if (directive === "replace") {
+    return mergeMaps(type, undefined, { ...patch, [DIRECTIVE]: "merge" });
   }
+  if (directive === "delete") return {};
   const result = retainKeys(current ?? {}, patch);
   const { orders, deletions } = listDirectives(patch);
   for (const [name, items] of deletions) {
@@ -102,6 +96,14 @@ function mergeMaps(
   return result;
 }
 
+/** What a map of a patch says of its counterpart. */
+function directiveOf(patch: JsonObject): "merge" | "replace" | "delete" {
+  const directive = own(patch, DIRECTIVE);
+  if (directive === undefined || directive === "merge") return "merge";
+  if (directive === "replace" || directive === "delete") return directive;
+  throw malformed(`unknown patch type: ${show(directive)} in map: ${show(patch)}`);
+}
+
 function mergeField(
   field: PatchField,
   current: JsonValue | undefined,
@@ -118,7 +120,26 @@ function mergeField(
   }
   // Items of a replaced list are not examined.
   if (!field.isMerged) return value;
-  return mergeLists(field, Array.isArray(current) ? current : [], value, order);
+  return Array.isArray(current)
+    ? mergeLists(field, current, value, order)
+    : newList(field, value, order);
+}
+
+/** The patch's items without directives; those of one key stay apart, as nothing is there to merge with. */
+function newList(field: PatchField, patch: JsonArray, order: JsonArray | undefined): JsonArray {
+  const items: JsonArray = [];
+  for (const item of patch) {
+    if (!isJsonObject(item)) items.push(item);
+    else if (directiveOf(item) === "merge") {
+      items.push(mergeMaps(itemTypeOf(field), undefined, item));
+    }
+  }
+  if (order === undefined) return items;
+  const { mergeKey } = field;
+  const key = (item: JsonValue) =>
+    mergeKey === undefined ? scalarKey(item) : orderKey(item, mergeKey);
+  checkOrder(items.map(key), order.map(key), patch, order);
+  return reorder(field, items, order);
 }
 
 /** A copy of the current object without the fields that the patch does not retain. */
@@ -219,6 +240,10 @@ function mergeScalars(
   return arrange(items, (order ?? patch).map(scalarKey), current.map(scalarKey));
 }
 
+function itemTypeOf({ type }: PatchField): PatchType {
+  return type.form === "list" ? type.items : OPAQUE;
+}
+
 interface KeyedItem {
   /** undefined = an item of the current object without its merge key. */
   readonly key: string | undefined;
@@ -226,22 +251,25 @@ interface KeyedItem {
 }
 
 function mergeItems(
-  { type, mergeKey }: PatchField,
+  field: PatchField,
   current: JsonArray,
   patch: JsonArray,
   order: JsonArray | undefined,
 ): JsonArray {
+  const { mergeKey } = field;
   if (mergeKey === undefined) throw unfit("cannot merge lists without merge key for type struct");
-  const itemType = type.form === "list" ? type.items : OPAQUE;
   const { deleted, isReplaced, changes } = readChanges(patch as JsonObject[], mergeKey);
+  if (isReplaced) return newList(field, patch, order);
+  const itemType = itemTypeOf(field);
   const orderKeys = order?.map((item) => orderKey(item, mergeKey));
   if (orderKeys !== undefined && order !== undefined) {
     const keys = changes.map(({ key }) => key);
     checkOrder(keys, orderKeys, patch, order);
   }
-  let items: KeyedItem[] = isReplaced
-    ? []
-    : current.map((item) => ({ key: keyOf(item as JsonObject, mergeKey), item }));
+  let items: KeyedItem[] = current.map((item) => ({
+    key: keyOf(item as JsonObject, mergeKey),
+    item,
+  }));
   const serverKeys = items.map(({ key }) => key);
   if (deleted.size > 0) items = items.filter(({ key }) => key === undefined || !deleted.has(key));
   const places = new Map<string, KeyedItem>();
@@ -278,20 +306,10 @@ function readChanges(patch: readonly JsonObject[], mergeKey: string): ListChange
     throw unfit(`map: ${show(item)} does not contain declared merge key: ${mergeKey}`);
   };
   for (const item of patch) {
-    switch (own(item, DIRECTIVE)) {
-      case undefined:
-      case "merge":
-        changes.push({ key: keyIn(item), change: item });
-        break;
-      case "delete":
-        deleted.add(keyIn(item));
-        break;
-      case "replace":
-        isReplaced = true;
-        break;
-      default:
-        throw malformed(`unknown patch type: ${show(item[DIRECTIVE])} in map: ${show(item)}`);
-    }
+    const directive = directiveOf(item);
+    if (directive === "merge") changes.push({ key: keyIn(item), change: item });
+    else if (directive === "delete") deleted.add(keyIn(item));
+    else isReplaced = true;
   }
   return { deleted, isReplaced, changes };
 }
