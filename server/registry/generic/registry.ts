@@ -18,7 +18,7 @@
 
 import type { Clock } from "../../../storage/base/clock.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
-import type { RevisionedStore } from "../../../storage/kv/store.js";
+import type { Compare, RevisionedStore } from "../../../storage/kv/store.js";
 import type { PartitionId } from "../../../storage/objects/keys.js";
 import type { Admission, AdmissionAttributes } from "../../admission/admission.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -55,6 +55,8 @@ export interface Registry {
   readonly declarative?: DeclarativeValidation;
   /** Plugins that may change or refuse any write; absent = none. */
   readonly admission?: Admission | undefined;
+  /** Of the action whose writes these are; absent = they are no action's. */
+  readonly judgement?: Judgement | undefined;
   /** Finds values that would be stored differently today (encryption); absent = there are none. */
   readonly storedForm?: StoredForm | undefined;
   /**
@@ -86,6 +88,13 @@ export interface WriteOptions {
   warn(text: string): void;
   /** Receives admission's annotations and explanations of the write. */
   readonly remarks?: AdmissionRemarks;
+}
+
+/** The rules that an action was admitted by; its first transaction is committed while they are in force. */
+export interface Judgement {
+  /** @throws {RulesMoved} when nothing is committed yet and another rule has come */
+  check(conditions: readonly Compare[]): void;
+  committed(): void;
 }
 
 /** The receiver of admission's remarks about a write. */

@@ -4,11 +4,13 @@
  */
 
 import type { ApiObject } from "../../api/meta.js";
+import { conflict } from "../../api/status.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry, WriteOptions, WriteResult } from "../generic/registry.js";
 import { admitUnstored } from "./admit.js";
 import { refresh } from "./commit.js";
+import { ActionJudgement, RulesMoved } from "./judgement.js";
 
 /** A request to an action. */
 export interface ActionRequest {
@@ -29,6 +31,9 @@ export interface ResourceAction {
 /** By the catalog's name: "group/resource/subresource". */
 export type Actions = Readonly<Record<string, ResourceAction>>;
 
+/** How often other rules may come between the admission of an action and its first transaction. */
+const ADMISSIONS_MAX = 20;
+
 /**
  * Admission judges the action; the writes that it makes are the server's own.
  * @throws {StatusError}
@@ -40,10 +45,20 @@ export async function runAction(
   signal: SignalSource,
 ): Promise<WriteResult> {
   const { admission } = registry;
-  // The action itself commits nothing, so no compare would detect a changed rule.
-  await refresh(registry);
   const target = { ...request, subresource };
-  const object = await admitUnstored(admission, target, request.object, signal);
-  const inner = admission === undefined ? registry : { ...registry, admission: undefined };
-  return await action.run(inner, { ...request, object }, signalOf(signal));
+  for (let times = 0; times < ADMISSIONS_MAX; times++) {
+    // The action itself commits nothing, so no compare would detect that the view is behind.
+    await refresh(registry);
+    if (admission === undefined) return await action.run(registry, request, signalOf(signal));
+    const judgement = new ActionJudgement(registry, request.namespace);
+    const object = await admitUnstored(admission, target, request.object, signal);
+    try {
+      const inner = { ...registry, admission: undefined, judgement };
+      return await action.run(inner, { ...request, object }, signalOf(signal));
+    } catch (error) {
+      if (!(error instanceof RulesMoved)) throw error;
+    }
+  }
+  const { resource, name } = request;
+  throw conflict(resource, name, "the rules that it is judged by are changed all the time");
 }

@@ -59,6 +59,15 @@ export function epochCompares(
   return compares;
 }
 
+/** The epochs of some scopes. */
+export function scopedEpochs(
+  host: EpochHost,
+  scopes: readonly RuleScope[],
+  namespace: string,
+): Compare[] {
+  return scopes.map((scope) => compareOf(host, scope, namespace));
+}
+
 function compareOf({ view }: EpochHost, scope: RuleScope, namespace: string): Compare {
   const name = nameOf(scope, namespace);
   return { key: view.keys.epochKey(name), modRevision: view.epoch(name) };

@@ -121,6 +121,7 @@ async function tryUntilDone(
 
     checkIsCurrent(registry.catalog, resource);
     const seen = look(registry, plan, path);
+    registry.judgement?.check(seen.conditions);
     const { current } = seen;
     let decision: Decision;
     try {
@@ -165,6 +166,7 @@ async function tryUntilDone(
     const result = await commitExpected(registry, prepared.transaction, expected, signal);
     const refusal = readRefusal(prepared, result);
     if (refusal === undefined) {
+      registry.judgement?.committed();
       // The next write through this replica is then judged by it at the first attempt.
       if (epoch !== undefined) await catchUp(registry, result.revision).catch(ignore);
       const { revision } = result;
