@@ -75,7 +75,6 @@ export function prepareMetadataForUpdate(next: ObjectMeta, current: ObjectMeta):
   if (next.uid === undefined || next.uid === "") copyField(next, current, "uid");
   copyField(next, current, "creationTimestamp");
   copyField(next, current, "generation");
-  copyField(next, current, "generateName", next.generateName === undefined);
   if (current.deletionTimestamp !== undefined) copyField(next, current, "deletionTimestamp");
   if (next.deletionGracePeriodSeconds === undefined || next.deletionGracePeriodSeconds === null) {
     copyField(next, current, "deletionGracePeriodSeconds");
@@ -86,9 +85,7 @@ function copyField<K extends keyof ObjectMeta>(
   next: ObjectMeta,
   current: ObjectMeta,
   field: K,
-  isWanted = true,
 ): void {
-  if (!isWanted) return;
   if (current[field] === undefined) delete next[field];
   else next[field] = current[field];
 }

@@ -61,6 +61,7 @@ async function bind(
     options: { ...options, fieldValidation: "Ignore" as const },
     patch: (current: JsonValue) => {
       const pod = current as unknown as PodObject;
+      checkIsMeant(pods, pod, metadata.uid);
       refuseUnbindable(pod);
       return boundPod(
         pod,
@@ -83,6 +84,13 @@ function checkTarget(target: BindingObject["target"]): FieldError[] {
   return errors;
 }
 
+/** The scheduler has decided on one pod, not on another one of its name. @throws {StatusError} 409 */
+function checkIsMeant(pods: MainResource, { metadata }: PodObject, uid = metadata.uid): void {
+  if (uid === "" || uid === metadata.uid) return;
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
+  throw conflict(pods, metadata.name ?? "", why);
+}
+
 /** @throws {StatusError} 409 */
 function refuseUnbindable(pod: PodObject): void {
   const name = pod.metadata.name ?? "";
@@ -102,15 +110,14 @@ function refuse(name: string, why: string): StatusError {
   return conflict({ group: "", resource: "pods/binding" }, name, why);
 }
 
-/** The pod on its node. It takes the binding's annotations; uid and version are preconditions. */
+/** The pod on its node. It takes the binding's annotations; the version is a precondition. */
 function boundPod(
   pod: PodObject,
-  { metadata: { uid, resourceVersion, annotations } }: ApiObject,
+  { metadata: { resourceVersion, annotations } }: ApiObject,
   nodeName: string,
   nowMs: number,
 ): PodObject {
   const metadata = { ...pod.metadata };
-  if (uid !== undefined && uid !== "") metadata.uid = uid;
   if (resourceVersion !== undefined && resourceVersion !== "") {
     metadata.resourceVersion = resourceVersion;
   }

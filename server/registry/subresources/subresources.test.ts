@@ -228,6 +228,11 @@ test("a binding that makes no sense is refused", async () => {
   assert.equal((await bind({ name: "gated" }, { name: "n", kind: "Pod" })).code, 422);
   assert.equal((await bind({ name: "gated", uid: "other" }, { name: "n" })).code, 409);
   assert.match((await bind({ name: "gated" }, { name: "n" })).message, /schedulingGates/);
+  await create("", "pods", pod("recreated"));
+  const stale = { metadata: { name: "recreated", uid: "other" }, target: { name: "n" } };
+  const isOther = await refusal(act(["pods", "binding"], "recreated", stale));
+  assert.equal(isOther.code, 409);
+  assert.match(isOther.message, /Precondition failed: UID in precondition: other, UID in object/);
   const none = { metadata: { name: "none" }, target: { name: "n" } };
   assert.equal((await refusal(act(["pods", "binding"], "none", none))).code, 404);
 });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { nextTurn } from "../../../storage/base/next-turn.js";
+import { objectPath } from "../../../storage/objects/keys.js";
 import type { AdmissionAttributes, AdmissionPlugin } from "../../admission/admission.js";
 import { refuse } from "../../admission/admission.js";
 import { AdmissionChain } from "../../admission/chain.js";
@@ -269,6 +270,27 @@ test("a refusal by either phase ends the write, also when it had to be waited fo
   assert.equal(left.data, undefined);
 });
 
+test("a delete is admitted while finalizers hold the object, and not once more while its grace period runs", async () => {
+  const log: string[] = [];
+  const registry = withPlugins(spy(log));
+  const options = { isDryRun: false };
+  const resources = { configmaps: configMaps, pods: harness.resource("", "v1", "pods") };
+  await create(harness.registry, "configmaps", {
+    metadata: { name: "held", finalizers: ["example.com/one"] },
+  });
+  await create(harness.registry, "pods", {
+    metadata: { name: "graced" },
+    spec: { nodeName: "n", containers: [{ name: "c", image: "i" }] },
+  });
+  const twice = async (kind: keyof typeof resources, name: string) => {
+    const target = { resource: resources[kind], namespace: "default", name, options };
+    for (let times = 0; times < 2; times++) await deleteObject(registry, target, noSignal);
+    return log.splice(0).filter((line) => line.startsWith("validate")).length;
+  };
+  assert.equal(await twice("configmaps", "held"), 2);
+  assert.equal(await twice("pods", "graced"), 1);
+});
+
 test("a refusal within a collection begins no further deletion, and none goes on behind the answer", async () => {
   await create(harness.registry, "namespaces", { metadata: { name: "swept" } }, "");
   const names = Array.from({ length: 100 }, (_, index) => `swept-${100 + index}`);
@@ -314,29 +336,61 @@ test("a write that lost against another one is admitted again, with the object a
   assert.deepEqual(result.data, { n: "1", mine: "x" });
 });
 
+const bindingOf = (name: string) => ({
+  resource: harness.action("", "v1", "pods", "binding"),
+  object: {
+    kind: "Binding",
+    apiVersion: "v1",
+    metadata: { name, namespace: "default" },
+    target: { kind: "Node", name: "n1" },
+  },
+  namespace: "default",
+  name,
+  subresource: "binding",
+  options: writeOptions(),
+});
+
+const createPod = (name: string) =>
+  create(harness.registry, "pods", {
+    metadata: { name },
+    spec: { containers: [{ name: "c", image: "i" }] },
+  });
+
 test("an action is one CREATE of its subresource; its own writes are not admitted again", async () => {
-  const pod = { metadata: { name: "bound" }, spec: { containers: [{ name: "c", image: "i" }] } };
-  await create(harness.registry, "pods", pod);
+  await createPod("bound");
   const log: string[] = [];
-  const request = {
-    resource: harness.action("", "v1", "pods", "binding"),
-    object: {
-      kind: "Binding",
-      apiVersion: "v1",
-      metadata: { name: "bound", namespace: "default" },
-      target: { kind: "Node", name: "n1" },
-    },
-    namespace: "default",
-    name: "bound",
-    subresource: "binding",
-    options: writeOptions(),
-  };
-  await runAction(withPlugins(spy(log)), binding, request, noSignal);
+  await runAction(withPlugins(spy(log)), binding, bindingOf("bound"), noSignal);
   assert.deepEqual(log, [
     "mutate CREATE binding bound ->bound tester",
     "validate CREATE binding bound ->bound tester",
   ]);
 });
+
+for (const ruled of ["limitranges", "resourcequotas"]) {
+  test(`RulesInForce: an action that was judged by older ${ruled} is judged again before it changes anything`, async () => {
+    await createPod(`judged-by-${ruled}`);
+    let judgements = 0;
+    const overtaken: AdmissionPlugin = {
+      name: "overtaken",
+      async validate(attributes) {
+        if (++judgements > 1) throw refuse(attributes, "the rule that came meanwhile");
+        await create(harness.registry, ruled, { metadata: { name: "new" }, spec: {} });
+      },
+    };
+    const acting = runAction(
+      withPlugins(overtaken),
+      binding,
+      bindingOf(`judged-by-${ruled}`),
+      noSignal,
+    );
+    assert.equal((await refusal(acting)).code, 403);
+    assert.equal(judgements, 2);
+    const pods = harness.registry.view.partition(harness.resource("", "v1", "pods").partition);
+    const pod = pods.get(objectPath("default", `judged-by-${ruled}`));
+    assert.ok(pod);
+    assert.doesNotMatch(pod.bytes.toString(), /nodeName/);
+  });
+}
 
 test("a subresource with a shape of its own is admitted in that shape", async () => {
   const deployments = harness.resource("apps", "v1", "deployments");

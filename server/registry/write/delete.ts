@@ -63,6 +63,7 @@ export function decideDelete(
   const action = decideDeletion(resource, object, current.revision, options, nowMs);
   if (action === "pending") return { action: "same", object };
   const decided = (): Decision => {
+    if (action === "held") return { action: "same", object };
     // Also checks that the stored value is an object of its kind. An invalid one is not deleted by
     // name, as its finalizers and preconditions may not be what they seem (S1-UNS).
     const value = Buffer.from(resource.storedCodec.encode(object));

@@ -21,7 +21,9 @@ export type DeletionAction =
   | "remove"
   /** Store the marked object. */
   | "mark"
-  /** The deletion is already under way and this request changes nothing. */
+  /** The deletion is already under way, waits for finalizers, and this request changes nothing. */
+  | "held"
+  /** Its grace period runs, and this request is none to be admitted. */
   | "pending";
 
 /** Marks `object` as the deletion requires. @throws {StatusError} 409 on a failed precondition */
@@ -49,7 +51,7 @@ export function decideDeletion(
   if (graceful === "immediate") markDeleting(resource, object, nowMs);
   // A shortened grace period moves the time as well, possibly to now.
   const isSame = object.metadata.deletionTimestamp === deletionTimestamp && !hasNewFinalizers;
-  return isSame ? "pending" : "mark";
+  return isSame ? "held" : "mark";
 }
 
 /** Checks that it is the object that the client means (S1-DEL-05). @throws {StatusError} 409 */

@@ -212,6 +212,13 @@ test("S1-META-11, S1-META-12: time stamps are not the client's", async () => {
   assert.match(error.message, /metadata.deletionTimestamp: .*field is immutable/);
 });
 
+test("S1-META-02: generateName is the client's to take away", async () => {
+  const { metadata } = await create(CONFIG_MAPS, { metadata: { generateName: "gen-" } });
+  assert.equal(metadata.generateName, "gen-");
+  const replaced = await put(CONFIG_MAPS, { metadata: { name: metadata.name } });
+  assert.equal(replaced.metadata.generateName, undefined);
+});
+
 test("S1-META-19, S1-CRUD-08: generation counts the spec; status and spec have their own ends", async () => {
   const created = await create(DEPLOYMENTS, deployment("web"));
   const labelled = await merge(DEPLOYMENTS, "web", { metadata: { labels: { x: "y" } } });
