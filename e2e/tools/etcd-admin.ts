@@ -1,4 +1,5 @@
 /** What an operator does to a running etcd, through the JSON form of its gRPC services. */
+import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import type { EtcdCluster, RestoreOptions } from "./etcd.js";
 
@@ -118,7 +119,9 @@ export function etcdAdmin({ endpoints, members }: EtcdCluster): EtcdAdmin {
     },
     async restore(file, options = {}) {
       await Promise.all(members.map((member) => member.kill()));
-      for (const member of members) await member.restore(file, options);
+      // One token for all makes them one new cluster.
+      const token = randomUUID();
+      for (const member of members) await member.restore(file, { ...options, token });
       await Promise.all(members.map((member) => member.restart()));
     },
     async states() {

@@ -3,7 +3,6 @@
  * with data in a temporary folder that goes away with them.
  */
 import { execFile } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -56,7 +55,10 @@ export interface EtcdProcess extends AsyncDisposable {
   joinExisting(): void;
   readonly peerUrl: string;
   /** Makes its data that of a snapshot, for a new cluster of all members; it must not run. */
-  restore(snapshotFile: string, options: RestoreOptions): Promise<void>;
+  restore(
+    snapshotFile: string,
+    options: RestoreOptions & { readonly token: string },
+  ): Promise<void>;
 }
 
 export interface EtcdCluster extends AsyncDisposable {
@@ -269,7 +271,10 @@ class Member implements EtcdProcess {
     await this.#run("sh", "-c", `rm -rf ${this.dataDir}/*`);
   }
 
-  async restore(snapshotFile: string, { bumpRevision }: RestoreOptions): Promise<void> {
+  async restore(
+    snapshotFile: string,
+    { bumpRevision, token }: RestoreOptions & { readonly token: string },
+  ): Promise<void> {
     await this.wipe();
     const { dataDir } = this;
     const fresh = join(dataDir, "restored");
@@ -277,7 +282,7 @@ class Member implements EtcdProcess {
       etcdutlBeside(this.#plan.path),
       ...["snapshot", "restore", snapshotFile, `--name=${this.#plan.name}`],
       ...[`--initial-cluster=${this.#cluster}`, `--initial-advertise-peer-urls=${this.peerUrl}`],
-      ...[`--initial-cluster-token=${randomUUID()}`, `--data-dir=${fresh}`],
+      ...[`--initial-cluster-token=${token}`, `--data-dir=${fresh}`],
       ...(bumpRevision === true ? [`--bump-revision=${BUMP}`, "--mark-compacted"] : []),
     );
     await this.#run("mv", join(fresh, "member"), join(dataDir, "member"));
