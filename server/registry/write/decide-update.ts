@@ -267,7 +267,9 @@ function checkPreconditions(
     // Nor does a part in its own shape replace anything else.
     if (isOwnShape(resource)) return;
     const why = "must be specified for an update";
-    throw invalid(resource, name, [invalidValue("metadata.resourceVersion", 0, why)]);
+    // Clients know this refusal by the resource; others name the kind.
+    const subject = { group: resource.group, kind: resource.resource };
+    throw invalid(subject, name, [invalidValue("metadata.resourceVersion", 0, why)]);
   }
   if (resourceVersion === String(current.revision)) return;
   if (!/^\d+$/.test(resourceVersion)) {

@@ -115,7 +115,11 @@ test("S1-CRUD-04: a replace without a version, where the type allows it", async 
   await create(lease, { metadata: { name: "l" } });
   const refused = await refusal(put(lease, { metadata: { name: "l" } }));
   assert.equal(refused.code, 422);
-  assert.match(refused.message, /metadata.resourceVersion: Invalid value: 0: must be specified/);
+  assert.equal(
+    refused.message,
+    'leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+  );
+  assert.equal(refused.status.details?.kind, "leases", "the resource, unlike other refusals");
 });
 
 test("S1-GEN-18, S1-CRUD-05: a replace of what is missing is 404, or creates it", async () => {
