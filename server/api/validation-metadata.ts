@@ -24,6 +24,9 @@ export const ANNOTATIONS_BYTES_MAX = 256 * 1024;
  */
 const NAME_BYTES_MAX = 1024;
 
+/** Each of these problems shows all references, so a long list would be answered by its square. */
+const CONTROLLER_PROBLEMS_MAX = 5;
+
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /** Finalizers that need no domain in front. */
@@ -168,32 +171,31 @@ function validateOwnerReferences(
   references: readonly OwnerReference[],
   errors: FieldError[],
 ): void {
-  const controllers: OwnerReference[] = [];
-  references.forEach((reference, index) => {
-    const field = `metadata.ownerReferences[${index}]`;
+  // As upstream, without the index of the reference.
+  const field = "metadata.ownerReferences";
+  const controllers: string[] = [];
+  for (const reference of references) {
     const { apiVersion = "", kind = "", name = "", uid = "", controller } = reference;
-    if (apiVersion === "") {
+    if (parseGroupVersion(apiVersion) === undefined) {
       errors.push(invalidValue(`${field}.apiVersion`, apiVersion, "version must not be empty"));
-    } else if (parseGroupVersion(apiVersion) === undefined) {
-      errors.push(invalidValue(`${field}.apiVersion`, apiVersion, "must be a group and a version"));
     }
-    if (kind === "") errors.push(invalidValue(`${field}.kind`, kind, "kind must not be empty"));
-    if (name === "") errors.push(invalidValue(`${field}.name`, name, "name must not be empty"));
-    if (uid === "") errors.push(invalidValue(`${field}.uid`, uid, "uid must not be empty"));
+    if (kind === "") errors.push(invalidValue(`${field}.kind`, kind, "must not be empty"));
+    if (name === "") errors.push(invalidValue(`${field}.name`, name, "must not be empty"));
+    if (uid === "") errors.push(invalidValue(`${field}.uid`, uid, "must not be empty"));
     if (apiVersion === "v1" && kind === "Event") {
       errors.push(
         invalidValue(field, reference, `/v1, Kind=Event is disallowed from being an owner`),
       );
     }
-    if (controller === true) controllers.push(reference);
-  });
-  const [first, second] = controllers;
-  if (first !== undefined && second !== undefined) {
+    if (controller === true) controllers.push(`${kind}/${name}`);
+  }
+  const [first, ...others] = controllers;
+  for (const other of others.slice(0, CONTROLLER_PROBLEMS_MAX)) {
     errors.push(
       invalidValue(
-        "metadata.ownerReferences",
+        field,
         references,
-        `Only one reference can have Controller set to true. Found "true" in references for ${first.kind}/${first.name} and ${second.kind}/${second.name}`,
+        `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${other}`,
       ),
     );
   }

@@ -71,14 +71,31 @@ test("S1-META-17: annotations may add up to 256 KiB", () => {
 test("S1-META-18: owners say completely who they are", () => {
   const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" };
   assert.deepEqual(problems({ ownerReferences: [owner] }), []);
-  assert.deepEqual(problems({ ownerReferences: [{ ...owner, uid: "" }] }), [
-    'metadata.ownerReferences[0].uid: Invalid value: "": uid must not be empty',
+  assert.deepEqual(problems({ ownerReferences: [owner, { ...owner, name: "", uid: "" }] }), [
+    'metadata.ownerReferences.name: Invalid value: "": must not be empty',
+    'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
   ]);
-  const controller = { ...owner, controller: true };
-  assert.match(
-    problems({ ownerReferences: [controller, controller] })[0] ?? "",
-    /Only one reference can have Controller set to true/,
+  for (const apiVersion of ["", "apps/", "a/b/c"]) {
+    assert.deepEqual(problems({ ownerReferences: [{ ...owner, apiVersion, kind: "" }] }), [
+      `metadata.ownerReferences.apiVersion: Invalid value: "${apiVersion}": version must not be empty`,
+      'metadata.ownerReferences.kind: Invalid value: "": must not be empty',
+    ]);
+  }
+});
+
+test("S1-META-18: every controller after the first is reported", () => {
+  const owner = { apiVersion: "v1", kind: "Pod", uid: "u", controller: true };
+  const ownerReferences = ["a", "b", "c"].map((name) => ({ ...owner, name }));
+  const list = JSON.stringify(ownerReferences);
+  assert.deepEqual(
+    problems({ ownerReferences }),
+    ["b", "c"].map(
+      (name) =>
+        `metadata.ownerReferences: Invalid value: ${list}: Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/${name}`,
+    ),
   );
+  const many = Array.from({ length: 1000 }, (_, index) => ({ ...owner, name: `p${index}` }));
+  assert.equal(problems({ ownerReferences: many }).length, 5, "each shows the whole list");
 });
 
 test("S1-META-14: finalizers are qualified names", () => {
