@@ -142,10 +142,16 @@ test("S1-DEL-05: preconditions that do not hold are 409", async () => {
   const { metadata } = await create("configmaps", { metadata: { name: "pre" } });
   const uid = await refusal(remove("configmaps", "pre", { preconditions: { uid: "other" } }));
   assert.equal(uid.code, 409);
+  assert.equal(
+    uid.message,
+    `Operation cannot be fulfilled on ConfigMap "pre": the UID in the precondition (other) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+  );
+  assert.equal(uid.status.details?.kind, "ConfigMap", "the kind, unlike other conflicts");
   const version = await refusal(
     remove("configmaps", "pre", { preconditions: { resourceVersion: "1" } }),
   );
   assert.equal(version.code, 409);
+  assert.match(version.message, /^Operation cannot be fulfilled on ConfigMap "pre": the Resource/);
   const { resourceVersion } = metadata;
   await remove("configmaps", "pre", { preconditions: { uid: metadata.uid, resourceVersion } });
 });

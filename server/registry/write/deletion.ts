@@ -64,16 +64,18 @@ export function checkPreconditions(
   if (preconditions === undefined) return;
   const { uid, resourceVersion } = preconditions;
   const name = metadata.name ?? "";
+  // This conflict names the kind; others name the resource.
+  const subject = { group: resource.group, resource: resource.kind };
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
-      resource,
+      subject,
       name,
       `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
     );
   }
   if (resourceVersion !== undefined && resourceVersion !== String(revision)) {
     throw conflict(
-      resource,
+      subject,
       name,
       `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${revision}). The object might have been modified`,
     );
