@@ -220,14 +220,9 @@ export function generatedNameTaken(resource: GroupResource, name: string): Statu
   });
 }
 
-/** 409: the name is taken by an object that is being deleted (S1-DEL-11). */
-export function stillBeingDeleted(resource: GroupResource, name: string): StatusError {
-  return failure({
-    code: 409,
-    reason: "AlreadyExists",
-    message: `object is being deleted: ${formatGroupResource(resource)} ${JSON.stringify(name)} already exists`,
-    details: detailsOf(resource, name),
-  });
+/** 409: the name is `taken` by an object that is being deleted (S1-DEL-11). */
+export function stillBeingDeleted({ status }: StatusError): StatusError {
+  return new StatusError({ ...status, message: `object is being deleted: ${status.message}` });
 }
 
 /** 409: the client's version of the object is not the current one. */

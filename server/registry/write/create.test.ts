@@ -95,6 +95,13 @@ test("S1-META-02, S1-META-04: a generated name has five characters behind its pr
     metadata: { generateName: "gen-", name: "chosen" },
   });
   assert.equal(both.object.metadata.name, "chosen");
+  const taken = await refusal(
+    create("configmaps", "default", { metadata: { generateName: "gen-", name: "chosen" } }),
+  );
+  assert.equal(
+    taken.message,
+    'configmaps "chosen" already exists, the server was not able to generate a unique name for the object',
+  );
   const long = await create("configmaps", "default", {
     metadata: { generateName: "x".repeat(80) },
   });

@@ -189,8 +189,9 @@ function nameTaken(
   { metadata: { name = "", generateName = "" } }: ApiObject,
   existing: StoredObject,
 ): StatusError {
-  if (isLeaving(existing)) return stillBeingDeleted(resource, name);
-  return generateName === "" ? alreadyExists(resource, name) : generatedNameTaken(resource, name);
+  const taken =
+    generateName === "" ? alreadyExists(resource, name) : generatedNameTaken(resource, name);
+  return isLeaving(existing) ? stillBeingDeleted(taken) : taken;
 }
 
 /** An unreadable object still holds its name. */

@@ -116,6 +116,13 @@ test("S1-DEL-07..11, S1-META-12: finalizers make a deletion two phases", async (
   assert.equal(again.body.metadata.resourceVersion, body.metadata.resourceVersion);
   const taken = await refusal(create("configmaps", { metadata: { name: "f" } }));
   assert.equal(taken.message, 'object is being deleted: configmaps "f" already exists');
+  const both = { metadata: { name: "f", generateName: "f" } };
+  const { message, status: refused } = await refusal(create("configmaps", both));
+  assert.equal(
+    message,
+    'object is being deleted: configmaps "f" already exists, the server was not able to generate a unique name for the object',
+  );
+  assert.equal(refused.details?.retryAfterSeconds, 1);
 
   const reordered = await merge("configmaps", "f", {
     metadata: { finalizers: finalizers.toReversed() },
