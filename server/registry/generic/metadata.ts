@@ -4,7 +4,7 @@
  */
 
 import { randomInt, randomUUID } from "node:crypto";
-import type { ApiObject, ObjectMeta } from "../../api/meta.js";
+import type { ApiObject, ObjectMeta, OwnerReference } from "../../api/meta.js";
 import { badRequest } from "../../api/status.js";
 import { formatTime } from "../../api/time.js";
 import type { WriteOptions } from "./registry.js";
@@ -58,15 +58,21 @@ export function dedupeOwners(meta: ObjectMeta, client: Pick<WriteOptions, "warn"
   const seen = new Set<string>();
   const duplicates: string[] = [];
   const distinct = owners.filter((owner) => {
-    const text = JSON.stringify(owner);
+    const text = identityOf(owner);
     if (seen.has(text)) duplicates.push(owner.uid);
     return seen.size < seen.add(text).size;
   });
   if (duplicates.length === 0) return;
   meta.ownerReferences = distinct;
   client.warn(
-    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: [${duplicates.join(" ")}]`,
+    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${duplicates.join(", ")}`,
   );
+}
+
+/** The members of an owner, in one order; an absent `controller` differs from a false one. */
+function identityOf(owner: OwnerReference): string {
+  const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner;
+  return JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
 }
 
 /** Carries over the immutable fields in an update. */

@@ -181,8 +181,22 @@ test("S1-META-18: an owner that is named twice is kept once, and the client is t
   assert.equal(warnings.length, 1);
   assert.match(
     warnings[0] ?? "",
-    /^\.metadata\.ownerReferences contains duplicate entries.*\[u1\]$/,
+    /^\.metadata\.ownerReferences contains duplicate entries.* observed: u1$/,
   );
+});
+
+test("S1-META-18: owners are equal when their members are, in whatever order", async () => {
+  const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u1" };
+  const reordered = { uid: "u1", name: "n", kind: "Node", apiVersion: "v1" };
+  const other = { ...owner, controller: false };
+  const warnings: string[] = [];
+  await create(CONFIG_MAPS, { metadata: { name: "reordered" } });
+  const ownerReferences = [owner, reordered, other, { controller: false, ...reordered }];
+  const value = { metadata: { name: "reordered", ownerReferences } };
+  const changes = { warn: (text: string) => warnings.push(text) };
+  const updated = await put(CONFIG_MAPS, value, "", changes);
+  assert.deepEqual(updated.metadata.ownerReferences, [owner, other]);
+  assert.match(warnings.join(), / observed: u1, u1$/);
 });
 
 test("S1-META-10: a write that changes nothing keeps the version", async () => {
