@@ -32,7 +32,9 @@ class Impossible extends Error {}
 function referencePatch(target: JsonValue, operations: readonly JsonObject[]): JsonValue {
   const root: { value: JsonValue } = { value: structuredClone(target) };
   for (const operation of operations) {
-    const path = tokensOf(operation.path as string);
+    const path = tokensOf(operation.path);
+    const needsValue = ["add", "replace", "test"].includes(operation.op as string);
+    if (needsValue && operation.value === undefined) throw new Impossible();
     const value = structuredClone(operation.value ?? null);
     switch (operation.op) {
       case "add":
@@ -50,23 +52,28 @@ function referencePatch(target: JsonValue, operations: readonly JsonObject[]): J
         if (!deepEqual(find(root, path) ?? null, value)) throw new Impossible();
         break;
       case "copy":
-        add(root, path, structuredClone(read(root, tokensOf(operation.from as string))));
+        add(root, path, structuredClone(read(root, tokensOf(operation.from))));
         break;
-      default: {
-        const from = tokensOf(operation.from as string);
+      case "move": {
+        const from = tokensOf(operation.from);
         const moved = read(root, from);
         if (path.length > from.length && from.every((token, index) => token === path[index])) {
           throw new Impossible();
         }
         remove(root, from);
         add(root, path, moved);
+        break;
       }
+      default:
+        throw new Impossible();
     }
   }
   return root.value;
 }
 
-function tokensOf(pointer: string): string[] {
+/** @throws {Impossible} for what is no pointer */
+function tokensOf(pointer: JsonValue | undefined): string[] {
+  if (typeof pointer !== "string" || !/^(\/|$)/.test(pointer)) throw new Impossible();
   return pointer
     .split("/")
     .slice(1)
@@ -91,9 +98,12 @@ function find(root: { value: JsonValue }, path: readonly string[]): JsonValue | 
   return value;
 }
 
+/** As upstream has it, -1 is the last place. */
 function indexOf(token: string, max: number): number {
-  if (!/^(0|[1-9]\d*)$/.test(token) || Number(token) > max) throw new Impossible();
-  return Number(token);
+  if (!/^-?(0|[1-9]\d*)$/.test(token)) throw new Impossible();
+  const index = Number(token) < 0 ? max + 1 + Number(token) : Number(token);
+  if (index < 0 || index > max) throw new Impossible();
+  return index;
 }
 
 function parentOf(root: { value: JsonValue }, path: readonly string[]): Container {
@@ -128,7 +138,9 @@ function put(root: { value: JsonValue }, path: readonly string[], value: JsonVal
     root.value = value;
     return;
   }
-  define(parentOf(root, path), last, value);
+  const parent = parentOf(root, path);
+  if (Array.isArray(parent)) parent[indexOf(last, parent.length - 1)] = value;
+  else define(parent, last, value);
 }
 
 function remove(root: { value: JsonValue }, path: readonly string[]): void {
@@ -139,7 +151,7 @@ function remove(root: { value: JsonValue }, path: readonly string[]): void {
     return;
   }
   const parent = parentOf(root, path);
-  if (Array.isArray(parent)) parent.splice(Number(last), 1);
+  if (Array.isArray(parent)) parent.splice(indexOf(last, parent.length - 1), 1);
   else delete parent[last];
 }
 
@@ -149,11 +161,14 @@ function drawPointer(draw: Draw, target: JsonValue): string {
   let pointer = "";
   while (typeof value === "object" && value !== null && draw.upTo(3) > 0) {
     const names = Array.isArray(value)
-      ? [...value.keys(), value.length, value.length + 1, "-", "01"].map(String)
+      ? [...value.keys(), value.length, value.length + 1, -1, -value.length, -9, "-", "01"].map(
+          String,
+        )
       : [...Object.keys(value), "new"];
     const name = draw.pick(names);
     pointer += `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-    value = Object.hasOwn(value, name) ? ((value as JsonObject)[name] ?? null) : null;
+    if (Array.isArray(value)) value = value.at(Number(name)) ?? null;
+    else value = Object.hasOwn(value, name) ? (value[name] ?? null) : null;
   }
   return draw.oneIn(30) ? draw.pick(["a", "/~2", "//", "/a~"]) : pointer;
 }

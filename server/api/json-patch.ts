@@ -2,8 +2,9 @@
  * JSON Patch, RFC 6902: `parseJsonPatch` checks a document's form once, `applyJsonPatch` runs it on a
  * value and gives the result; all operations or none. Works on copies along the paths it changes.
  *
- * As in the existing API, an invalid document is 400, a failing operation 422, more than 10,000
- * operations or copies beyond 3 MiB 413 (S1-PATCH-02, S1-PATCH-03, S1-PATCH-10).
+ * As in the existing API, a document that is no list of operations is 400, more than 10,000 of them
+ * 413, an operation that fails or copies beyond 3 MiB 422 (S1-PATCH-02, S1-PATCH-03, S1-PATCH-10);
+ * and a negative index counts from an array's end.
  */
 import { deepEqual } from "./deep-equal.js";
 import { isJsonObject, setMember } from "./json-object.js";
@@ -20,9 +21,11 @@ type Pointer = readonly string[];
 export type JsonPatchOperation =
   | { readonly op: "add" | "replace" | "test"; readonly path: Pointer; readonly value: JsonValue }
   | { readonly op: "remove"; readonly path: Pointer }
-  | { readonly op: "move" | "copy"; readonly path: Pointer; readonly from: Pointer };
+  | { readonly op: "move" | "copy"; readonly path: Pointer; readonly from: Pointer }
+  /** It fits no value, but fails only in its turn. */
+  | { readonly op: "unfit"; readonly why: string };
 
-/** @throws {StatusError} 400 for an invalid patch document, 413 for too many operations */
+/** @throws {StatusError} 400 for what is no list of operations, 413 for too many operations */
 export function parseJsonPatch(document: JsonValue): readonly JsonPatchOperation[] {
   if (!Array.isArray(document)) throw malformed("a JSON patch is an array of operations");
   if (document.length > JSON_PATCH_OPERATIONS_MAX) {
@@ -33,7 +36,7 @@ export function parseJsonPatch(document: JsonValue): readonly JsonPatchOperation
   return document.map(parseOperation);
 }
 
-/** @throws {StatusError} 422 when an operation does not fit the value, 413 for too much copying */
+/** @throws {StatusError} 422 when an operation does not fit the value, or for too much copying */
 export function applyJsonPatch(
   target: JsonValue,
   operations: readonly JsonPatchOperation[],
@@ -46,31 +49,42 @@ export function applyJsonPatch(
 function parseOperation(value: JsonValue, index: number): JsonPatchOperation {
   const at = `operation ${index}`;
   if (!isJsonObject(value)) throw malformed(`${at} is no object`);
-  const path = parsePointer(value.path, `the path of ${at}`);
-  switch (value.op) {
+  const op = textOf(value, "op", at);
+  const path = parsePointer(textOf(value, "path", at));
+  const from = parsePointer(textOf(value, "from", at));
+  const unfit = (why: string) => ({ op: "unfit", why: `${at} has ${why}` }) as const;
+  switch (op) {
     case "add":
     case "replace":
     case "test":
-      if (!Object.hasOwn(value, "value") || value.value === undefined) {
-        throw malformed(`${at} has no value`);
-      }
-      return { op: value.op, path, value: value.value };
+      if (path === undefined) return unfit("no valid path");
+      if (!Object.hasOwn(value, "value") || value.value === undefined) return unfit("no value");
+      return { op, path, value: value.value };
     case "remove":
-      return { op: "remove", path };
+      return path === undefined ? unfit("no valid path") : { op, path };
     case "move":
     case "copy":
-      return { op: value.op, path, from: parsePointer(value.from, `"from" of ${at}`) };
+      if (path === undefined) return unfit("no valid path");
+      return from === undefined ? unfit('no valid "from"') : { op, path, from };
     default:
-      throw malformed(`${at} has an unknown op`);
+      return unfit("an unknown op");
   }
 }
 
-/** RFC 6901. */
-function parsePointer(value: JsonValue | undefined, what: string): Pointer {
-  if (typeof value !== "string") throw malformed(`${what} is no string`);
-  if (value === "") return [];
-  if (!value.startsWith("/") || /~(?![01])/.test(value)) throw malformed(`${what} is no pointer`);
-  return value
+/** A member that is a text, absent or null. @throws {StatusError} 400 */
+function textOf(operation: JsonObject, member: string, at: string): string | undefined {
+  const value = operation[member] ?? undefined;
+  if (value !== undefined && typeof value !== "string") {
+    throw malformed(`${JSON.stringify(member)} of ${at} is no string`);
+  }
+  return value;
+}
+
+/** RFC 6901, except that "~" before any other character than 0 and 1 is itself, as upstream. */
+function parsePointer(text: string | undefined): Pointer | undefined {
+  if (text === "") return [];
+  if (text?.startsWith("/") !== true) return undefined;
+  return text
     .slice(1)
     .split("/")
     .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
@@ -87,6 +101,7 @@ class PatchRun {
   }
 
   apply(operation: JsonPatchOperation): void {
+    if (operation.op === "unfit") throw failed(operation.why);
     const { path } = operation;
     switch (operation.op) {
       case "add":
@@ -129,9 +144,7 @@ class PatchRun {
     const value = this.#read(from);
     this.#copiedBytes += sizeOf(value);
     if (this.#copiedBytes > JSON_PATCH_COPIED_BYTES_MAX) {
-      throw requestEntityTooLarge(
-        `the copies in a JSON patch may add up to ${JSON_PATCH_COPIED_BYTES_MAX} bytes`,
-      );
+      throw failed(`the copies in a JSON patch may add up to ${JSON_PATCH_COPIED_BYTES_MAX} bytes`);
     }
     // The value is now shared with its source: neither may be changed in place.
     this.#own.clear();
@@ -220,10 +233,11 @@ class PatchRun {
   }
 }
 
-/** An array index without sign or leading zeros, up to `max`. */
+/** An array index without leading zeros, up to `max`; a negative one counts down from `max` + 1. */
 function indexOf(token: string, max: number, path: Pointer): number {
-  const index = /^(0|[1-9]\d{0,8})$/.test(token) ? Number(token) : -1;
-  if (index < 0 || index > max) throw failed(`${show(path)} is outside of the array`);
+  const sent = /^-?(0|[1-9]\d{0,8})$/.test(token) ? Number(token) : Number.NaN;
+  const index = sent < 0 ? sent + max + 1 : sent;
+  if (!(index >= 0 && index <= max)) throw failed(`${show(path)} is outside of the array`);
   return index;
 }
 
