@@ -24,6 +24,8 @@ export class History implements AsyncDisposable {
   readonly path: string;
   readonly events: PastEvent[] = [];
   readonly #acknowledged: number[] = [];
+  /** Objects whose deletion was acknowledged last: its answer names no version. */
+  readonly #deleted = new Set<string>();
   readonly #start: number;
   readonly #ended = new AbortController();
   readonly #writers: Promise<void>[] = [];
@@ -65,7 +67,9 @@ export class History implements AsyncDisposable {
 
   async create(client: HttpsClient, name: string, labels?: Record<string, string>, data = "x") {
     const body = toConfigMap(name, labels, data);
-    return this.acknowledge((await client.post(this.path, body)).expect(201));
+    const created = (await client.post(this.path, body)).expect(201);
+    this.#deleted.delete(name);
+    return this.acknowledge(created);
   }
 
   async update(client: HttpsClient, name: string, labels?: Record<string, string>, data = "x") {
@@ -75,6 +79,7 @@ export class History implements AsyncDisposable {
 
   async delete(client: HttpsClient, name: string): Promise<void> {
     (await client.delete(`${this.path}/${name}`)).expect(200);
+    this.#deleted.add(name);
   }
 
   acknowledge({ object }: { object: ApiObject }): ApiObject {
@@ -110,7 +115,11 @@ export class History implements AsyncDisposable {
   async settle(): Promise<void> {
     await eventually("the history is complete", () => {
       const told = new Set(this.events.map(({ revision }) => revision));
-      return this.#acknowledged.every((revision) => told.has(revision));
+      const last = new Map(this.events.map(({ name, type }) => [name, type]));
+      return (
+        this.#acknowledged.every((revision) => told.has(revision)) &&
+        [...this.#deleted].every((name) => last.get(name) === "DELETED")
+      );
     });
     const revisions = this.events.map(({ revision }) => revision);
     assert.deepEqual(
