@@ -77,6 +77,42 @@ describe("writes", () => {
     }
   });
 
+  test("S1-DEL-12, S1-NEG-16: a deleted collection comes in pieces, in every form that a list has", async () => {
+    const path = "/api/v1/namespaces/default/secrets?labelSelector=large";
+    const objects = Array.from({ length: 200 }, (_, index) => ({
+      metadata: { name: `large-${index}`, labels: { large: "" } },
+      data: { text: Buffer.alloc(2_000, "x").toString("base64") },
+    }));
+    await Promise.all(
+      objects.map(async (object) => {
+        (await send("POST", "/api/v1/namespaces/default/secrets", object)).expect(201);
+      }),
+    );
+    const meta = "g=meta.k8s.io;v=v1";
+    for (const accept of [
+      "application/json",
+      "application/yaml",
+      "application/vnd.kubernetes.protobuf",
+      `application/json;as=Table;${meta}`,
+      `application/json;as=PartialObjectMetadataList;${meta}`,
+    ]) {
+      const listed = (await send("GET", path, undefined, { accept })).expect(200);
+      const dry = (await send("DELETE", `${path}&dryRun=All`, undefined, { accept })).expect(200);
+      assert.equal(dry.headers["content-type"], listed.headers["content-type"]);
+      // The list's own version is that of the moment, all of the same length.
+      const withoutVersion = ({ bytes }: Answer) =>
+        bytes.toString("latin1").replace(/(resourceVersion\W+|SecretList.{1,16}?)\d{2,}/s, "");
+      assert.equal(withoutVersion(dry), withoutVersion(listed), accept);
+    }
+    const deleted = (await send("DELETE", path)).expect(200);
+    assert.equal(deleted.headers["transfer-encoding"], "chunked");
+    assert.deepEqual(
+      deleted.items.map(({ metadata }) => metadata.name).sort(),
+      objects.map(({ metadata }) => metadata.name).sort(),
+    );
+    assert.deepEqual((await send("GET", path)).expect(200).items, []);
+  });
+
   test("S1-DRY-07, S1-DRY-08: a dry run differs from the real one in what the server makes up", async () => {
     const body = configMap({ generateName: "dry-" }, { data: { a: "1" } });
     const dry = (await send("POST", `${CONFIG_MAPS}?dryRun=All`, body)).expect(201).object;

@@ -36,8 +36,7 @@ export function listWidth(info: RequestInfo, collection: SizeOf): number {
 export function listMemory(info: RequestInfo, collection: SizeOf, isKept: boolean): number {
   const bytes = listedBytes(info, collection);
   if (bytes < CLAIMED_BYTES_MIN) return 0;
-  // A collection delete is answered in one piece.
-  if (isKept || info.verb === "deletecollection") return HELD_PER_BODY_BYTE * bytes;
+  if (isKept) return HELD_PER_BODY_BYTE * bytes;
   return Math.min(HELD_PER_BODY_BYTE * bytes, HELD_BY_LIST_MAX);
 }
 

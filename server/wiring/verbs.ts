@@ -97,6 +97,8 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     catalog: registry.catalog,
   };
   const writes = {
+    chunks: reads.chunks,
+    largeLists: lists.largeLists,
     registry,
     actions,
     representations,

@@ -1,12 +1,12 @@
 /** LargeListCount: counts a list once it turns out to be large in an encoding that is unsuited for large lists. */
-import type { Listing } from "./listing.js";
+import type { ListOutput } from "./listing.js";
 
 export class LargeListCount {
   readonly #encoding: string | undefined;
-  readonly #lists: Listing["services"]["largeLists"];
+  readonly #lists: ListOutput["services"]["largeLists"];
   #bytes = 0;
 
-  constructor({ representation, services }: Listing) {
+  constructor({ representation, services }: ListOutput) {
     this.#encoding = representation.costlyEncoding;
     this.#lists = services.largeLists;
   }

@@ -5,6 +5,7 @@
  * Clients that accept gzip get a CompressedListBody.
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import { acceptsGzip } from "../../response/compression.js";
 import { openSink } from "../../response/response-sink.js";
 import { sendBytes } from "../../response/send-bytes.js";
@@ -14,7 +15,7 @@ import type { ListMetadata } from "../representation.js";
 import { LIST_FOOT, objectForm } from "../representations/json-form.js";
 import { CompressedListBody } from "./compressed-list-body.js";
 import { LargeListCount } from "./large-list-count.js";
-import type { ListBody, Listing } from "./listing.js";
+import type { ListBody, Listing, ListOutput } from "./listing.js";
 
 /** @param itemsBytes the sum over all items, for representations that state it up front */
 export function openListBody(
@@ -24,28 +25,45 @@ export function openListBody(
 ): ListBody {
   const { ctx, services } = listing;
   const { compression } = services;
-  const body =
-    compression === undefined || ctx.method === "HEAD" || !acceptsGzip(ctx)
-      ? new PlainListBody(listing, metadata, itemsBytes)
-      : new CompressedListBody(listing, compression, metadata, itemsBytes);
-  return ctx.state.audit?.wantsResponse === true ? audited(body, listing, metadata) : body;
+  if (compression === undefined || ctx.method === "HEAD" || !acceptsGzip(ctx)) {
+    return openPlainListBody(listing, metadata, itemsBytes);
+  }
+  const body = new CompressedListBody(listing, compression, metadata, itemsBytes);
+  return audited(body, listing, metadata);
 }
 
-/** Records the items for the audit log, as plain objects in every form. */
-function audited(body: ListBody, listing: Listing, metadata: ListMetadata): ListBody {
-  const { ctx, resource } = listing;
+/** The same without compression, whatever the client accepts. */
+export function openPlainListBody(
+  output: ListOutput,
+  metadata: ListMetadata,
+  itemsBytes: number,
+): ListBody {
+  return audited(new PlainListBody(output, metadata, itemsBytes), output, metadata);
+}
+
+/** The whole list as plain objects in JSON. */
+export function listDocument(
+  resource: StoredResource,
+  metadata: ListMetadata,
+  objects: readonly StoredObject[],
+): Buffer {
+  const form = objectForm(resource);
+  const out = new ChunkWriter();
+  out.putText(form.listHead(metadata));
+  for (const [index, object] of objects.entries()) {
+    if (index > 0) out.putText(",");
+    form.putItem(out, object);
+  }
+  out.putText(LIST_FOOT);
+  return out.take();
+}
+
+/** Records the items for the audit log if it wants them, as plain objects in every form. */
+function audited(body: ListBody, { ctx, resource }: ListOutput, metadata: ListMetadata): ListBody {
+  const { audit } = ctx.state;
+  if (audit?.wantsResponse !== true) return body;
   const objects: StoredObject[] = [];
-  ctx.state.audit?.takeResponse(() => {
-    const form = objectForm(resource);
-    const out = new ChunkWriter();
-    out.putText(form.listHead(metadata));
-    for (const [index, object] of objects.entries()) {
-      if (index > 0) out.putText(",");
-      form.putItem(out, object);
-    }
-    out.putText(LIST_FOOT);
-    return out.take();
-  });
+  audit.takeResponse(() => listDocument(resource, metadata, objects));
   return {
     get isFull() {
       return body.isFull;
@@ -60,17 +78,17 @@ function audited(body: ListBody, listing: Listing, metadata: ListMetadata): List
 }
 
 class PlainListBody implements ListBody {
-  readonly #listing: Listing;
+  readonly #output: ListOutput;
   readonly #out: ChunkWriter;
   readonly #count: LargeListCount;
   #stream: PacedStream | undefined;
   #isFirst = true;
 
-  constructor(listing: Listing, metadata: ListMetadata, itemsBytes: number) {
-    this.#listing = listing;
-    this.#out = new ChunkWriter(listing.services.chunks);
-    this.#count = new LargeListCount(listing);
-    listing.representation.putListHead(this.#out, metadata, itemsBytes);
+  constructor(output: ListOutput, metadata: ListMetadata, itemsBytes: number) {
+    this.#output = output;
+    this.#out = new ChunkWriter(output.services.chunks);
+    this.#count = new LargeListCount(output);
+    output.representation.putListHead(this.#out, metadata, itemsBytes);
   }
 
   get isFull(): boolean {
@@ -78,12 +96,12 @@ class PlainListBody implements ListBody {
   }
 
   put(object: StoredObject): void {
-    this.#listing.representation.putItem(this.#out, object, this.#isFirst);
+    this.#output.representation.putItem(this.#out, object, this.#isFirst);
     this.#isFirst = false;
   }
 
   flush(): Promise<boolean> {
-    const { ctx, representation } = this.#listing;
+    const { ctx, representation } = this.#output;
     this.#count.add(this.#out.length);
     const headers = { "Content-Type": representation.contentType };
     this.#stream ??= new PacedStream(openSink(ctx, { status: 200, headers }), listPace(ctx));
@@ -91,7 +109,7 @@ class PlainListBody implements ListBody {
   }
 
   async end(): Promise<void> {
-    const { ctx, representation } = this.#listing;
+    const { ctx, representation } = this.#output;
     representation.putListFoot(this.#out, this.#isFirst);
     if (this.#stream !== undefined) {
       await this.#stream.end(this.#out);

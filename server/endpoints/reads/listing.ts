@@ -24,12 +24,19 @@ export interface ListServices extends ReadServices {
   readonly largeLists?: { readonly bytes: number; count(encoding: string): void };
 }
 
-/** One list request in progress. */
-export interface Listing {
+/** What the body of a list needs. */
+export interface ListOutput {
   readonly ctx: RequestContext;
   readonly resource: StoredResource;
-  readonly services: ListServices;
+  readonly services: ListOutputServices;
   readonly representation: Representation;
+}
+
+export type ListOutputServices = Pick<ListServices, "chunks" | "largeLists">;
+
+/** One list request in progress. */
+export interface Listing extends ListOutput {
+  readonly services: ListServices;
   readonly selector: Selector;
   readonly identity: ListIdentity;
 }

@@ -1,22 +1,26 @@
 /**
- * Answers of deletes: a Status as is, and the deleted object or list in the requested form (S1-DEL-12,
- * S1-TABLE). The registry returns JSON of the served version; rows and metadata need stored objects, so
- * for these rare requests the JSON is parsed again.
+ * Answers of deletes in the requested form (S1-DEL-12, S1-TABLE): a Status as is, a deleted object, or
+ * all objects of a collection. For one object the registry returns JSON of the served version; rows and
+ * metadata need a stored object, so for these rare requests the JSON is parsed again.
  */
 import { toRevision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
 import type { JsonObject } from "../../api/meta.js";
 import { parseJson } from "../../codec/json.js";
-import { listKindOf, type StoredResource } from "../../kinds/served-resource.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { WriteResult } from "../../registry/generic/registry.js";
+import type { DeletedCollection } from "../../registry/write/delete-collection.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import { listDocument, openPlainListBody } from "../reads/list-body.js";
+import { PREPARED_MAX, prepareObjects } from "../reads/prepare.js";
 import type { Representation } from "../representation.js";
-import { answerDocument, turnToAnswer } from "./write-services.js";
+import { answerExplanation } from "./explanation.js";
+import { answerDocument, turnToAnswer, type WriteServices, waitOf } from "./write-services.js";
 
-/** @param result a Status, an object of the resource, or a list of objects */
+/** @param result a Status or an object of the resource */
 export async function answerDeleted(
   ctx: RequestContext,
   resource: StoredResource,
@@ -35,26 +39,39 @@ export async function answerDeleted(
     return;
   }
   const out = new ChunkWriter();
-  if (document.kind === listKindOf(resource)) putList(out, resource, representation, document);
-  else representation.putObject(out, readBack(resource, document));
+  representation.putObject(out, readBack(resource, document));
   sendBytes(ctx, result.status, ["Content-Type", representation.contentType], out.take());
 }
 
-function putList(
-  out: ChunkWriter,
-  resource: StoredResource,
-  representation: Representation,
-  list: JsonObject,
-): void {
-  const { resourceVersion } = list.metadata as { resourceVersion: string };
-  const objects = (list.items as JsonObject[]).map((item) => readBack(resource, item));
+/** Sends a deleted collection at the client's pace, as a list is sent. */
+export async function answerDeletedCollection(
+  ctx: RequestContext,
+  services: WriteServices,
+  { resource, objects, revision }: DeletedCollection,
+): Promise<void> {
+  const representation = services.representations.of(ctx, resource, true);
+  const turn = turnToAnswer(ctx);
+  if (turn !== undefined) await turn;
+  const metadata = { resourceVersion: String(revision) };
+  // A converter takes a page of objects at a time.
+  for (let at = 0; at < objects.length; at += PREPARED_MAX) {
+    const preparing = prepareObjects(resource, objects.slice(at, at + PREPARED_MAX), waitOf(ctx));
+    if (preparing === undefined) break;
+    await preparing;
+  }
+  if (ctx.state.findings !== undefined) {
+    answerExplanation(ctx, listDocument(resource, metadata, objects));
+    return;
+  }
   let itemsBytes = 0;
   for (const object of objects) itemsBytes += representation.itemBytes?.(object) ?? 0;
-  representation.putListHead(out, { resourceVersion }, itemsBytes);
-  for (const [index, object] of objects.entries()) {
-    representation.putItem(out, object, index === 0);
+  const output = { ctx, resource, services, representation };
+  const body = openPlainListBody(output, metadata, itemsBytes);
+  for (const object of objects) {
+    body.put(object);
+    if (body.isFull && !(await body.flush())) return;
   }
-  representation.putListFoot(out, objects.length === 0);
+  await body.end();
 }
 
 function readBack(resource: StoredResource, served: JsonObject): StoredObject {

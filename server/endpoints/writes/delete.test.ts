@@ -7,6 +7,7 @@ import { noSignal, openRegistryHarness } from "../../registry/generic/testing/re
 import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { parseRequestInfo } from "../../request/request-info.js";
 import { loadFacts } from "../../types/load-facts.js";
+import { ChunkPool } from "../chunk-pool.js";
 import { createNegotiator } from "../negotiation.js";
 import { createRepresentationSource } from "../representations/representation-source.js";
 import { createSender } from "./testing/send-request.js";
@@ -20,6 +21,7 @@ const protobuf = createProtobufCodecs(facts);
 const services: WriteServices = {
   registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
+  chunks: new ChunkPool(),
   decoders: { naming, protobuf },
   actions: ACTIONS,
 };

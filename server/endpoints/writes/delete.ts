@@ -19,7 +19,7 @@ import {
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { parseListOptions } from "../reads/read-options.js";
-import { answerDeleted } from "./answer-deleted.js";
+import { answerDeleted, answerDeletedCollection } from "./answer-deleted.js";
 import { decodeObject, encodingOf, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun, remarksOf } from "./write-options.js";
 import { namespaceOf, type WriteServices, waitOf } from "./write-services.js";
@@ -62,7 +62,8 @@ export async function handleDeleteCollection(
 ): Promise<void> {
   const { registry, representations } = services;
   const { query } = ctx.state.info;
-  const representation = representations.of(ctx, resource, true);
+  // Checked before anything is deleted, so that an unavailable form is refused up front.
+  representations.of(ctx, resource, true);
   const { wanted, limit, continueToken } = parseListOptions(query, registry.naming);
   // The delete covers the current objects; a request for an older state must not delete others.
   if (wanted.kind === "exact" || continueToken !== "") {
@@ -86,8 +87,8 @@ export async function handleDeleteCollection(
   const warn = (text: string) => ctx.state.addWarning(text);
   const remarks = remarksOf(ctx);
   const target = { resource, namespace, selector, limit, options, user, warn, remarks };
-  const result = await deleteCollection(registry, target, waitOf(ctx));
-  await answerDeleted(ctx, resource, representation, result);
+  const deleted = await deleteCollection(registry, target, waitOf(ctx));
+  await answerDeletedCollection(ctx, services, deleted);
 }
 
 async function readDeleteOptions(

@@ -7,6 +7,7 @@ import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { loadFacts } from "../../types/load-facts.js";
+import { ChunkPool } from "../chunk-pool.js";
 import { createNegotiator } from "../negotiation.js";
 import { createRepresentationSource } from "../representations/representation-source.js";
 import { createSender } from "./testing/send-request.js";
@@ -17,6 +18,7 @@ const facts = loadFacts(naming);
 const send = createSender(harness, {
   registry: harness.registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
+  chunks: new ChunkPool(),
   decoders: { naming, protobuf: createProtobufCodecs(facts) },
   actions: ACTIONS,
 });

@@ -19,12 +19,13 @@ import type { SignalSource } from "../../request/lazy-signal.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import type { ListOutputServices } from "../reads/listing.js";
 import type { Representation } from "../representation.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
 import { answerExplanation } from "./explanation.js";
 import type { ObjectDecoders } from "./request-body.js";
 
-export interface WriteServices {
+export interface WriteServices extends ListOutputServices {
   readonly registry: Registry;
   readonly actions: Actions;
   readonly decoders: ObjectDecoders;

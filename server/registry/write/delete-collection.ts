@@ -8,21 +8,14 @@
 import { STOP } from "../../../storage/cache/object-tree.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import { formatGroupVersion } from "../../api/names.js";
 import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
 import { isCurrent } from "../../kinds/catalog.js";
-import {
-  isCustom,
-  isStored,
-  listKindOf,
-  type StoredResource,
-} from "../../kinds/served-resource.js";
-import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
+import { isStored, type StoredResource } from "../../kinds/served-resource.js";
+import type { SignalSource } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
-import type { AdmissionRemarks, Registry, WriteResult } from "../generic/registry.js";
+import type { AdmissionRemarks, Registry } from "../generic/registry.js";
 import { refresh } from "./commit.js";
-import { servedCurrent } from "./current.js";
 import { planDelete, warnOfDefault } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
 import { OutdatedKind } from "./outdated-kind.js";
@@ -43,15 +36,24 @@ export interface DeleteCollectionTarget {
   readonly remarks?: AdmissionRemarks;
 }
 
+/** The deleted objects as they were found. */
+export interface DeletedCollection {
+  /** In force when the last one was deleted. */
+  readonly resource: StoredResource;
+  readonly objects: readonly StoredObject[];
+  /** When they were found. */
+  readonly revision: Revision;
+}
+
 /** Concurrent transactions: enough to fill the time that one waits for the disk. */
 const CONCURRENCY_MAX = 32;
 
-/** Deletes the matching objects and returns a list of them. @throws {StatusError} */
+/** Deletes the matching objects and returns them. @throws {StatusError} */
 export async function deleteCollection(
   registry: Registry,
   target: DeleteCollectionTarget,
   signal: SignalSource,
-): Promise<WriteResult> {
+): Promise<DeletedCollection> {
   warnOfDefault(target);
   await refresh(registry);
   const { objects, revision } = matching(registry, target);
@@ -59,10 +61,8 @@ export async function deleteCollection(
   await forEachOf(objects, async (object, index) => {
     deleted[index] = await deleteFound(registry, target, object, signal);
   });
-  const items = deleted.filter((object) => object !== undefined);
   const resource = redefined(registry, target.resource);
-  await resource.conversion?.remote?.prepare(items, signalOf(signal));
-  return { status: 200, bytes: renderList(resource, items, revision) };
+  return { resource, objects: deleted.filter((object) => object !== undefined), revision };
 }
 
 function matching(
@@ -138,40 +138,4 @@ function redefined({ catalog }: Registry, resource: StoredResource): StoredResou
   if (isCurrent(catalog.current, resource)) return resource;
   const found = catalog.current.find(group, version, plural);
   return found !== undefined && isStored(found) ? found : resource;
-}
-
-const NEWLINE_BYTES = 1;
-
-/** The objects as they were found, as a list in the served version. */
-function renderList(
-  resource: StoredResource,
-  objects: readonly StoredObject[],
-  revision: Revision,
-): Buffer {
-  const head = `{"kind":"${listKindOf(resource)}","apiVersion":"${formatGroupVersion(resource)}","metadata":{"resourceVersion":"${revision}"},"items":[`;
-  const parts: Buffer[] = [Buffer.from(head)];
-  const omitsKind = !isCustom(resource);
-  objects.forEach((object, index) => {
-    parts.push(index === 0 ? OPEN : COMMA_OPEN);
-    const isServed = resource.conversion === undefined;
-    const bytes = servedCurrent(resource, object);
-    const from = !omitsKind
-      ? 1
-      : isServed && object.bodyOffset > 0
-        ? object.bodyOffset
-        : typeMetaEnd(resource, bytes);
-    parts.push(bytes.subarray(from, bytes.length - NEWLINE_BYTES));
-  });
-  parts.push(END);
-  return Buffer.concat(parts);
-}
-
-const OPEN = Buffer.from("{");
-const COMMA_OPEN = Buffer.from(",{");
-const END = Buffer.from("]}\n");
-
-/** List items do not repeat kind and apiVersion (S1-COLL-10). */
-function typeMetaEnd(resource: StoredResource, bytes: Buffer): number {
-  const head = `{"kind":"${resource.kind}","apiVersion":"${formatGroupVersion(resource)}",`;
-  return bytes.toString("latin1", 0, head.length) === head ? head.length : 1;
 }

@@ -437,11 +437,12 @@ export async function runRandomWrite(
       case "deletecollection": {
         const labelSelector = write.force ? "app=x" : "n=1";
         const selector = compileSelector({ namespace, labelSelector });
-        return await verbs.deleteCollection(
+        const { objects } = await verbs.deleteCollection(
           registry,
           { ...doomed, selector, limit: 1, options: deletion },
           noSignal,
         );
+        return { status: 200, bytes: Buffer.concat(objects.map(({ bytes }) => bytes)) };
       }
       case "deletecorrupt":
         return await verbs.deleteCorruptObject(registry, doomed, noSignal);
