@@ -275,8 +275,7 @@ export class EventRing {
       this.#reduce(previous, object, past);
       return;
     }
-    // The last state of a deleted object equals the one before it, except for its revision.
-    this.#reduce(object, previous, past);
+    // The last state of a deleted object was made as its difference to the one before it.
     this.#reduceDeleted(previous, past);
   }
 

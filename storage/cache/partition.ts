@@ -7,7 +7,7 @@ import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { ByteArena } from "../objects/byte-arena.js";
 import type { PartitionId } from "../objects/keys.js";
-import { type FieldExtractor, type StoredObject, withRevision } from "../objects/stored-object.js";
+import type { FieldExtractor, StoredObject } from "../objects/stored-object.js";
 import { EventRing, ObjectEvent } from "./event-ring.js";
 import { type CollectionSize, NamespaceSizes } from "./namespace-sizes.js";
 import { ObjectTree, STOP } from "./object-tree.js";
@@ -243,8 +243,7 @@ export class Partition implements WatcherHost, Retained {
     this.#sizes.delete(previous);
     this.#host.arena.dropped(previous);
     for (const observer of this.#observers) observer.deleted(previous);
-    const last = withRevision(previous, revision);
-    last.moveTo(this.#retention.past);
+    const last = previous.atRevision(revision, this.#retention.past);
     this.#append(new ObjectEvent("DELETED", last, previous, nowMs));
   }
 

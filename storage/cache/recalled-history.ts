@@ -9,7 +9,7 @@ import { nextTurn } from "../base/next-turn.js";
 import type { KeyValue, Revision, StoreEvent, WatchBatch } from "../kv/store.js";
 import type { BytePlacer } from "../objects/byte-arena.js";
 import type { KeySpace, ParsedKey, PartitionId } from "../objects/keys.js";
-import { type StoredObject, withRevision } from "../objects/stored-object.js";
+import type { StoredObject } from "../objects/stored-object.js";
 import { ObjectEvent, type RingLimits } from "./event-ring.js";
 import { type Partition, versionKey } from "./partition.js";
 
@@ -98,8 +98,7 @@ export class RecalledHistory {
     const { partition } = key;
     if (event.type === "delete") {
       this.#newest.delete(name);
-      const object = previous === undefined ? undefined : withRevision(previous, revision);
-      object?.moveTo(this.#past);
+      const object = previous?.atRevision(revision, this.#past);
       this.#push({ partition, revision, object, previous, isDeletion: true });
       return;
     }

@@ -48,6 +48,11 @@ export function encodeDelta(base: Buffer, text: Buffer): Buffer {
   return Buffer.concat(steps.map(encodeStep));
 }
 
+/** For a text that differs from its base in one known place: `put` instead of `leftOut` bytes at `at`. */
+export function encodeReplacement(at: number, leftOut: number, put: Buffer): Buffer {
+  return encodeStep({ copied: at, leftOut, put });
+}
+
 /** The text that `delta` yields from its base. @param length of the text */
 export function applyDelta(base: Buffer, delta: Buffer, length: number): Buffer {
   const text = Buffer.allocUnsafe(length);

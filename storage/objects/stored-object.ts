@@ -22,7 +22,7 @@ import { withMembers } from "../base/with-members.js";
 import type { Revision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
 import type { BytePlacer, Place } from "./byte-arena.js";
-import { applyDelta, encodeDelta } from "./byte-delta.js";
+import { applyDelta, encodeDelta, encodeReplacement } from "./byte-delta.js";
 import type { ParsedKey } from "./keys.js";
 import { metadataProblem } from "./metadata-shape.js";
 
@@ -188,6 +188,27 @@ export class StoredObject {
     this.#putAt(slabs.put(delta));
     this.#base = { of: other, length };
     other.#base = Math.max(other.#base, inRow);
+  }
+
+  /**
+   * The same state under another revision: what a DELETED event carries (S1-WATCH-05). It is kept as its
+   * difference to this version, which stays plain for now and is kept alive.
+   */
+  atRevision(revision: Revision, slabs: BytePlacer): StoredObject {
+    if (this.corruption !== undefined) return this.with({ revision });
+    const inRow = typeof this.#base === "number" ? this.#base + 1 : ROW_MAX;
+    if (inRow >= ROW_MAX) {
+      const copy = withRevision(this, revision);
+      copy.moveTo(slabs);
+      return copy;
+    }
+    const [before, after] = [String(this.revision), String(revision)];
+    const at = this.bytes.indexOf(revisionMember(this.revision)) + REVISION_MEMBER.length;
+    const place = slabs.put(encodeReplacement(at, before.length, Buffer.from(after)));
+    const object = this.with({ revision, bytes: NO_BYTES, place });
+    object.#base = { of: this, length: this.length - before.length + after.length };
+    this.#base = inRow;
+    return object;
   }
 
   #putAt({ memory, start, end }: Place): void {
@@ -374,17 +395,24 @@ function isPlainMap(value: unknown): boolean {
   return true;
 }
 
-/** The same state under another revision: what a DELETED event carries (S1-WATCH-05). */
+/** A copy under another revision. */
 export function withRevision(object: StoredObject, revision: Revision): StoredObject {
-  if (object.corruption !== undefined) return object.with({ revision });
-  const before = `"resourceVersion":"${object.revision}"`;
-  const at = object.bytes.indexOf(before);
-  const bytes = Buffer.concat([
-    object.bytes.subarray(0, at),
-    Buffer.from(`"resourceVersion":"${revision}"`),
-    object.bytes.subarray(at + before.length),
-  ]);
-  return object.with({ revision, bytes });
+  const { bytes, corruption } = object;
+  if (corruption !== undefined) return object.with({ revision });
+  const before = revisionMember(object.revision);
+  const at = bytes.indexOf(before);
+  const parts = [
+    bytes.subarray(0, at),
+    Buffer.from(revisionMember(revision)),
+    bytes.subarray(at + before.length),
+  ];
+  return object.with({ revision, bytes: Buffer.concat(parts) });
+}
+
+const REVISION_MEMBER = '"resourceVersion":"';
+
+function revisionMember(revision: Revision): string {
+  return `${REVISION_MEMBER}${revision}"`;
 }
 
 /** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */
@@ -422,7 +450,7 @@ function planSplice(value: Buffer, metadataAt: number, uid: string, revision: Re
   const uidAt = uid === "" ? -1 : uidPosition(value, uid, metadataAt);
   const at = uidAt < 0 ? metadataAt : uidAt + UID_START.length + uid.length + 1;
   const isEmpty = uidAt < 0 && value[metadataAt] === 0x7d;
-  const field = `"resourceVersion":"${revision}"`;
+  const field = revisionMember(revision);
   const text = uidAt < 0 ? (isEmpty ? field : `${field},`) : `,${field}`;
   return { at, text, length: value.length + text.length + 1 };
 }
