@@ -17,11 +17,11 @@ import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import { loadFacts } from "../types/load-facts.js";
 import { followDefinitions } from "./custom-kinds.js";
-import { growHeapSlowly } from "./heap-growth.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
 import { openStore, STORE_START_MS } from "./store.js";
+import { tuneV8 } from "./tune-v8.js";
 
 /**
  * Runs only the control loops, on the etcd from the flags, until `signal` aborts.
@@ -72,7 +72,7 @@ export async function runControlLoops(
   const rootAuthority = await rootAuthorityOf(config, logger, () => shared?.serving.cert ?? "");
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
   await view.start(lifecycle, signal);
-  growHeapSlowly();
+  tuneV8();
   encryption?.spawnReload({ view, reopen: (until) => tokenKeys.reopen(until), lifecycle });
   try {
     const { controllers } = config;

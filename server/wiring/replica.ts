@@ -17,13 +17,13 @@ import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { openAccess } from "./access.js";
-import { growHeapSlowly } from "./heap-growth.js";
 import { advertisedAddress } from "./own-hosts.js";
 import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";
 import { startReplica } from "./start.js";
 import { openStore, STORE_START_MS } from "./store.js";
 import { openTracing } from "./tracing.js";
+import { tuneV8 } from "./tune-v8.js";
 
 export interface Replica extends AsyncDisposable {
   /** The URL for this machine: "https://127.0.0.1:6443". */
@@ -77,7 +77,7 @@ export function openReplica(
     const url = `https://${reachableHost(config)}:${serving.listener.port}`;
     const started = await startReplica({ ...upToAccess, access, serving, url });
     // Behind everybody who waits for readiness: what V8 compiled is kept together with its flags.
-    started.ready.then(() => setImmediate(growHeapSlowly)).catch(() => {});
+    started.ready.then(() => setImmediate(tuneV8)).catch(() => {});
 
     const close = () => opened[Symbol.asyncDispose]();
     return {
