@@ -1,7 +1,7 @@
 /**
  * ChunkWriter: combines many small pieces into chunks of one size, so that a list of ten thousand objects
  * is a few dozen writes and holds at most one chunk of memory. It reserves room around the bytes for the
- * transport's frame, so that a chunk is never copied again.
+ * transport's frame, so that a chunk is never copied again. It holds memory only while there are bytes in it.
  */
 import { FRAME_HEAD_BYTES, FRAME_TAIL_BYTES, type ResponseSink } from "../response/sink.js";
 import { type ChunkPool, POOLED_BYTES } from "./chunk-pool.js";
@@ -12,16 +12,17 @@ const CHUNK_BYTES = 256 * 1024;
 /** Most answers are small; memory outside the pool grows on demand. */
 const FIRST_BYTES = 8 * 1024;
 
+const NO_MEMORY = Buffer.alloc(0);
+
 export class ChunkWriter {
   readonly #pool: ChunkPool | undefined;
-  #memory: Buffer;
+  #memory: Buffer = NO_MEMORY;
   /** Position of the next byte. */
   #end = FRAME_HEAD_BYTES;
 
-  /** @param pool for answers known to be large */
+  /** @param pool for answers that are large, or sent before anything else runs */
   constructor(pool?: ChunkPool) {
     this.#pool = pool;
-    this.#memory = this.#newMemory();
   }
 
   /** Bytes put since the last `take` or `reset`. */
@@ -32,6 +33,11 @@ export class ChunkWriter {
   /** Whether the chunk should be sent. */
   get isFull(): boolean {
     return this.length >= CHUNK_BYTES;
+  }
+
+  /** Whether so many more bytes fit into the memory of one chunk. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#end + bytes + FRAME_TAIL_BYTES <= POOLED_BYTES;
   }
 
   putText(text: string): void {
@@ -83,25 +89,31 @@ export class ChunkWriter {
 
   /** Leaves the memory to its readers and starts a new chunk. */
   renew(): void {
-    this.#memory = this.#newMemory();
+    this.#memory = NO_MEMORY;
     this.reset();
   }
 
-  /** Returns the memory to the pool; the last call, when nobody reads the memory. */
+  /**
+   * Returns the memory to the pool and starts a new chunk; call it only when nobody reads the memory. One that
+   * has outgrown the pool is used again: more objects of that size are to be expected.
+   */
   release(): void {
-    this.#pool?.give(this.#memory);
-  }
-
-  #newMemory(): Buffer {
-    return this.#pool?.take() ?? Buffer.allocUnsafeSlow(FIRST_BYTES);
+    if (this.#memory.length <= POOLED_BYTES) {
+      this.#pool?.give(this.#memory);
+      this.#memory = NO_MEMORY;
+    }
+    this.reset();
   }
 
   #reserve(bytes: number): void {
     const needed = this.#end + bytes + FRAME_TAIL_BYTES;
     if (needed <= this.#memory.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#memory.length * 2));
+    const larger =
+      this.#pool !== undefined && needed <= POOLED_BYTES
+        ? this.#pool.take()
+        : Buffer.allocUnsafeSlow(Math.max(needed, FIRST_BYTES, this.#memory.length * 2));
     this.#memory.copy(larger, 0, 0, this.#end);
-    if (this.#memory.length === POOLED_BYTES) this.#pool?.give(this.#memory);
+    this.#pool?.give(this.#memory);
     this.#memory = larger;
   }
 }

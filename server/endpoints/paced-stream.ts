@@ -65,16 +65,15 @@ export class PacedStream {
   async end(out: ChunkWriter): Promise<void> {
     await this.#send(out);
     this.#sink.end();
-    out.release();
   }
 
   async #send(out: ChunkWriter): Promise<boolean> {
     const isCopied = out.length <= COPIED_BYTES_MAX;
     const hasRoom = isCopied ? this.#sink.write(Buffer.from(out.peek())) : out.writeTo(this.#sink);
     if (!hasRoom) await this.#drained();
-    // The operating system has all bytes, so the memory can be reused.
+    // The operating system has all bytes, so the memory can be reused, also by others before the next turn.
     const isSent = this.#sink.writableLength === 0 && !this.#sink.isClosed;
-    if (isCopied || isSent) out.reset();
+    if (isCopied || isSent) out.release();
     else out.renew();
     return !this.#sink.isClosed;
   }

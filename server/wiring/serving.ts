@@ -117,7 +117,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     opened.defer(() => connecting.close());
     const connect = connecting.handler;
     const bounds = { flowControl, inFlightLimits, answerMemory };
-    const common = { ...parts, ...bounds, health, registry, audit, ticker, connect };
+    const common = { ...parts, ...bounds, lifecycle, health, registry, audit, ticker, connect };
     const refusal = config.shutdownSendRetryAfter ? [withShutdownRefusal(() => isRefusing)] : [];
     const chain = createChain({ ...common, aggregation, refusal });
     const listener = await Listener.open(
@@ -164,6 +164,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
 }
 
 interface ChainParts extends ServingParts {
+  readonly lifecycle: Lifecycle;
   readonly health: Health;
   readonly registry: Registry;
   readonly audit: Audit | undefined;
@@ -205,6 +206,7 @@ function createChain(parts: ChainParts) {
     authorizer,
     metrics,
     ticker,
+    lifecycle: parts.lifecycle,
     logger,
     connect: parts.connect,
   });

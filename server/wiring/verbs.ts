@@ -1,4 +1,6 @@
 /** Wiring of the verbs: one handler each, with the dependencies of reads and writes. */
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { Authorizer } from "../authz/authorizer.js";
@@ -47,6 +49,7 @@ export interface VerbParts {
   readonly metrics: Metrics;
   readonly ticker: WatchTicker;
   readonly watchLatency: WatchLatency;
+  readonly lifecycle: Lifecycle;
   readonly logger: Logger;
   readonly connect: VerbHandlers["connect"];
 }
@@ -66,7 +69,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     ...(config.features.APIResponseCompression && {
       compression: {
         minBytes: config.responseCompressionMinBytes,
-        runs: observedRuns(metrics),
+        runs: openRuns(metrics, parts.lifecycle),
       },
     }),
     watchEvents: ({ group, version, resource }: StoredResource) =>
@@ -136,8 +139,9 @@ export function verbAuthorizer(authorizer: Authorizer, verb: string) {
   };
 }
 
-function observedRuns(metrics: Metrics): CompressedRuns {
+function openRuns(metrics: Metrics, lifecycle: Lifecycle): CompressedRuns {
   const runs = new CompressedRuns();
+  lifecycle.spawn("compressed runs", (signal) => runs.run(systemClock, signal));
   metrics.gauge(
     {
       name: "apiserver_compressed_runs_bytes",

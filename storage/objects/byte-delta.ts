@@ -11,46 +11,46 @@
  */
 
 /** Maximum number of differences: the rest is encoded as one. */
-const STEPS_MAX = 16;
+const STEPS_MAX = 48;
 /** A difference of equal length ends when both agree again for this many bytes. */
 const AGREEMENT_BYTES = 8;
 /** How far ahead both are compared for such an end: numbers, times, short values. */
 const LOOK_AHEAD_BYTES = 48;
-
-interface Step {
-  readonly copied: number;
-  readonly leftOut: number;
-  readonly put: Buffer;
-}
+/** A large delta may be kept as it is, so it gets a memory of its own length. */
+const COPIED_BYTES_MIN = 4 * 1024;
+/** The three numbers of a step: each has seven bits a byte, and is less than 2^32. */
+const NUMBERS_BYTES_MAX = 15;
 
 /** From `base` to `text`. */
 export function encodeDelta(base: Buffer, text: Buffer): Buffer {
-  const steps: Step[] = [];
+  const delta = new DeltaWriter(text.length + (STEPS_MAX + 1) * NUMBERS_BYTES_MAX);
   // Up to the first difference of unequal length both have the same positions.
   const limit = Math.min(base.length, text.length);
   let from = 0;
   let at = 0;
-  for (;;) {
+  for (let steps = 0; ; steps++) {
     while (at < limit && base[at] === text[at]) at++;
     if (at === limit) break;
-    const length = steps.length < STEPS_MAX ? differenceAt(base, text, at, limit) : 0;
+    const length = steps < STEPS_MAX ? differenceAt(base, text, at, limit) : 0;
     if (length === 0) break;
-    steps.push({ copied: at - from, leftOut: length, put: text.subarray(at, at + length) });
+    delta.put(at - from, length, text, at, at + length);
     at += length;
     from = at;
   }
-  const rest = Math.min(base.length, text.length) - at;
+  const rest = limit - at;
   let tail = 0;
   while (tail < rest && base[base.length - 1 - tail] === text[text.length - 1 - tail]) tail++;
-  const put = text.subarray(at, text.length - tail);
+  const end = text.length - tail;
   const leftOut = base.length - tail - at;
-  if (put.length > 0 || leftOut > 0) steps.push({ copied: at - from, leftOut, put });
-  return Buffer.concat(steps.map(encodeStep));
+  if (end > at || leftOut > 0) delta.put(at - from, leftOut, text, at, end);
+  return delta.bytes;
 }
 
 /** For a text that differs from its base in one known place: `put` instead of `leftOut` bytes at `at`. */
 export function encodeReplacement(at: number, leftOut: number, put: Buffer): Buffer {
-  return encodeStep({ copied: at, leftOut, put });
+  const delta = new DeltaWriter(NUMBERS_BYTES_MAX + put.length);
+  delta.put(at, leftOut, put, 0, put.length);
+  return delta.bytes;
 }
 
 /** The text that `delta` yields from its base. @param length of the text */
@@ -90,11 +90,33 @@ function differenceAt(base: Buffer, text: Buffer, at: number, limit: number): nu
   return 0;
 }
 
-function encodeStep({ copied, leftOut, put }: Step): Buffer {
-  const numbers: number[] = [];
-  for (let value of [copied, leftOut, put.length]) {
-    for (; value >= 0x80; value = Math.floor(value / 0x80)) numbers.push((value % 0x80) | 0x80);
-    numbers.push(value);
+/** Writes steps behind one another. */
+class DeltaWriter {
+  readonly #memory: Buffer;
+  #end = 0;
+
+  constructor(bytesMax: number) {
+    this.#memory = Buffer.allocUnsafe(bytesMax);
   }
-  return Buffer.concat([Buffer.from(numbers), put]);
+
+  get bytes(): Buffer {
+    const bytes = this.#memory.subarray(0, this.#end);
+    return bytes.length < COPIED_BYTES_MIN ? bytes : Buffer.from(bytes);
+  }
+
+  /** A step that puts in `text` from `start` up to `end`. */
+  put(copied: number, leftOut: number, text: Buffer, start: number, end: number): void {
+    this.#number(copied);
+    this.#number(leftOut);
+    this.#number(end - start);
+    this.#end += text.copy(this.#memory, this.#end, start, end);
+  }
+
+  #number(value: number): void {
+    let rest = value;
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) {
+      this.#memory[this.#end++] = (rest % 0x80) | 0x80;
+    }
+    this.#memory[this.#end++] = rest;
+  }
 }

@@ -37,7 +37,7 @@ export type FieldExtractor = (object: Readonly<Record<string, unknown>>) => Fiel
 /** Maximum length of a chain of versions that build on one another. */
 const ROW_MAX = 16;
 /** Differences larger than this share of the bytes are not stored as a delta. */
-const DELTA_SHARE_MAX = 0.5;
+const DELTA_SHARE_MAX = 0.75;
 
 /** A past version as its differences to a base, with the version's length. */
 interface Delta {

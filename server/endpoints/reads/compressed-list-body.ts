@@ -121,7 +121,10 @@ export class CompressedListBody implements ListBody {
     this.#isFirstRun = false;
     const made = this.#compression.runs.get(run, this.#epoch, this.#text);
     // Runs are nearly always cached; skipping the await saves a promise.
-    this.#put(made instanceof Promise ? await made : made);
+    const piece = made instanceof Promise ? await made : made;
+    const fits = this.#out.length === 0 || this.#out.hasRoomFor(piece.deflated.length);
+    if (!fits && !(await this.#send())) return false;
+    this.#put(piece);
     return this.#out.isFull ? await this.#send() : true;
   }
 

@@ -133,6 +133,26 @@ test("ages in a compressed table move on with the clock", async () => {
   assert.match(await listBothWays(reads, "", TABLE), /"12s"/);
 });
 
+test("what nobody lists any more is forgotten", async () => {
+  let nowMs = 0;
+  const runs = new CompressedRuns({ now: () => nowMs });
+  await using reads = await openTestReads({ compression: { minBytes: MIN_BYTES, runs } });
+  for (let i = 0; i < 300; i++) await reads.put(`o-${i}`, configMap(`o-${i}`, 0, i));
+  const json = await listBothWays(reads, "", "application/json");
+  const ofJson = runs.bytes;
+  assert.ok(ofJson > 0);
+  nowMs += 20_000;
+  await listBothWays(reads, "", METADATA);
+  const ofBoth = runs.bytes;
+  nowMs += 20_000;
+  runs.forgetUnused();
+  assert.equal(runs.bytes, ofBoth - ofJson, "the metadata was listed 20 seconds ago");
+  nowMs += 20_000;
+  runs.forgetUnused();
+  assert.equal(runs.bytes, 0);
+  assert.equal(await listBothWays(reads, "", "application/json"), json);
+});
+
 test("what is in use is not given up for what comes once: a list beyond the bound keeps a part", async () => {
   let nowMs = 0;
   const runs = new CompressedRuns({ bytesMax: 40_000, now: () => nowMs });

@@ -13,9 +13,11 @@
  * revisions. Forms that show ages are valid within their second.
  *
  * Bounded by bytes. Runs that were not used lately are evicted; if all are in use, the new run is not kept,
- * so that a list larger than the bound still finds part of itself.
+ * so that a list larger than the bound still finds part of itself. What a herd of clients has left is
+ * forgotten half a minute later: most of it is of objects that have changed since.
  */
 import { assert } from "../../../storage/base/assert.js";
+import type { Clock } from "../../../storage/base/clock.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { deflatePiece, type GzipPiece } from "../../response/gzip-member.js";
 import type { ChunkWriter } from "../chunk-writer.js";
@@ -24,6 +26,9 @@ import type { Representation } from "../representation.js";
 export const COMPRESSED_RUNS_BYTES_MAX = 24 * 1024 * 1024;
 /** A run used within this time counts as in use. */
 const IN_USE_MS = 20_000;
+/** A run that was not used for so long is forgotten. */
+const KEPT_MS = 30_000;
+const FORGETTING_INTERVAL_MS = 5_000;
 /** Maximum number of objects in a run. */
 const RUN_OBJECTS_MAX = 1_000;
 /** The target of stored bytes in a run, and the maximum for a run of more than one object. */
@@ -127,6 +132,22 @@ export class CompressedRuns {
       this.#keep(key, result);
     }, forget);
     return made;
+  }
+
+  /** Forgets runs that nobody uses any more, until aborted. */
+  async run(clock: Clock, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await clock.sleep(FORGETTING_INTERVAL_MS, signal);
+      this.forgetUnused();
+    }
+  }
+
+  forgetUnused(): void {
+    const untilMs = this.#now() - KEPT_MS;
+    for (const [key, { usedAtMs }] of this.#runs) {
+      if (usedAtMs > untilMs) return;
+      this.#drop(key);
+    }
   }
 
   async #make(run: RunOfObjects, second: number, scratch: ChunkWriter): Promise<Run> {

@@ -41,6 +41,8 @@ const BOOKMARK_BEFORE_END_MS = 2_000;
 const CUT_AFTER_MS = 10_000;
 /** The client's time limit for a chunk of the initial events. */
 const CHUNK_PATIENCE_MS = 60_000;
+/** A smaller state gets memory of its size: after a break hundreds of watches wait with theirs at once. */
+const SMALL_STATE_BYTES = 64 * 1024;
 
 export interface WatchServices extends ReadServices, StreamingLists {
   readonly ticker: WatchTicker;
@@ -331,8 +333,10 @@ class WatchStream implements WatchSink, Tick {
   async #sendState({ tree, revision }: Snapshot, stalled: () => void): Promise<boolean> {
     const pace = { patienceMs: () => CHUNK_PATIENCE_MS, stalled, turn: this.#turn };
     const stream = new PacedStream(this.#sink, pace);
-    const out = new ChunkWriter(this.#services.chunks);
     const { namespace, matches } = this.#selector;
+    const { chunks, reader } = this.#services;
+    const { bytes } = reader.view.partition(this.resource.partition).sizeIn(namespace);
+    const out = new ChunkWriter(bytes < SMALL_STATE_BYTES ? undefined : chunks);
     if (remoteOf(this.resource) !== undefined && !(await this.#prepareState(tree))) return false;
     let count = 0;
     const isComplete = await visitInTurns(
