@@ -7,12 +7,15 @@
  *   node dist/e2e/bench/beside.js create get --against-node-flags=--max-semi-space-size=16
  *     --node-flags=A,B  --against-node-flags=A,B   options of Node; without them those that are shipped
  *     --flags=A,B       --against-flags=A,B        the server's
- *     --rounds=3  --protocol=h2  --store=embedded  --warm=1     operations before, in times of those that count
+ *     --env=A=1;B=2     --against-env=A=;B=2       its environment; without them what the image sets
+ *     --rounds=3  --protocol=h2  --store=embedded  --lanes=16   requests under way at a time
+ *     --warm=1          operations before, in times of those that count
  *
  * Prints microseconds of each server's CPU for one operation, medians over the rounds, how much of it threads
  * other than the main one took, and what is resident behind it.
  */
 import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Cleanup } from "../../storage/base/cleanup.js";
 import { shippedStart } from "../harness/command.js";
@@ -35,16 +38,20 @@ const { values, positionals } = parseArgs({
     "against-node-flags": { type: "string" },
     flags: { type: "string", default: "" },
     "against-flags": { type: "string", default: "" },
+    env: { type: "string", default: "" },
+    "against-env": { type: "string", default: "" },
     rounds: { type: "string", default: "3" },
     protocol: { type: "string", default: "h1" },
     store: { type: "string", default: "etcd" },
     warm: { type: "string", default: "0" },
+    lanes: { type: "string", default: "16" },
   },
 });
 
-const LANES = 16;
+const SETTLE_MS = 3_000;
+const LANES = Number(values.lanes);
 /** Operations of one turn: short enough that both meet the same machine. */
-const TURN = 250;
+const TURN = Math.max(250, 4 * LANES);
 const BYTES = 1024;
 const JSON_TYPE = "application/json";
 const MERGE_PATCH = "application/merge-patch+json";
@@ -117,18 +124,23 @@ interface Contender {
 
 async function open(opened: Cleanup, isOther: boolean): Promise<Contender> {
   const shipped = shippedStart();
-  Object.assign(process.env, shipped.environment);
+  const own = values[isOther ? "against-env" : "env"].split(";").filter((one) => one !== "");
+  const pairs = own.map((pair) => pair.split(/=(.*)/s).slice(0, 2) as [string, string]);
+  // A server has the environment of this process.
+  const before = { ...process.env };
+  Object.assign(process.env, shipped.environment, Object.fromEntries(pairs));
   const words = (text: string) => text.split(",").filter((word) => word !== "");
-  const own = values[isOther ? "against-node-flags" : "node-flags"];
+  const nodeFlags = values[isOther ? "against-node-flags" : "node-flags"] ?? "";
   const etcd = values.store === "etcd" ? opened.use(await startEtcd()) : undefined;
   const server = opened.use(
     await startServer({
       ...(etcd !== undefined && { etcdEndpoints: [etcd.endpoint] }),
       ...(isOther && values.against !== undefined && { main: values.against }),
-      nodeFlags: [...shipped.nodeFlags, ...words(own ?? "")],
+      nodeFlags: [...shipped.nodeFlags, ...words(nodeFlags)],
       flags: words(values[isOther ? "against-flags" : "flags"]),
     }),
   );
+  process.env = before;
   pinToServerCore(server.pid);
   const lanes = values.protocol === "h2" ? 1 : LANES;
   const connect = values.protocol === "h2" ? Http2Connection.open : Http1Connection.open;
@@ -208,6 +220,8 @@ const residents: number[][] = [];
 for (let round = 0; round < Number(values.rounds); round++) {
   await using opened = new Cleanup();
   const contenders = [await open(opened, false), await open(opened, true)];
+  // What the second does behind its start is not to be counted.
+  await sleep(SETTLE_MS);
   rounds.push(await measure(contenders, names));
   residents.push(await Promise.all(contenders.map(({ server }) => residentMiB(server.pid))));
   for (const { connections } of contenders) for (const one of connections) one.close();
