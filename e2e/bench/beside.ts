@@ -7,7 +7,7 @@
  *   node dist/e2e/bench/beside.js create get --against-node-flags=--max-semi-space-size=16
  *     --node-flags=A,B  --against-node-flags=A,B   options of Node; without them those that are shipped
  *     --flags=A,B       --against-flags=A,B        the server's
- *     --env=A=1;B=2     --against-env=A=;B=2       its environment; without them what the image sets
+ *     --env=A=1;B=2     --against-env=A=;B=2       its environment, beside what the image sets
  *     --rounds=3  --protocol=h2  --store=embedded  --lanes=16   requests under way at a time
  *     --warm=1          operations before, in times of those that count
  *
@@ -18,7 +18,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Cleanup } from "../../storage/base/cleanup.js";
-import { shippedStart } from "../harness/command.js";
+import { shippedEnvironment, shippedNodeFlags } from "../harness/command.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { residentMiB } from "../promises/gauge.js";
 import { CONFIG_MAPS, configMap } from "../promises/raw-client.js";
@@ -123,12 +123,11 @@ interface Contender {
 }
 
 async function open(opened: Cleanup, isOther: boolean): Promise<Contender> {
-  const shipped = shippedStart();
   const own = values[isOther ? "against-env" : "env"].split(";").filter((one) => one !== "");
   const pairs = own.map((pair) => pair.split(/=(.*)/s).slice(0, 2) as [string, string]);
   // A server has the environment of this process.
   const before = { ...process.env };
-  Object.assign(process.env, shipped.environment, Object.fromEntries(pairs));
+  Object.assign(process.env, await shippedEnvironment(), Object.fromEntries(pairs));
   const words = (text: string) => text.split(",").filter((word) => word !== "");
   const nodeFlags = values[isOther ? "against-node-flags" : "node-flags"] ?? "";
   const etcd = values.store === "etcd" ? opened.use(await startEtcd()) : undefined;
@@ -136,7 +135,7 @@ async function open(opened: Cleanup, isOther: boolean): Promise<Contender> {
     await startServer({
       ...(etcd !== undefined && { etcdEndpoints: [etcd.endpoint] }),
       ...(isOther && values.against !== undefined && { main: values.against }),
-      nodeFlags: [...shipped.nodeFlags, ...words(nodeFlags)],
+      nodeFlags: [...shippedNodeFlags(), ...words(nodeFlags)],
       flags: words(values[isOther ? "against-flags" : "flags"]),
     }),
   );

@@ -13,7 +13,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { shippedStart } from "../harness/command.js";
+import { shippedEnvironment, shippedNodeFlags } from "../harness/command.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { fill } from "../promises/raw-client.js";
 import { type EtcdProcess, startEtcd } from "../tools/etcd.js";
@@ -29,10 +29,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { bare: { type: "boolean", default: false } },
 });
-const shipped = shippedStart();
-const nodeFlags = values.bare ? [] : shipped.nodeFlags;
+const nodeFlags = values.bare ? [] : shippedNodeFlags();
 // Servers have the environment of this process.
-if (!values.bare) Object.assign(process.env, shipped.environment);
+if (!values.bare) Object.assign(process.env, await shippedEnvironment());
 
 const COLUMNS = [
   "resident",

@@ -11,7 +11,7 @@
  * Figures are printed, never asserted: they are only true with their conditions.
  */
 import { parseArgs } from "node:util";
-import { shippedStart } from "../harness/command.js";
+import { shippedEnvironment, shippedNodeFlags } from "../harness/command.js";
 import { startServer } from "../harness/server-process.js";
 import { residentMiB } from "../promises/gauge.js";
 import { fill } from "../promises/raw-client.js";
@@ -49,15 +49,14 @@ const protocols = values.protocols.split(",");
 
 pinGenerator();
 await using bare = await BareServer.start(watchers);
-const shipped = shippedStart();
 // Servers have the environment of this process.
-if (!values.bare) Object.assign(process.env, shipped.environment);
+if (!values.bare) Object.assign(process.env, await shippedEnvironment());
 const profiling =
   values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
 await using etcd = values.store === "etcd" ? await startEtcd() : undefined;
 await using server = await startServer({
   ...(etcd === undefined ? {} : { etcdEndpoints: [etcd.endpoint] }),
-  nodeFlags: values.bare ? profiling : [...shipped.nodeFlags, ...profiling],
+  nodeFlags: values.bare ? profiling : [...shippedNodeFlags(), ...profiling],
 });
 pinToServerCore(server.pid);
 await fill(server, { to: objects });

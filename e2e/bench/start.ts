@@ -16,7 +16,7 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { Cleanup } from "../../storage/base/cleanup.js";
-import { shippedStart } from "../harness/command.js";
+import { shippedEnvironment, shippedNodeFlags } from "../harness/command.js";
 import { type ServerOptions, startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { fill } from "../promises/raw-client.js";
@@ -33,10 +33,9 @@ const { values, positionals } = parseArgs({
     bare: { type: "boolean", default: false },
   },
 });
-const shipped = shippedStart();
-const nodeFlags = values.bare ? [] : shipped.nodeFlags;
+const nodeFlags = values.bare ? [] : shippedNodeFlags();
 // Servers have the environment of this process.
-if (!values.bare) Object.assign(process.env, shipped.environment);
+if (!values.bare) Object.assign(process.env, await shippedEnvironment());
 
 interface Taken {
   readonly wallMs: number;

@@ -5,7 +5,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { shippedStart } from "../harness/command.js";
+import { shippedNodeFlags } from "../harness/command.js";
 import { eventually } from "../harness/eventually.js";
 import { startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
@@ -33,7 +33,7 @@ export async function survivorsOf(
   await using folder = await makeTempDir("survivors");
   const file = join(folder.path, "survivors");
   process.env.SURVIVOR_PROBE = file;
-  const nodeFlags = [...shippedStart().nodeFlags, `--import=${PROBE}`];
+  const nodeFlags = [...shippedNodeFlags(), `--import=${PROBE}`];
   await using server = await startServer({ nodeFlags });
   delete process.env.SURVIVOR_PROBE;
   await fill(server, { to: OBJECTS });

@@ -1,7 +1,7 @@
 /** The program of a server process, in both of its forms. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot } from "../tools/find-tool.js";
+import { findTool, repositoryRoot } from "../tools/find-tool.js";
 
 const DIST = join(repositoryRoot(), "dist");
 
@@ -11,16 +11,18 @@ export const COMMAND = join(DIST, "bundle", "main.js");
 /** The same of a thousand modules: what a preload changes in one of them, the server uses. */
 export const COMMAND_OF_MODULES = join(DIST, "server", "main.js");
 
-/** What the command's first line and the image set for memory, for measurements of what people run. */
-export function shippedStart(): {
-  readonly nodeFlags: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-} {
+/** Options of Node.js that the command's first line has, for measurements of what people run. */
+export function shippedNodeFlags(): readonly string[] {
   const [firstLine = ""] = readFileSync(COMMAND, "utf8").split("\n", 1);
+  return firstLine.split(" ").filter((word) => word.startsWith("--"));
+}
+
+/** The image's allocator and its settings, for the same; none where the allocator is not to be had. */
+export async function shippedEnvironment(): Promise<Readonly<Record<string, string>>> {
   const image = readFileSync(join(repositoryRoot(), "deploy", "Dockerfile"), "utf8");
-  const set = image.matchAll(/\b(MALLOC_\w+)=(\d+)/g);
-  return {
-    nodeFlags: firstLine.split(" ").filter((word) => word.startsWith("--")),
-    environment: Object.fromEntries([...set].map(([, name = "", value = ""]) => [name, value])),
-  };
+  const [, settings] = /^ENV LD_PRELOAD=libjemalloc\.so\.2 MALLOC_CONF=(\S+)$/m.exec(image) ?? [];
+  if (settings === undefined)
+    throw new Error("deploy/Dockerfile does not set LD_PRELOAD and MALLOC_CONF");
+  const library = await findTool("jemalloc");
+  return library === undefined ? {} : { LD_PRELOAD: library, MALLOC_CONF: settings };
 }

@@ -20,7 +20,8 @@ export type ToolName =
   | "haproxy"
   | "prometheus"
   | "chromium"
-  | "python-client";
+  | "python-client"
+  | "jemalloc";
 
 const found = new Map<ToolName, Promise<string | undefined>>();
 
