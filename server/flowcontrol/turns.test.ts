@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { HELD_MS_MAX, Headroom } from "./headroom.js";
 import type { TurnPlace } from "./turn-place.js";
-import { BACKLOG, ENOUGH, RECENT_MS, TURNS_WAITING_MAX, Turns } from "./turns.js";
+import { BACKLOG, ENOUGH, RECENT_MS, SLICE_MS, TURNS_WAITING_MAX, Turns } from "./turns.js";
 
 /** Turns over a clock that only work moves. */
 class Desk {
@@ -22,9 +22,9 @@ class Desk {
 test("work is done at once while the loop has not worked for a slice", () => {
   const desk = new Desk();
 
-  void desk.work("a", 0.4);
-  void desk.work("a", 0.4);
-  void desk.work("b", 0.4);
+  void desk.work("a", 0.4 * SLICE_MS);
+  void desk.work("a", 0.4 * SLICE_MS);
+  void desk.work("b", 0.4 * SLICE_MS);
 
   assert.deepEqual([desk.done, desk.turns.waiting], [["a", "a", "b"], 0]);
 });
@@ -48,8 +48,8 @@ test("who waits is served by level and by flow in turn, and each flow in its ord
 
 test("however much one flow has to do, another one waits for a slice of it at most", async () => {
   const desk = new Desk();
-  const greedy = Array.from({ length: 60 }, () => desk.work("greedy", 0.5));
-  const polite = desk.work("polite", 0.1);
+  const greedy = Array.from({ length: 60 }, () => desk.work("greedy", 0.5 * SLICE_MS));
+  const polite = desk.work("polite", 0.1 * SLICE_MS);
   await polite;
 
   assert.ok(desk.done.indexOf("polite") <= 4, `behind ${desk.done.indexOf("polite")} pieces`);

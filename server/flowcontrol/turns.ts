@@ -20,8 +20,8 @@ import type { Headroom } from "./headroom.js";
 import { type PausableConnection, PausedConnections } from "./paused-connections.js";
 import type { TurnPlace } from "./turn-place.js";
 
-/** How long the loop does waiting work before it polls its sockets again. */
-const SLICE_MS = 1;
+/** How long the loop does waiting work before it polls its sockets again: some times what polling costs. */
+export const SLICE_MS = 0.25;
 /** Maximum requests waiting for a turn; a flow may have as many of them as it leaves free. */
 export const TURNS_WAITING_MAX = 8_192;
 /** Idle flows of a level that are kept; beyond it they are dropped. */
