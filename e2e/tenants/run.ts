@@ -45,7 +45,7 @@ const GREEDY_OBJECTS = 10_000;
 const POLITE = { "polite-1": 200, "polite-2": 200, "polite-3": 200 };
 const SETTLE_MS = 4_000;
 /** Code that V8 has not compiled yet doubles the p99 of who is alone. */
-const WARM_UP_MS = 12_000;
+const WARM_UP_MS = 30_000;
 const LOOK_MS = 1_000;
 /** A scrape takes both processes some milliseconds: every second it would be the p99 of who is alone. */
 const LOOKS_BETWEEN_SCRAPES = 5;
