@@ -128,9 +128,10 @@ for (const { binary, title, skip } of await etcdReleases()) {
         promised = value.revision;
         count += value.events.length;
       };
+      // A request may be lost, the last one of the writers as well.
+      const timer = setInterval(() => own.requestProgress(), 5);
       while (isWriting) await take();
       const end = Math.max(...(await written));
-      const timer = setInterval(() => own.requestProgress(), 5);
       while (promised < end) await take();
       clearInterval(timer);
       assert.equal(count, 300);
