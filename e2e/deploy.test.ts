@@ -177,6 +177,19 @@ test("HAProxy takes the configuration", {
   await run(path ?? "", ["-c", "-f", file]);
 });
 
+test("the image preloads the allocator that it installs, set as the units and the benchmarks have it", async () => {
+  const [, , image] = parseStages(await read("Dockerfile"));
+  const [settings = ""] = (image?.lines ?? [])
+    .filter(({ word, rest }) => word === "ENV" && rest.startsWith("LD_PRELOAD="))
+    .map(({ rest }) => rest);
+  assert.match(settings, /^LD_PRELOAD=libjemalloc\.so\.2 MALLOC_CONF=\S+$/);
+  assert.ok(image?.lines.some(({ word, rest }) => word === "RUN" && / libjemalloc2 /.test(rest)));
+  for (const name of await readdir(join(DEPLOY, "systemd"))) {
+    const unit = await read(join("systemd", name));
+    assert.ok(unit.includes(`#Environment=${settings}\n`), name);
+  }
+});
+
 test("systemd's units start the command with flags that are known, and give it time to end", async () => {
   for (const name of await readdir(join(DEPLOY, "systemd"))) {
     const unit = await read(join("systemd", name));

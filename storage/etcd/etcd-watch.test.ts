@@ -129,7 +129,7 @@ for (const { binary, title, skip } of await etcdReleases()) {
         count += value.events.length;
       };
       // A request may be lost, the last one of the writers as well.
-      const timer = setInterval(() => own.requestProgress(), 5);
+      const timer = setInterval(() => own.requestProgress(), 5).unref();
       while (isWriting) await take();
       const end = Math.max(...(await written));
       while (promised < end) await take();
