@@ -1,6 +1,6 @@
 /** LocalObjects: the objects API for loops inside a replica. */
 import { nextTurn } from "../../storage/base/next-turn.js";
-import type { EventType } from "../../storage/cache/event-ring.js";
+import type { EventType, ObjectEvent } from "../../storage/cache/event-ring.js";
 import { type ObjectTree, STOP } from "../../storage/cache/object-tree.js";
 import { objectPath } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
@@ -153,8 +153,8 @@ function observe(
     const partition = registry.view.partition(resource.partition);
     const { tree, revision } = partition.snapshot();
     const sink = {
-      send(type: EventType, object: StoredObject) {
-        take(type, object);
+      send(type: EventType, { state }: ObjectEvent) {
+        take(type, state);
         return true;
       },
       cork() {},

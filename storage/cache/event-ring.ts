@@ -37,11 +37,12 @@ export const DEFAULT_RING_LIMITS: RingLimits = {
 
 export type EventType = "ADDED" | "MODIFIED" | "DELETED";
 
-/** One change of one object. `object` of a DELETED is the last state under the deletion's revision. */
+/** One change of one object. */
 export class ObjectEvent {
   readonly type: EventType;
   readonly revision: Revision;
-  readonly object: StoredObject;
+  /** The new state; of a deletion the last one, under the revision that it had. */
+  readonly state: StoredObject;
   /** The state before, for watchers whose selector matched it. */
   readonly previous: StoredObject | undefined;
   readonly appendedAtMs: number;
@@ -49,29 +50,44 @@ export class ObjectEvent {
   #isRecent = true;
   #departure: StoredObject | undefined;
 
-  constructor(
+  private constructor(
     type: EventType,
-    object: StoredObject,
+    revision: Revision,
+    state: StoredObject,
     previous: StoredObject | undefined,
     appendedAtMs: number,
   ) {
     this.type = type;
-    this.revision = object.revision;
-    this.object = object;
+    this.revision = revision;
+    this.state = state;
     this.previous = previous;
     this.appendedAtMs = appendedAtMs;
   }
 
+  static put(
+    state: StoredObject,
+    previous: StoredObject | undefined,
+    appendedAtMs: number,
+  ): ObjectEvent {
+    const type = previous === undefined ? "ADDED" : "MODIFIED";
+    return new ObjectEvent(type, state.revision, state, previous, appendedAtMs);
+  }
+
+  static deletion(revision: Revision, last: StoredObject, appendedAtMs: number): ObjectEvent {
+    return new ObjectEvent("DELETED", revision, last, last, appendedAtMs);
+  }
+
   /**
-   * The object sent to a watcher whose selector matched before but no longer does: the previous
-   * state under this event's revision (S1-WATCH-21).
+   * What is sent of an object that was deleted (S1-WATCH-05), or to a watcher whose selector matched before but no
+   * longer does (S1-WATCH-21): the previous state under this event's revision. A copy, shared while the
+   * event is recent.
    */
   get departure(): StoredObject {
-    if (this.#departure === undefined) {
-      if (this.previous === undefined) throw new RangeError("nothing was there before");
-      this.#departure = withRevision(this.previous, this.revision);
-    }
-    return this.#departure;
+    if (this.#departure !== undefined) return this.#departure;
+    if (this.previous === undefined) throw new RangeError("nothing was there before");
+    const departure = withRevision(this.previous, this.revision);
+    if (this.#isRecent) this.#departure = departure;
+    return departure;
   }
 
   /**
@@ -93,11 +109,12 @@ export class ObjectEvent {
   retire(): void {
     this.#isRecent = false;
     this.#encodings = undefined;
+    this.#departure = undefined;
   }
 
-  /** Memory cost: the event's own bytes and, for a deletion, the bytes that only it still holds. */
+  /** Memory cost. The last state of a deleted object is charged to the event that created it. */
   get bytes(): number {
-    return this.object.keptLength + EVENT_OVERHEAD_BYTES;
+    return EVENT_OVERHEAD_BYTES + (this.type === "DELETED" ? 0 : this.state.keptLength);
   }
 }
 
@@ -260,7 +277,7 @@ export class EventRing {
     while (seen < bytes && this.#firstRecent < this.end) {
       const event = this.at(this.#firstRecent);
       if (event.appendedAtMs >= timeMs) break;
-      seen += Math.max(event.object.length, RETIRING_BYTES_MIN);
+      seen += Math.max(event.state.length, RETIRING_BYTES_MIN);
       this.#retire(event, past);
       this.#firstRecent++;
     }
@@ -269,14 +286,9 @@ export class EventRing {
 
   #retire(event: ObjectEvent, past: BytePlacer): void {
     event.retire();
-    const { type, object, previous } = event;
-    if (previous === undefined) return;
-    if (type !== "DELETED") {
-      this.#reduce(previous, object, past);
-      return;
-    }
-    // The last state of a deleted object was made as its difference to the one before it.
-    this.#reduceDeleted(previous, past);
+    const { type, state, previous } = event;
+    if (type === "DELETED") this.#reduceDeleted(state, past);
+    else if (previous !== undefined) this.#reduce(previous, state, past);
   }
 
   /** Deleted objects often resemble one another, such as the pods of one set. */
@@ -310,7 +322,7 @@ export class EventRing {
   visitObjects(visit: (object: StoredObject) => void): void {
     for (const event of this.#events) {
       if (event === undefined) continue;
-      visit(event.object);
+      visit(event.state);
       if (event.previous !== undefined) visit(event.previous);
     }
   }

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { type Revision, toRevision } from "../kv/store.js";
 import { ByteArena } from "../objects/byte-arena.js";
 import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
-import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
+import { DEFAULT_RING_LIMITS, type ObjectEvent, type RingLimits } from "./event-ring.js";
 import { ObjectTree } from "./object-tree.js";
 import { Partition, type PartitionHost } from "./partition.js";
 import { Retention } from "./retention.js";
@@ -79,7 +79,8 @@ class Recorder implements WatchSink {
   room = Number.POSITIVE_INFINITY;
   isLost = false;
 
-  send(type: string, object: StoredObject): boolean {
+  send(type: string, event: ObjectEvent): boolean {
+    const object = type === "DELETED" ? event.departure : event.state;
     this.seen.push(`${type} ${object.path}@${object.revision}`);
     return --this.room > 0;
   }

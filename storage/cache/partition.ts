@@ -158,8 +158,8 @@ export class Partition implements WatcherHost, Retained {
     if (first === undefined || this.#ring.end - first > UNDONE_EVENTS_MAX) return undefined;
     const tree = this.#tree.snapshot();
     for (let sequence = this.#ring.end - 1; sequence >= first; sequence--) {
-      const { previous, object } = this.#ring.at(sequence);
-      if (previous === undefined) tree.delete(object.path);
+      const { previous, state } = this.#ring.at(sequence);
+      if (previous === undefined) tree.delete(state.path);
       else tree.set(previous);
     }
     const snapshot = { revision, tree };
@@ -231,9 +231,8 @@ export class Partition implements WatcherHost, Retained {
     this.#sizes.put(object, previous);
     object.moveTo(this.#host.arena);
     if (previous !== undefined) this.#host.arena.dropped(previous);
-    const type = previous === undefined ? "ADDED" : "MODIFIED";
     for (const observer of this.#observers) observer.put(object, previous);
-    this.#append(new ObjectEvent(type, object, previous, nowMs));
+    this.#append(ObjectEvent.put(object, previous, nowMs));
   }
 
   /** Applies a deletion; a deletion of an unknown object is ignored. */
@@ -243,8 +242,7 @@ export class Partition implements WatcherHost, Retained {
     this.#sizes.delete(previous);
     this.#host.arena.dropped(previous);
     for (const observer of this.#observers) observer.deleted(previous);
-    const last = previous.atRevision(revision, this.#retention.past);
-    this.#append(new ObjectEvent("DELETED", last, previous, nowMs));
+    this.#append(ObjectEvent.deletion(revision, previous, nowMs));
   }
 
   /**

@@ -89,8 +89,8 @@ async function toldByView(store: RevisionedStore): Promise<string[]> {
       scope: { namespace: "" },
       matches: () => true,
       sink: {
-        send: (type, { name, revision }) =>
-          told.push(`${type === "DELETED" ? "delete" : "put"} ${name}@${revision}`) > 0,
+        send: (type, { state, revision }) =>
+          told.push(`${type === "DELETED" ? "delete" : "put"} ${state.name}@${revision}`) > 0,
         cork() {},
         uncork() {},
         lost: assert.fail,

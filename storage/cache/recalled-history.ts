@@ -22,7 +22,7 @@ export type Current = (key: ParsedKey) => StoredObject | undefined;
 interface Recalled {
   readonly partition: PartitionId;
   readonly revision: Revision;
-  readonly object: StoredObject | undefined;
+  readonly state: StoredObject | undefined;
   readonly previous: StoredObject | undefined;
   readonly isDeletion: boolean;
 }
@@ -98,17 +98,16 @@ export class RecalledHistory {
     const { partition } = key;
     if (event.type === "delete") {
       this.#newest.delete(name);
-      const object = previous?.atRevision(revision, this.#past);
-      this.#push({ partition, revision, object, previous, isDeletion: true });
+      this.#push({ partition, revision, state: previous, previous, isDeletion: true });
       return;
     }
-    const object = this.#version(key, event.kv);
-    this.#newest.set(name, object);
+    const version = this.#version(key, event.kv);
+    this.#newest.set(name, version);
     const isComplete = previous !== undefined || event.kv.createRevision === revision;
     this.#push({
       partition,
       revision,
-      object: isComplete ? object : undefined,
+      state: isComplete ? version : undefined,
       previous,
       isDeletion: false,
     });
@@ -133,22 +132,25 @@ export class RecalledHistory {
     const shared = (version: StoredObject) => replaced.get(versionKey(version)) ?? version;
     let events: ObjectEvent[] = [];
     let floor = this.#floor;
-    for (const { revision, object, previous, isDeletion } of recalled) {
-      if (object === undefined) {
+    for (const { revision, state, previous, isDeletion } of recalled) {
+      if (state === undefined) {
         events = [];
         floor = revision;
         continue;
       }
-      const type = isDeletion ? "DELETED" : previous === undefined ? "ADDED" : "MODIFIED";
-      const before = previous && shared(previous);
-      events.push(new ObjectEvent(type, shared(object), before, appendedAtMs));
+      const version = shared(state);
+      events.push(
+        isDeletion
+          ? ObjectEvent.deletion(revision, version, appendedAtMs)
+          : ObjectEvent.put(version, previous && shared(previous), appendedAtMs),
+      );
     }
     partition.recall(events, this.#until, floor);
   }
 
   #push(event: Recalled): void {
     this.#events.push(event);
-    this.#bytes += event.object?.length ?? 0;
+    this.#bytes += event.state?.length ?? 0;
     if (this.#bytes > this.#limits.hardBytesMax) this.#forgetOldest();
   }
 
@@ -157,7 +159,7 @@ export class RecalledHistory {
     let count = 0;
     while (this.#bytes > this.#limits.bytesMax && count < this.#events.length) {
       const event = this.#events[count++];
-      this.#bytes -= event?.object?.length ?? 0;
+      this.#bytes -= event?.state?.length ?? 0;
       this.#floor = event?.revision ?? this.#floor;
     }
     this.#events = this.#events.slice(count).filter(({ revision }) => revision > this.#floor);

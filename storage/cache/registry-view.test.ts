@@ -7,6 +7,7 @@ import { silentLogger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import { type KeyValue, type Revision, type StoreEvent, toRevision } from "../kv/store.js";
 import type { StoredObject } from "../objects/stored-object.js";
+import type { ObjectEvent } from "./event-ring.js";
 import { FreshnessBarrier } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
 import { configMap, ScriptedStore } from "./testing/scripted-store.js";
@@ -264,7 +265,7 @@ test("S1-UNS-12: a watcher that fails is ended, and the others are told all the 
   const told: string[] = [];
   const open = (name: string, send: (object: StoredObject) => boolean) => {
     const sink = {
-      send: (_type: unknown, object: StoredObject) => send(object),
+      send: (_type: unknown, { state }: ObjectEvent) => send(state),
       cork() {},
       uncork() {},
     };
@@ -386,7 +387,7 @@ test("S1-WATCH-10, CARD-01: a view that was just loaded still tells what happene
       scope: { namespace: "" },
       matches: () => true,
       sink: {
-        send: (type, object) => seen.push(`${type} ${object.name}@${object.revision}`) > 0,
+        send: (type, { state, revision }) => seen.push(`${type} ${state.name}@${revision}`) > 0,
         cork() {},
         uncork() {},
         lost() {},
@@ -434,7 +435,7 @@ test("S1-WATCH-10: a watch that resumes waits for the history, which goes before
     events.map(({ type, revision }) => `${type} ${revision}`),
     ["MODIFIED 6", "MODIFIED 12"],
   );
-  assert.equal(events[1]?.previous, events[0]?.object, "the ring is charged for it once");
+  assert.equal(events[1]?.previous, events[0]?.state, "the ring is charged for it once");
   const { retention } = view;
   while (retention.retire([...view.partitions], systemClock.monotonic() + 60_000));
   view.retire("core/configmaps");
@@ -525,6 +526,6 @@ test("what an observer says of objects that are being loaded with its own holds 
   await view.waitForHistory(toRevision(0), soon());
   const partition = view.partition("core/configmaps");
   assert.deepEqual(partition.get("default/a")?.fields, { colour: "red" });
-  assert.deepEqual(partition.ring.at(partition.ring.first).object.fields, { colour: "red" });
+  assert.deepEqual(partition.ring.at(partition.ring.first).state.fields, { colour: "red" });
   await lifecycle[Symbol.asyncDispose]();
 });

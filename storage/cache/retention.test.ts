@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type Revision, toRevision } from "../kv/store.js";
 import { ByteArena } from "../objects/byte-arena.js";
 import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
-import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
+import { DEFAULT_RING_LIMITS, type ObjectEvent, type RingLimits } from "./event-ring.js";
 import { Partition, type PartitionHost } from "./partition.js";
 import { Retention } from "./retention.js";
 
@@ -138,6 +138,10 @@ test("versions that are past are kept as their differences, read as before, and 
   assert.equal(bench.retention.ringBytes, 0, "what was counted goes with the events");
 });
 
+function shownBy(event: ObjectEvent): StoredObject {
+  return event.type === "DELETED" ? event.departure : event.state;
+}
+
 test("deleted objects that resemble one another are kept as their differences, and read as before", () => {
   const bench = new Bench({});
   const pods = bench.open("core/pods");
@@ -151,12 +155,12 @@ test("deleted objects that resemble one another are kept as their differences, a
   const events = Array.from({ length: pods.ring.length }, (_, i) =>
     pods.ring.at(pods.ring.first + i),
   );
-  const texts = () => events.map(({ object }) => object.bytes.toString());
-  const departures = () => events.map(({ previous }) => previous?.bytes.toString());
-  const before = { texts: texts(), departures: departures(), bytes: pods.ring.bytes };
+  const texts = () => events.map((event) => shownBy(event).bytes.toString());
+  const replaced = () => events.map(({ previous }) => previous?.bytes.toString());
+  const before = { texts: texts(), replaced: replaced(), bytes: pods.ring.bytes };
   bench.nowMs += 5_000;
   bench.trim();
-  assert.deepEqual([texts(), departures()], [before.texts, before.departures]);
+  assert.deepEqual([texts(), replaced()], [before.texts, before.replaced]);
   const overhead = events.length * 400;
   assert.ok(pods.ring.bytes - overhead < (before.bytes - overhead) / 10, `${pods.ring.bytes}`);
   assert.equal(pods.ring.bytes, bench.retention.ringBytes);
@@ -165,6 +169,28 @@ test("deleted objects that resemble one another are kept as their differences, a
   bench.nowMs += 400_000;
   bench.trim();
   assert.equal(bench.retention.ringBytes, 0, "what was counted goes with the events");
+});
+
+test("S1-WATCH-05: an object is deleted after any number of versions, and each is sent as it was", () => {
+  const bench = new Bench({});
+  const pods = bench.open("core/pods");
+  for (let versions = 1; versions <= 40; versions++) {
+    for (let i = 0; i < versions; i++) bench.put(pods, `pod-${versions}`, 500);
+    bench.delete(pods, `pod-${versions}`);
+  }
+  const sent = () =>
+    Array.from({ length: pods.ring.length }, (_, i) => {
+      const event = pods.ring.at(pods.ring.first + i);
+      const object = shownBy(event);
+      assert.equal(object.revision, event.revision);
+      const { metadata } = JSON.parse(object.bytes.toString());
+      assert.equal(metadata.resourceVersion, String(event.revision));
+      return `${event.type} ${object.bytes.toString()}`;
+    });
+  const before = sent();
+  bench.nowMs += 5_000;
+  bench.trim();
+  assert.deepEqual(sent(), before);
 });
 
 test("S1-WATCH-24: encodings are shared while an event is recent and cost nothing afterwards", () => {

@@ -56,15 +56,15 @@ export class WatchIndex {
   /** Wakes the watchers that may want the event at `sequence`. */
   wake(event: ObjectEvent, sequence: number): void {
     if (this.#size === 0) return;
-    const { object, previous } = event;
+    const { state, previous } = event;
     for (const watcher of this.#everything) watcher.wake(sequence);
-    wakeAll(this.#byNamespace.get(object.namespace), sequence);
+    wakeAll(this.#byNamespace.get(state.namespace), sequence);
     if (this.#byPath.size > 0) {
-      wakeAll(this.#byPath.get(`${object.namespace}/${object.name}`), sequence);
-      if (object.namespace !== "") wakeAll(this.#byPath.get(`/${object.name}`), sequence);
+      wakeAll(this.#byPath.get(`${state.namespace}/${state.name}`), sequence);
+      if (state.namespace !== "") wakeAll(this.#byPath.get(`/${state.name}`), sequence);
     }
     if (this.#triggerField === undefined || this.#byTrigger.size === 0) return;
-    const now = object.fields[this.#triggerField];
+    const now = state.fields[this.#triggerField];
     const before = previous?.fields[this.#triggerField];
     if (now !== undefined) wakeAll(this.#byTrigger.get(now), sequence);
     if (before !== undefined && before !== now) wakeAll(this.#byTrigger.get(before), sequence);

@@ -14,10 +14,10 @@ import type { EventRing, EventType, ObjectEvent } from "./event-ring.js";
 /** Where a watcher's events go. Called synchronously; must not throw. */
 export interface WatchSink {
   /**
-   * Takes one event. `object` is shown to the client; `event` owns the cached encodings.
+   * Takes one event. The client is shown the event's state or, if `type` is DELETED, its departure.
    * @returns false when the sink is full: nothing more comes until `resume()`
    */
-  send(type: EventType, object: StoredObject, event: ObjectEvent): boolean;
+  send(type: EventType, event: ObjectEvent): boolean;
   /** Around each burst of `send`, so that its pieces can share a packet. */
   cork(): void;
   uncork(): void;
@@ -174,16 +174,15 @@ export class Watcher {
 
   /** @returns false when the sink became full; the event itself was taken */
   #offer(event: ObjectEvent): boolean {
-    const { object, previous } = event;
+    const { state, previous } = event;
     // A selector cannot be applied to an unreadable object, so the client has to be told.
-    if (object.corruption !== undefined && this.#isInScope(object)) {
-      return this.#sink.send(event.type, object, event);
+    if (state.corruption !== undefined && this.#isInScope(state)) {
+      return this.#sink.send(event.type, event);
     }
     const matchedBefore = previous !== undefined && this.#matches(previous);
-    const matchesNow = event.type !== "DELETED" && this.#matches(object);
-    if (matchesNow) return this.#sink.send(matchedBefore ? "MODIFIED" : "ADDED", object, event);
-    if (!matchedBefore) return true;
-    return this.#sink.send("DELETED", event.type === "DELETED" ? object : event.departure, event);
+    const matchesNow = event.type !== "DELETED" && this.#matches(state);
+    if (matchesNow) return this.#sink.send(matchedBefore ? "MODIFIED" : "ADDED", event);
+    return matchedBefore ? this.#sink.send("DELETED", event) : true;
   }
 
   #isInScope({ namespace, name }: StoredObject): boolean {

@@ -4,10 +4,10 @@
  *
  *   base    {"metadata":{"resourceVersion":"17","labels":..},"data":{"color":"green"}}
  *   text    {"metadata":{"resourceVersion":"42","labels":..},"data":{"color":"red"}}
- *   delta   copy 32, leave out 2, put "42" | copy 30, leave out 5, put "red" | copy the rest
+ *   delta   75 bytes | copy 32, leave out 2, put "42" | copy 30, leave out 5, put "red" | copy the rest
  *
- * A delta is a sequence of steps: three numbers (copied, left out, put in), then the bytes put in.
- * The rest of the base after the last step is copied.
+ * A delta is the length of the text and a sequence of steps: three numbers (copied, left out, put in), then the
+ * bytes put in. The rest of the base after the last step is copied.
  */
 
 /** Maximum number of differences: the rest is encoded as one. */
@@ -18,12 +18,14 @@ const AGREEMENT_BYTES = 8;
 const LOOK_AHEAD_BYTES = 48;
 /** A large delta may be kept as it is, so it gets a memory of its own length. */
 const COPIED_BYTES_MIN = 4 * 1024;
-/** The three numbers of a step: each has seven bits a byte, and is less than 2^32. */
-const NUMBERS_BYTES_MAX = 15;
+/** A number has seven bits a byte, and is less than 2^32. */
+const NUMBER_BYTES_MAX = 5;
+/** The three numbers of a step. */
+const NUMBERS_BYTES_MAX = 3 * NUMBER_BYTES_MAX;
 
 /** From `base` to `text`. */
 export function encodeDelta(base: Buffer, text: Buffer): Buffer {
-  const delta = new DeltaWriter(text.length + (STEPS_MAX + 1) * NUMBERS_BYTES_MAX);
+  const delta = new DeltaWriter(text.length);
   // Up to the first difference of unequal length both have the same positions.
   const limit = Math.min(base.length, text.length);
   let from = 0;
@@ -46,34 +48,25 @@ export function encodeDelta(base: Buffer, text: Buffer): Buffer {
   return delta.bytes;
 }
 
-/** For a text that differs from its base in one known place: `put` instead of `leftOut` bytes at `at`. */
-export function encodeReplacement(at: number, leftOut: number, put: Buffer): Buffer {
-  const delta = new DeltaWriter(NUMBERS_BYTES_MAX + put.length);
-  delta.put(at, leftOut, put, 0, put.length);
-  return delta.bytes;
+/** The length of the text that the delta at `start` yields. */
+export function textLengthOf(memory: Buffer, start: number): number {
+  return new DeltaReader(memory, start).number();
 }
 
-/** The text that `delta` yields from its base. @param length of the text */
-export function applyDelta(base: Buffer, delta: Buffer, length: number): Buffer {
-  const text = Buffer.allocUnsafe(length);
+/** The text that `delta` yields from its base. */
+export function applyDelta(base: Buffer, delta: Buffer): Buffer {
+  const reader = new DeltaReader(delta, 0);
+  const text = Buffer.allocUnsafe(reader.number());
   let from = 0;
   let to = 0;
-  for (let at = 0; at < delta.length; ) {
-    const numbers = [0, 0, 0];
-    for (let i = 0; i < numbers.length; i++) {
-      let shift = 1;
-      let byte: number;
-      do {
-        byte = delta[at++] as number;
-        (numbers[i] as number) += (byte & 0x7f) * shift;
-        shift *= 0x80;
-      } while (byte >= 0x80);
-    }
-    const [copied = 0, leftOut = 0, put = 0] = numbers;
+  while (reader.at < delta.length) {
+    const copied = reader.number();
+    const leftOut = reader.number();
+    const put = reader.number();
     to += base.copy(text, to, from, from + copied);
     from += copied + leftOut;
-    to += delta.copy(text, to, at, at + put);
-    at += put;
+    to += delta.copy(text, to, reader.at, reader.at + put);
+    reader.at += put;
   }
   base.copy(text, to, from);
   return text;
@@ -90,13 +83,38 @@ function differenceAt(base: Buffer, text: Buffer, at: number, limit: number): nu
   return 0;
 }
 
-/** Writes steps behind one another. */
+class DeltaReader {
+  readonly #memory: Buffer;
+  /** Where the next number begins. */
+  at: number;
+
+  constructor(memory: Buffer, start: number) {
+    this.#memory = memory;
+    this.at = start;
+  }
+
+  number(): number {
+    let value = 0;
+    let shift = 1;
+    let byte: number;
+    do {
+      byte = this.#memory[this.at++] as number;
+      value += (byte & 0x7f) * shift;
+      shift *= 0x80;
+    } while (byte >= 0x80);
+    return value;
+  }
+}
+
+/** Writes the length of the text, and steps behind one another. */
 class DeltaWriter {
   readonly #memory: Buffer;
   #end = 0;
 
-  constructor(bytesMax: number) {
+  constructor(textLength: number) {
+    const bytesMax = NUMBER_BYTES_MAX + textLength + (STEPS_MAX + 1) * NUMBERS_BYTES_MAX;
     this.#memory = Buffer.allocUnsafe(bytesMax);
+    this.#number(textLength);
   }
 
   get bytes(): Buffer {

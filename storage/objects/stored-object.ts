@@ -22,7 +22,7 @@ import { withMembers } from "../base/with-members.js";
 import type { Revision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
 import type { BytePlacer, Place } from "./byte-arena.js";
-import { applyDelta, encodeDelta, encodeReplacement } from "./byte-delta.js";
+import { applyDelta, encodeDelta, textLengthOf } from "./byte-delta.js";
 import type { ParsedKey } from "./keys.js";
 import { metadataProblem } from "./metadata-shape.js";
 
@@ -38,12 +38,6 @@ export type FieldExtractor = (object: Readonly<Record<string, unknown>>) => Fiel
 const ROW_MAX = 16;
 /** Differences larger than this share of the bytes are not stored as a delta. */
 const DELTA_SHARE_MAX = 0.75;
-
-/** A past version as its differences to a base, with the version's length. */
-interface Delta {
-  readonly of: StoredObject;
-  readonly length: number;
-}
 
 /** The parts of an object. */
 export interface StoredObjectParts {
@@ -85,8 +79,8 @@ export class StoredObject {
   #memory: Buffer;
   #start: number;
   #end: number;
-  /** For a past version its base; else how many versions in a row build on this one. */
-  #base: Delta | number = 0;
+  /** For a past version its base, to which its bytes are the differences; else how many versions in a row build on this one. */
+  #base: StoredObject | number = 0;
 
   constructor(parts: StoredObjectParts) {
     this.#path = parts.path;
@@ -133,7 +127,9 @@ export class StoredObject {
 
   /** Length of `bytes`. */
   get length(): number {
-    return typeof this.#base === "number" ? this.#end - this.#start : this.#base.length;
+    return typeof this.#base === "number"
+      ? this.#end - this.#start
+      : textLengthOf(this.#memory, this.#start);
   }
 
   /** How many bytes the object keeps in memory. */
@@ -184,31 +180,9 @@ export class StoredObject {
     if (inRow >= ROW_MAX || this.length === 0 || other.length === 0) return;
     const delta = encodeDelta(other.bytes, this.bytes);
     if (delta.length > this.length * DELTA_SHARE_MAX) return;
-    const { length } = this;
     this.#putAt(slabs.put(delta));
-    this.#base = { of: other, length };
+    this.#base = other;
     other.#base = Math.max(other.#base, inRow);
-  }
-
-  /**
-   * The same state under another revision: what a DELETED event carries (S1-WATCH-05). It is kept as its
-   * difference to this version, which stays plain for now and is kept alive.
-   */
-  atRevision(revision: Revision, slabs: BytePlacer): StoredObject {
-    if (this.corruption !== undefined) return this.with({ revision });
-    const inRow = typeof this.#base === "number" ? this.#base + 1 : ROW_MAX;
-    if (inRow >= ROW_MAX) {
-      const copy = withRevision(this, revision);
-      copy.moveTo(slabs);
-      return copy;
-    }
-    const [before, after] = [String(this.revision), String(revision)];
-    const at = this.bytes.indexOf(revisionMember(this.revision)) + REVISION_MEMBER.length;
-    const place = slabs.put(encodeReplacement(at, before.length, Buffer.from(after)));
-    const object = this.with({ revision, bytes: NO_BYTES, place });
-    object.#base = { of: this, length: this.length - before.length + after.length };
-    this.#base = inRow;
-    return object;
   }
 
   #putAt({ memory, start, end }: Place): void {
@@ -223,13 +197,13 @@ export class StoredObject {
     let plain: StoredObject = this;
     while (typeof plain.#base !== "number") {
       row.push(plain);
-      plain = plain.#base.of;
+      plain = plain.#base;
     }
     assert(row.length <= ROW_MAX, "PastIsNear");
     let { bytes } = plain;
     for (const version of row.reverse()) {
       const delta = version.#memory.subarray(version.#start, version.#end);
-      bytes = applyDelta(bytes, delta, version.length);
+      bytes = applyDelta(bytes, delta);
     }
     return bytes;
   }
@@ -395,7 +369,7 @@ function isPlainMap(value: unknown): boolean {
   return true;
 }
 
-/** A copy under another revision. */
+/** The same state under another revision, such as what a DELETED event shows (S1-WATCH-05): a copy. */
 export function withRevision(object: StoredObject, revision: Revision): StoredObject {
   const { bytes, corruption } = object;
   if (corruption !== undefined) return object.with({ revision });
@@ -409,10 +383,8 @@ export function withRevision(object: StoredObject, revision: Revision): StoredOb
   return object.with({ revision, bytes: Buffer.concat(parts) });
 }
 
-const REVISION_MEMBER = '"resourceVersion":"';
-
 function revisionMember(revision: Revision): string {
-  return `${REVISION_MEMBER}${revision}"`;
+  return `"resourceVersion":"${revision}"`;
 }
 
 /** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */

@@ -8,7 +8,7 @@ const counter = { events: 0 };
 
 EventRing.prototype.append = function repeating(this: EventRing, event) {
   append.call(this, event);
-  if (event.object.path.startsWith("fire-") && ++counter.events % EVERY === 0) {
+  if (event.state.path.startsWith("fire-") && ++counter.events % EVERY === 0) {
     append.call(this, event);
   }
 };

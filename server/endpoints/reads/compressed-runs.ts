@@ -14,7 +14,7 @@
  *
  * Bounded by bytes. Runs that were not used lately are evicted; if all are in use, the new run is not kept,
  * so that a list larger than the bound still finds part of itself. What a herd of clients has left is
- * forgotten half a minute later: most of it is of objects that have changed since.
+ * forgotten soon: most of it is of objects that have changed since.
  */
 import { assert } from "../../../storage/base/assert.js";
 import type { Clock } from "../../../storage/base/clock.js";
@@ -24,10 +24,8 @@ import type { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 
 export const COMPRESSED_RUNS_BYTES_MAX = 24 * 1024 * 1024;
-/** A run used within this time counts as in use. */
-const IN_USE_MS = 20_000;
 /** A run that was not used for so long is forgotten. */
-const KEPT_MS = 30_000;
+const IN_USE_MS = 20_000;
 const FORGETTING_INTERVAL_MS = 5_000;
 /** Maximum number of objects in a run. */
 const RUN_OBJECTS_MAX = 1_000;
@@ -143,7 +141,7 @@ export class CompressedRuns {
   }
 
   forgetUnused(): void {
-    const untilMs = this.#now() - KEPT_MS;
+    const untilMs = this.#now() - IN_USE_MS;
     for (const [key, { usedAtMs }] of this.#runs) {
       if (usedAtMs > untilMs) return;
       this.#drop(key);

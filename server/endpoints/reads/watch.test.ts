@@ -1,7 +1,10 @@
 /** Watch streams byte by byte: tables, initial events, ends; e2e/reads covers the rest. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { systemClock } from "../../../storage/base/clock.js";
 import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { RemoteConversion } from "../../kinds/conversion.js";
 import { DEFAULT_TABLE } from "../tables/default-table.js";
 import { openTestReads } from "./testing/test-reads.js";
 import { WatchTicker } from "./watch-ticker.js";
@@ -63,6 +66,36 @@ test("S1-WATCH-11: the state comes in the order of names, and what is written me
     names.slice(2_000),
     Array.from({ length: 20 }, (_, i) => `n-${i}`),
   );
+});
+
+test("past deletions that a webhook converts are converted together, once each", async () => {
+  const converted = new WeakSet<StoredObject>();
+  const calls: number[] = [];
+  const remote: RemoteConversion = {
+    isReady: (object) => converted.has(object),
+    async prepare(objects) {
+      calls.push(objects.length);
+      for (const object of objects) converted.add(object);
+    },
+  };
+  const unused = () => assert.fail("watches do not write");
+  const ofView = (object: StoredObject) => object;
+  const conversion = { toStored: unused, fromStored: unused, ofView, remote };
+  await using reads = await openTestReads({ conversion });
+  const { view } = reads.harness.registry;
+  const names = Array.from({ length: 30 }, (_, i) => `o-${i}`);
+  for (const name of names) await reads.put(name);
+  const start = await reads.put("last");
+  for (const name of names) await reads.delete(name);
+  await view.waitForRevision(await reads.delete("last"), AbortSignal.timeout(5_000));
+  while (view.retention.retire([...view.partitions], systemClock.monotonic() + 60_000));
+
+  const events = await eventsOf(await reads.get(`?watch=1&resourceVersion=${start}`), 31);
+  assert.deepEqual(
+    events.map(({ type, object }) => `${type} ${object.metadata.name}`),
+    [...names, "last"].map((name) => `DELETED ${name}`),
+  );
+  assert.deepEqual(calls, [31]);
 });
 
 test("S1-UNS-12: the state does not leave out what cannot be read, whatever is selected", async () => {

@@ -111,6 +111,8 @@ class WatchStream implements WatchSink, Tick {
   #partition: Partition | undefined;
   /** Set while an event waits for its conversion; no further events are taken, as with a full socket. */
   #isPreparing = false;
+  /** What later events of the ring show that were converted together with the last one. */
+  #prepared: Map<ObjectEvent, StoredObject> | undefined;
   readonly #closed = new AbortController();
 
   constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
@@ -185,8 +187,8 @@ class WatchStream implements WatchSink, Tick {
     }
   }
 
-  send(type: EventType, told: StoredObject, event: ObjectEvent): boolean {
-    const object = type === "DELETED" ? this.#ended(told) : told;
+  send(type: EventType, event: ObjectEvent): boolean {
+    const object = type === "DELETED" ? this.#ended(event) : event.state;
     if (object.corruption !== undefined) {
       this.#watcher?.close();
       this.#fail(unreadableObjects([object.path]));
@@ -201,10 +203,13 @@ class WatchStream implements WatchSink, Tick {
     return this.#sendReady(type, object, event);
   }
 
-  /** The last state of a deleted object, which may have been stored under an older schema. */
-  #ended(object: StoredObject): StoredObject {
-    if (object.corruption !== undefined) return object;
-    return this.resource.conversion?.ofEnded?.(object) ?? object;
+  /** The last state of an object that was deleted or departs, which may have been stored under an older schema. */
+  #ended(event: ObjectEvent): StoredObject {
+    const prepared = this.#prepared?.get(event);
+    if (prepared !== undefined) return prepared;
+    const { departure } = event;
+    if (departure.corruption !== undefined) return departure;
+    return this.resource.conversion?.ofEnded?.(departure) ?? departure;
   }
 
   /** Converts the object together with those after it in the ring. */
@@ -212,11 +217,14 @@ class WatchStream implements WatchSink, Tick {
     if (this.#remote?.isReady(object) !== false) return undefined;
     const ring = this.#partition?.ring;
     const objects = [object];
+    this.#prepared = new Map();
     let sequence = ring?.sequenceAfter(event.revision);
     while (ring !== undefined && sequence !== undefined && sequence < ring.end) {
       if (objects.length === PREPARED_MAX) break;
       const next = ring.at(sequence++);
-      objects.push(next.type === "DELETED" ? this.#ended(next.object) : next.object);
+      const shown = next.type === "DELETED" ? this.#ended(next) : next.state;
+      if (shown !== next.state) this.#prepared.set(next, shown);
+      objects.push(shown);
     }
     return prepareObjects(this.resource, objects, this.#closed.signal);
   }
@@ -453,7 +461,7 @@ interface Told {
 /** One event as bytes, encoded once for all watchers with the same form. */
 function sharedEncoding(representation: Representation, told: Told): SharedChunk {
   const { type, object, event, isFirst } = told;
-  const isDeparture = object !== event.object;
+  const isDeparture = type === "DELETED" && event.type !== "DELETED";
   // Nearly all watchers get the unmodified event, so no key string is built for them.
   const isUsual = type === event.type && !isDeparture && !isFirst;
   const key = isUsual

@@ -5,6 +5,7 @@
 import { type Clock, systemClock } from "../../../../storage/base/clock.js";
 import { type Logger, silentLogger } from "../../../../storage/base/logger.js";
 import type { Revision } from "../../../../storage/kv/store.js";
+import type { Conversion } from "../../../kinds/conversion.js";
 import type { TablePrinter } from "../../../kinds/table-printer.js";
 import {
   openRegistryHarness,
@@ -44,6 +45,7 @@ export async function openTestReads(
     /** The representations' wall clock, which determines ages. */
     readonly now?: () => number;
     readonly printer?: TablePrinter;
+    readonly conversion?: Conversion;
     /** Receives messages that are logged as errors. */
     readonly onError?: (message: string) => void;
   } = {},
@@ -75,7 +77,9 @@ export async function openTestReads(
   const server = await openTestServer(async (ctx) => {
     const info = parseRequestInfo(ctx.method, ctx.url);
     ctx.state.info = info;
-    const resource = harness.resource(info.group, info.version, info.resource);
+    const { conversion } = options;
+    const stored = harness.resource(info.group, info.version, info.resource);
+    const resource = conversion === undefined ? stored : { ...stored, conversion };
     if (info.verb === "get") await handleGet(ctx, resource, reads);
     else if (info.verb === "list")
       await handleList(ctx, resource, { ...reads, ...options, history });
