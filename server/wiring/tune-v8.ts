@@ -6,7 +6,7 @@ import { setFlagsFromString } from "node:v8";
  * slabs outside of the heap with small objects around them, so a collection is cheap and a large heap would be
  * mostly garbage.
  */
-const HEAP_GROWTH = "--heap-growing-percent=50";
+const HEAP_GROWTH = "--heap-growing-percent=30";
 
 /**
  * A request runs a thousand functions, each of them a few times. V8 waits until one has run long before it
