@@ -16,6 +16,8 @@ const ANY = "*";
 interface Candidate {
   readonly schema: SchemaSetting;
   readonly rules: readonly RuleSetting[];
+  /** Whether it takes all of the user's requests for resources, as those for administrators and for everybody do. */
+  readonly takesResources: boolean;
 }
 
 export class Classifier {
@@ -40,7 +42,8 @@ export class Classifier {
       candidates = this.#candidatesOf(user);
       this.#candidates.set(user, candidates);
     }
-    for (const { schema, rules } of candidates) {
+    for (const { schema, rules, takesResources } of candidates) {
+      if (takesResources && info.isResourceRequest) return schema;
       for (const rule of rules) if (concerns(rule, info)) return schema;
     }
     return undefined;
@@ -57,7 +60,11 @@ export class Classifier {
         (serviceAccounts.has(`${account.namespace}:${account.name}`) ||
           serviceAccounts.has(`${account.namespace}:${ANY}`)));
     return this.#schemas
-      .map((schema) => ({ schema, rules: schema.rules.filter(means) }))
+      .map((schema) => {
+        const rules = schema.rules.filter(means);
+        const takesResources = rules.some((rule) => rule.resourceRules.some(meansAnyResource));
+        return { schema, rules, takesResources };
+      })
       .filter(({ rules }) => rules.length > 0);
   }
 }
@@ -81,6 +88,11 @@ function meansResource(rule: ResourceRule, info: RequestInfo): boolean {
   const name = subresource === "" ? resource : `${resource}/${subresource}`;
   if (!hasOrAny(rule.resources, name)) return false;
   return namespace === "" ? rule.isClusterScope : hasOrAny(rule.namespaces, namespace);
+}
+
+function meansAnyResource(rule: ResourceRule): boolean {
+  const { verbs, groups, resources, namespaces, isClusterScope } = rule;
+  return isClusterScope && [verbs, groups, resources, namespaces].every((set) => set.has(ANY));
 }
 
 function meansPath({ verbs, paths }: PathRule, { verb, path }: RequestInfo): boolean {

@@ -95,12 +95,20 @@ export class HeldSeats {
   readonly #schema: Schema;
   readonly request: FlowRequest;
   readonly flow: string;
+  /** When the request came, and when it got its seats; milliseconds of `performance`. */
   readonly arrivedMs: number;
   readonly startMs: number;
   readonly #slot: number;
   #isHeld = true;
 
-  constructor(seats: Seats, schema: Schema, { request, flow, arrivedMs, startMs }: Start) {
+  constructor(
+    seats: Seats,
+    schema: Schema,
+    request: FlowRequest,
+    flow: string,
+    arrivedMs: number,
+    startMs: number,
+  ) {
     this.#seats = seats;
     this.#schema = schema;
     this.request = request;
@@ -131,14 +139,6 @@ export class HeldSeats {
     if (watchers !== undefined) times.watched(watchers);
     this.#seats.release(nowMs, watcherWork(watchers ?? 0));
   }
-}
-
-/** When a request came and got its seats, in milliseconds of `performance`. */
-interface Start {
-  readonly request: FlowRequest;
-  readonly flow: string;
-  readonly arrivedMs: number;
-  readonly startMs: number;
 }
 
 export interface FlowControlOptions {
@@ -225,8 +225,8 @@ export class FlowControl {
         schema.times.queued(1);
         schema.times.waited(true, 0);
       }
-      const start = { request, flow, arrivedMs: nowMs, startMs: nowMs };
-      return { type: "seated", seats: new HeldSeats(entered, schema, start) };
+      const seats = new HeldSeats(entered, schema, request, flow, nowMs, nowMs);
+      return { type: "seated", seats };
     }
     if (entered instanceof Waiter) {
       schema.times.queued(level.set.lengthOf(entered.queue));
@@ -360,8 +360,7 @@ export class FlowControl {
     const seconds = Math.max(0, nowMs - waiter.sinceMs) / 1000;
     times.waited(isSeated, seconds);
     if (!isSeated) return this.#deny(schema, waiter.flow, outcome);
-    const { flow, sinceMs: arrivedMs } = waiter;
-    return new HeldSeats(outcome, schema, { request, flow, arrivedMs, startMs: nowMs });
+    return new HeldSeats(outcome, schema, request, waiter.flow, waiter.sinceMs, nowMs);
   }
 
   #deny({ setting, level, counts }: Schema, flow: string, reason: Refusal): Denial {
