@@ -7,13 +7,13 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { QueueSet, Seats, Waiter } from "./queue-set.js";
 
-const SECONDS = 60;
+const SECONDS = 300;
 /** The remainder of a request that is only a rounding error. */
 const ROUNDING_SECONDS = 1e-9;
 /** As a share of the model's result for a flow. */
 const TOLERANCE = 0.05;
 /** Smaller results are not compared: a single request counts too much. */
-const SEAT_SECONDS_MIN = 20;
+const SEAT_SECONDS_MIN = 40;
 const QUEUING = { queues: 64, handSize: 6, queueLengthLimit: 1_000_000 };
 
 interface RandomFlow {
