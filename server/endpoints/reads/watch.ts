@@ -206,7 +206,10 @@ class WatchStream implements WatchSink, Tick {
   /** The last state of an object that was deleted or departs, which may have been stored under an older schema. */
   #ended(event: ObjectEvent): StoredObject {
     const prepared = this.#prepared?.get(event);
-    if (prepared !== undefined) return prepared;
+    if (prepared !== undefined) {
+      this.#prepared?.delete(event);
+      return prepared;
+    }
     const { departure } = event;
     if (departure.corruption !== undefined) return departure;
     return this.resource.conversion?.ofEnded?.(departure) ?? departure;
