@@ -112,7 +112,10 @@ export class ObjectEvent {
     this.#departure = undefined;
   }
 
-  /** Memory cost. The last state of a deleted object is charged to the event that created it. */
+  /**
+   * Memory cost. The last state of a deleted object is charged to the event that created it, and to none once that
+   * one is gone or came before the view was loaded.
+   */
   get bytes(): number {
     return EVENT_OVERHEAD_BYTES + (this.type === "DELETED" ? 0 : this.state.keptLength);
   }
