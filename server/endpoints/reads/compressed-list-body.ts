@@ -10,10 +10,10 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { GZIP_HEADERS } from "../../response/compression.js";
 import { GZIP_HEAD, GzipMember, type GzipPiece, storePiece } from "../../response/gzip-member.js";
 import { openSink } from "../../response/response-sink.js";
-import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { listPace, PacedStream } from "../paced-stream.js";
 import type { ListMetadata } from "../representation.js";
+import { sendWritten } from "../send-written.js";
 import { RunGatherer } from "./compressed-runs.js";
 import { LargeListCount } from "./large-list-count.js";
 import type { ListBody, Listing } from "./listing.js";
@@ -85,8 +85,7 @@ export class CompressedListBody implements ListBody {
     const { ctx, representation } = this.#listing;
     if (!this.#isLong) {
       representation.putListFoot(this.#text, this.#isEmpty);
-      sendBytes(ctx, 200, ["Content-Type", representation.contentType], this.#text.take());
-      this.#text.release();
+      sendWritten(ctx, ["Content-Type", representation.contentType], this.#text);
       this.#out.release();
       return;
     }
@@ -103,8 +102,7 @@ export class CompressedListBody implements ListBody {
       return;
     }
     const headers = ["Content-Type", representation.contentType, ...GZIP_HEADERS];
-    sendBytes(ctx, 200, headers, this.#out.take());
-    this.#out.release();
+    sendWritten(ctx, headers, this.#out);
   }
 
   /** Writes the head of the file and of the list, once. */

@@ -8,11 +8,11 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { acceptsGzip } from "../../response/compression.js";
 import { openSink } from "../../response/response-sink.js";
-import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { listPace, PacedStream } from "../paced-stream.js";
 import type { ListMetadata } from "../representation.js";
 import { LIST_FOOT, objectForm } from "../representations/json-form.js";
+import { sendWritten } from "../send-written.js";
 import { CompressedListBody } from "./compressed-list-body.js";
 import { LargeListCount } from "./large-list-count.js";
 import type { ListBody, Listing, ListOutput } from "./listing.js";
@@ -115,7 +115,6 @@ class PlainListBody implements ListBody {
       await this.#stream.end(this.#out);
       return;
     }
-    sendBytes(ctx, 200, ["Content-Type", representation.contentType], this.#out.take());
-    this.#out.release();
+    sendWritten(ctx, ["Content-Type", representation.contentType], this.#out);
   }
 }
