@@ -56,17 +56,38 @@ export function exchange(socket: TLSSocket, request: Buffer): Promise<Buffer> {
 
 export const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 
-/** A ConfigMap of about `bytes` bytes of JSON. */
+/**
+ * A ConfigMap of about `bytes` bytes of JSON. Its text is a file of settings, the same for the same name: one
+ * letter over and over would be compressed to nothing, and be read and written without an escape.
+ */
 export function configMap(name: string, bytes: number, more: object = {}): string {
   const object = {
     kind: "ConfigMap",
     apiVersion: "v1",
-    metadata: { name },
-    data: { payload: "", ...more },
+    metadata: { name, labels: { app: "bench" } },
+    data: { settings: "", ...more },
   };
-  const missing = bytes - JSON.stringify(object).length;
-  object.data.payload = "x".repeat(Math.max(0, missing));
+  const missing = Math.max(0, bytes - JSON.stringify(object).length);
+  const next = numbersOf(name);
+  const lines = Array.from({ length: Math.floor(missing / SETTING_BYTES) }, () => setting(next));
+  object.data.settings = lines.join("") + "x".repeat(missing % SETTING_BYTES);
   return JSON.stringify(object);
+}
+
+/** Of one setting in JSON, its line end as an escape. */
+const SETTING_BYTES = 26;
+
+const setting = (next: () => string) => `key-${next().slice(4)}=${next()}${next().slice(1)}\n`;
+
+/** Eight hexadecimal digits at a time, pseudo-random (mulberry32). */
+function numbersOf(name: string): () => string {
+  let state = [...name].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), 7);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0).toString(16).padStart(8, "0");
+  };
 }
 
 /** Creates the ConfigMaps with the numbers `from` up to `to` over several connections. */

@@ -400,11 +400,12 @@ function changedEntry(entry: ManagedEntry, fields: FieldSet): ManagedEntry {
 }
 
 function withEntries(object: ApiObject, entries: ManagedEntries): ApiObject {
+  const managedFields = writeEntries(entries);
+  if (managedFields !== undefined) {
+    return withMembers(object, { metadata: withMembers(object.metadata, { managedFields }) });
+  }
   const { managedFields: _, ...metadata } = object.metadata;
-  const written = writeEntries(entries);
-  return withMembers(object, {
-    metadata: written === undefined ? metadata : withMembers(metadata, { managedFields: written }),
-  });
+  return withMembers(object, { metadata });
 }
 
 function toJson(object: ApiObject): JsonObject {

@@ -10,9 +10,6 @@ import type { JsonObject, JsonValue } from "../api/meta.js";
 import { stringifyJson as textOf } from "../schema/json-text.js";
 import { endOfString, JSON_DEPTH_MAX, parseExactly } from "./json-parser.js";
 
-/** Shorter runs of digits are safe integers. */
-const LONG_DIGITS = /\d{16}/;
-
 /** Such an escape may encode a lone surrogate, which has no UTF-8 form. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
@@ -29,13 +26,28 @@ export function parseJson(bytes: Buffer | string): JsonValue {
 }
 
 function parseText(text: string): JsonValue {
-  if (mayBeTooDeep(text) || LONG_DIGITS.test(text)) return parseExactly(text);
+  const value = mayBeTooDeep(text) ? undefined : parseFast(text);
+  return value === undefined || holdsUnsafeNumber(value) ? parseExactly(text) : value;
+}
+
+/** undefined for malformed text: the exact parser reports the offset, with messages independent of the platform. */
+function parseFast(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {
-    // The exact parser reports the offset, with messages independent of the platform.
-    return parseExactly(text);
+    return undefined;
   }
+}
+
+/** Whether a number may be an integer that lost digits. A walk takes a tenth of a search for long numbers. */
+function holdsUnsafeNumber(value: JsonValue): boolean {
+  if (typeof value === "number") return Math.abs(value) > Number.MAX_SAFE_INTEGER;
+  if (value === null || typeof value !== "object") return false;
+  if (Array.isArray(value)) return value.some(holdsUnsafeNumber);
+  for (const key in value) {
+    if (holdsUnsafeNumber(value[key] ?? null)) return true;
+  }
+  return false;
 }
 
 /** The value with every string converted to valid UTF-8. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { canonicalDuration, canonicalMicroTime, canonicalTime } from "./time-text.js";
 
 test("S1-FV-01: times are RFC 3339 and written in UTC with whole seconds", () => {
@@ -21,6 +22,21 @@ test("S1-FV-01: times are RFC 3339 and written in UTC with whole seconds", () =>
     ["", undefined],
   ];
   for (const [text, expected] of cases) assert.equal(canonicalTime(text), expected, text);
+});
+
+test("S1-FV-01: a time is the same with and without a fraction, valid or not", () => {
+  const upTo = (max: number, digits = 2) =>
+    fc.integer({ min: 0, max }).map((value) => String(value).padStart(digits, "0"));
+  const seconds = fc
+    .tuple(upTo(9_999, 4), upTo(13), upTo(32), upTo(24), upTo(60), upTo(60))
+    .map(([y, month, d, h, minute, s]) => `${y}-${month}-${d}T${h}:${minute}:${s}`);
+  fc.assert(
+    fc.property(seconds, (text) => {
+      const micro = canonicalMicroTime(`${text}.000000Z`)?.replace(".000000", "");
+      assert.equal(canonicalTime(`${text}Z`) ?? undefined, micro ?? undefined);
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test("S1-FV-01: micro times have exactly six digits", () => {

@@ -18,7 +18,9 @@ export function partitionId(group: string, resource: string): PartitionId {
 
 /** "default/web" or "web": the key of an object inside its partition. */
 export function objectPath(namespace: string, name: string): string {
-  return namespace === "" ? name : `${namespace}/${name}`;
+  // A template's result is a pair of strings until it is read, and V8 compares such pairs, step by step of the
+  // tree, outside of compiled code.
+  return namespace === "" ? name : [namespace, name].join("/");
 }
 
 /** A parsed key: its partition, and the object in it. */

@@ -79,7 +79,8 @@ export function decideUpdate(
   );
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
-  delete served.metadata.resourceVersion;
+  const { resourceVersion: _, ...metadata } = served.metadata;
+  served.metadata = metadata;
   dedupeOwners(served.metadata, target.options);
   const step: Step = { registry, target, current, before, served };
   const errors = resource.codec.validate(served);
