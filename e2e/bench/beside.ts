@@ -29,6 +29,7 @@ import { Http1Connection } from "./http1-connection.js";
 import { Http2Connection } from "./http2-connection.js";
 import { median } from "./median.js";
 import { pinGenerator, pinToServerCore } from "./pin.js";
+import { changed } from "./scenarios.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -59,7 +60,8 @@ const MERGE_PATCH = "application/merge-patch+json";
 interface Operation {
   readonly count: number;
   readonly status: number;
-  readonly request: (index: number) => BenchRequest;
+  /** @param known the answer to the last write of the same object */
+  readonly request: (index: number, known: Buffer) => BenchRequest;
 }
 
 const nameOf = (index: number) => `item-${String(index).padStart(6, "0")}`;
@@ -91,8 +93,8 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   update: {
     count: 3_000,
     status: 200,
-    request: (index) => {
-      const body = configMap(nameOf(index), BYTES, { mark: mark() });
+    request: (index, known) => {
+      const body = changed(known, mark());
       return { method: "PUT", path: pathOf(index), headers: json, body };
     },
   },
@@ -120,6 +122,8 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 interface Contender {
   readonly server: ServerProcess;
   readonly connections: readonly BenchConnection[];
+  /** Answers to the last writes, by path. */
+  readonly written: Map<string, Buffer>;
 }
 
 async function open(opened: Cleanup, isOther: boolean): Promise<Contender> {
@@ -144,12 +148,12 @@ async function open(opened: Cleanup, isOther: boolean): Promise<Contender> {
   const lanes = values.protocol === "h2" ? 1 : LANES;
   const connect = values.protocol === "h2" ? Http2Connection.open : Http1Connection.open;
   const connections = await Promise.all(Array.from({ length: lanes }, () => connect(server)));
-  return { server, connections };
+  return { server, connections, written: new Map() };
 }
 
 /** So many operations from one on, over all lanes. */
 async function run(
-  { connections }: Contender,
+  { connections, written }: Contender,
   { status, request }: Operation,
   from: number,
   to: number,
@@ -158,8 +162,13 @@ async function run(
   const lane = async (index: number) => {
     const connection = connections[index % connections.length];
     while (connection !== undefined && next < to) {
-      const answer = await connection.request(request(next++));
-      if (answer.status === status) continue;
+      const at = pathOf(next);
+      const asked = request(next++, written.get(at) ?? Buffer.alloc(0));
+      const answer = await connection.request(asked);
+      if (answer.status === status) {
+        if (asked.method !== "GET" && asked.method !== "DELETE") written.set(at, answer.body);
+        continue;
+      }
       throw new Error(`status ${answer.status}: ${answer.body.toString("utf8", 0, 300)}`);
     }
   };
