@@ -92,13 +92,14 @@ function copyField<K extends keyof ObjectMeta>(
   current: ObjectMeta,
   field: K,
 ): void {
-  if (current[field] === undefined) delete next[field];
-  else next[field] = current[field];
+  if (current[field] !== undefined) next[field] = current[field];
+  // To delete what is not there is a call out of compiled code.
+  else if (field in next) delete next[field];
 }
 
 /** Removes fields that are no longer written: `selfLink`. */
 function dropUnowned(meta: ObjectMeta & { selfLink?: string }): void {
-  delete meta.selfLink;
+  if ("selfLink" in meta) delete meta.selfLink;
 }
 
 /** `prefix` with a random suffix, short enough for a DNS label. */
