@@ -27,6 +27,26 @@ export const latency = (samples: readonly Sample[], share: number): number =>
     share,
   );
 
+/** Parts of one kind as if they had been one: what waits for the machine once in a while weighs less in that. */
+export function pooled(parts: readonly Part[]): Part {
+  const [first] = parts;
+  if (first === undefined) throw new Error("no part to pool");
+  const sum = (of: (part: Part) => number) => parts.reduce((total, part) => total + of(part), 0);
+  return {
+    ...first,
+    seconds: sum(({ seconds }) => seconds),
+    samples: parts.flatMap(({ samples }) => samples),
+    counts: {
+      served: sum(({ counts }) => counts.served),
+      refused: sum(({ counts }) => counts.refused),
+      failed: sum(({ counts }) => counts.failed),
+    },
+    cpuShare: sum(({ cpuShare }) => cpuShare) / parts.length,
+    resident: Math.max(...parts.map(({ resident }) => resident)),
+    answers: Math.max(...parts.map(({ answers }) => answers)),
+  };
+}
+
 const COLUMNS = [
   "mode",
   "greedy",

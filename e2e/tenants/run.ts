@@ -4,6 +4,7 @@
  * priority and fairness, and without. Prints how long the polite ones waited alone and beside it, and draws it.
  *
  *   --seconds=10                   of each part; before each the load settles
+ *   --rounds=1                     of each two parts, alone and beside; several are printed as one as well
  *   --modes=fair,unfair            --kinds=lists,writes,watches
  *   --rate=50                      requests a second of each polite tenant
  *   --store=etcd                   or embedded
@@ -32,7 +33,7 @@ import { startEtcd } from "../tools/etcd.js";
 import { toChart } from "./chart.js";
 import type { GreedyCounts, GreedyKind, GreedyOrder, GreedyTarget } from "./greedy.js";
 import { startNeighbours } from "./neighbours.js";
-import { headOfTable, type Mode, type Part, rowOf } from "./part.js";
+import { headOfTable, type Mode, type Part, pooled, rowOf } from "./part.js";
 import type { Sample } from "./polite.js";
 import { startStoreProbe } from "./store-probe.js";
 import { makeTenants, type Tenant } from "./tenant.js";
@@ -59,6 +60,7 @@ const MEASURER_NICE = -19;
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "10" },
+    rounds: { type: "string", default: "1" },
     modes: { type: "string", default: "fair,unfair" },
     kinds: { type: "string", default: "lists,writes,watches" },
     rate: { type: "string", default: "50" },
@@ -149,11 +151,19 @@ async function measure(mode: Mode, parts: Part[]): Promise<void> {
     };
   };
   for (const kind of values.kinds.split(",") as GreedyKind[]) {
-    const alone = await runPart("none");
-    process.stdout.write(rowOf(alone, undefined));
-    const beside = await runPart(kind);
-    process.stdout.write(rowOf(beside, alone));
-    parts.push(alone, beside);
+    const rounds: { readonly alone: Part; readonly beside: Part }[] = [];
+    for (let round = 0; round < Number(values.rounds); round++) {
+      const alone = await runPart("none");
+      process.stdout.write(rowOf(alone, undefined));
+      const beside = await runPart(kind);
+      process.stdout.write(rowOf(beside, alone));
+      parts.push(alone, beside);
+      rounds.push({ alone, beside });
+    }
+    if (rounds.length === 1) continue;
+    const alone = pooled(rounds.map((round) => round.alone));
+    process.stdout.write(`all ${rounds.length} rounds\n${rowOf(alone, undefined)}`);
+    process.stdout.write(rowOf(pooled(rounds.map((round) => round.beside)), alone));
   }
   for (const neighbour of neighbours) neighbour.stop();
   if (values.log !== undefined) await writeFile(values.log, server.logs);
