@@ -12,7 +12,7 @@
  */
 import type { Revision } from "../kv/store.js";
 
-/** Own commits that are remembered, and batches of the feed. */
+/** Own commits that are remembered, and batches of the feed: numbers in fixed places, as each write brings some. */
 const REMEMBERED_MAX = 1_024;
 /** Own commits that the recent median covers, so that one outlier does not decide. */
 const RECENT_MAX = 9;
@@ -26,12 +26,14 @@ interface Moment {
 
 export class FeedLag {
   readonly #observe: (lagMs: number) => void;
-  /** Times of own commits by revision, in the order of their answers. */
-  readonly #commits = new Map<Revision, number>();
+  /** Own commits, at the place of their revision: one takes the place of those that are a multiple of the places older. */
+  readonly #commitRevisions = new Float64Array(REMEMBERED_MAX).fill(-1);
+  readonly #commitsMs = new Float64Array(REMEMBERED_MAX);
   /** Own commits that have not come back yet. */
   #awaited: Moment[] = [];
   /** The last batches of the feed, in the order of their revisions; a ring. */
-  readonly #arrivals: Moment[] = [];
+  readonly #arrivalRevisions = new Float64Array(REMEMBERED_MAX);
+  readonly #arrivalsMs = new Float64Array(REMEMBERED_MAX);
   #arrivalsSeen = 0;
   readonly #recent: number[] = [];
   /** Undefined: computed on demand. */
@@ -56,7 +58,9 @@ export class FeedLag {
 
   /** When the revision was committed: exact for own commits, else estimated from the recent lag. */
   commitOf(revision: Revision, arrivedAtMs: number): number {
-    return this.#commits.get(revision) ?? arrivedAtMs - this.recentMs;
+    const at = revision % REMEMBERED_MAX;
+    const isKnown = this.#commitRevisions[at] === revision;
+    return isKnown ? (this.#commitsMs[at] ?? 0) : arrivedAtMs - this.recentMs;
   }
 
   /**
@@ -76,11 +80,8 @@ export class FeedLag {
     this.answered(askedAtMs, nowMs);
     const wayBackMs = Math.min(this.#shortestMs, this.#shortestBeforeMs) / 2;
     const atMs = nowMs - wayBackMs;
-    this.#commits.set(revision, atMs);
-    for (const [oldest] of this.#commits) {
-      if (this.#commits.size <= REMEMBERED_MAX) break;
-      this.#commits.delete(oldest);
-    }
+    this.#commitRevisions[revision % REMEMBERED_MAX] = revision;
+    this.#commitsMs[revision % REMEMBERED_MAX] = atMs;
     const arrivedAtMs = this.#arrivalOf(revision);
     if (arrivedAtMs !== undefined) this.#note(arrivedAtMs - atMs);
     else if (this.#awaited.length < REMEMBERED_MAX) this.#awaited.push({ revision, atMs });
@@ -88,7 +89,9 @@ export class FeedLag {
 
   /** The feed has brought everything up to a revision. */
   arrived(revision: Revision, nowMs: number): void {
-    this.#arrivals[this.#arrivalsSeen++ % REMEMBERED_MAX] = { revision, atMs: nowMs };
+    const at = this.#arrivalsSeen++ % REMEMBERED_MAX;
+    this.#arrivalRevisions[at] = revision;
+    this.#arrivalsMs[at] = nowMs;
     if (this.#awaited.length === 0) return;
     const still: Moment[] = [];
     for (const commit of this.#awaited) {
@@ -103,9 +106,8 @@ export class FeedLag {
     let found: number | undefined;
     const oldest = Math.max(0, this.#arrivalsSeen - REMEMBERED_MAX);
     for (let at = this.#arrivalsSeen - 1; at >= oldest; at--) {
-      const arrival = this.#arrivals[at % REMEMBERED_MAX];
-      if (arrival === undefined || arrival.revision < revision) break;
-      found = arrival.atMs;
+      if ((this.#arrivalRevisions[at % REMEMBERED_MAX] ?? 0) < revision) break;
+      found = this.#arrivalsMs[at % REMEMBERED_MAX];
     }
     return found;
   }
