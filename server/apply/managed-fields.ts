@@ -6,7 +6,14 @@
 import { deepEqual } from "../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { formatTime } from "../api/time.js";
-import { canonicalSet, EMPTY, type FieldSet, parseFields, unionSets } from "./field-set.js";
+import {
+  canonicalSet,
+  EMPTY,
+  type FieldSet,
+  isFieldSet,
+  parseFields,
+  unionSets,
+} from "./field-set.js";
 import { compareTexts } from "./path-element.js";
 
 /** Maximum Update entries of an object; the oldest beyond it are merged. */
@@ -41,12 +48,16 @@ export function entryId(
 }
 
 /**
- * Entries of a stored object, which we wrote ourselves: their sets are not validated.
+ * Entries of a stored object, which we wrote ourselves: of their sets only the form is looked at, as whatever
+ * else is in the store must not be walked like a set.
  * @returns undefined when one of them is invalid: then none counts
  */
 export function readStoredEntries(
   list: readonly JsonObject[] | undefined,
 ): ManagedEntries | undefined {
+  const isInvalid = ({ fieldsV1 }: JsonObject) =>
+    (fieldsV1 ?? null) !== null && !isFieldSet(fieldsV1);
+  if (list?.some(isInvalid) === true) return undefined;
   return collect(list, (written) => written.fieldsV1 as unknown as FieldSet | undefined);
 }
 
