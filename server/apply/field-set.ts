@@ -4,7 +4,6 @@
  * are, unless `.` includes the field too. Sets are immutable, so that parts can be shared; an operation
  * without effect returns its first operand.
  */
-import { isRecord } from "../../storage/base/is-record.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { canonicalElement, compareElements, SELF } from "./path-element.js";
 
@@ -22,8 +21,8 @@ export const EMPTY: FieldSet = Object.freeze({});
 
 /** Whether a stored value has the form of a set: only sets, all the way down. */
 export function isFieldSet(value: JsonValue | undefined): value is JsonObject & FieldSet {
-  if (!isRecord(value)) return false;
-  for (const element in value) if (!isFieldSet(value[element] as JsonValue)) return false;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  for (const element in value) if (!isFieldSet(value[element])) return false;
   return true;
 }
 

@@ -45,7 +45,10 @@ function holdsUnsafeNumber(value: JsonValue): boolean {
   if (value === null || typeof value !== "object") return false;
   if (Array.isArray(value)) return value.some(holdsUnsafeNumber);
   for (const key in value) {
-    if (holdsUnsafeNumber(value[key] ?? null)) return true;
+    const member = value[key];
+    // Most members are text, and not worth a call.
+    if (typeof member !== "string" && member !== undefined && holdsUnsafeNumber(member))
+      return true;
   }
   return false;
 }
