@@ -129,6 +129,7 @@ export class EmbeddedStore implements RevisionedStore {
         if (revisions.length === 0) return;
         this.#log.append(revisions);
         this.#wakeCursors();
+        this.#forgetDelivered();
       },
       publishUnknown: (reason) => {
         logger.error({ err: reason }, "writing to the data directory failed");
@@ -224,6 +225,16 @@ export class EmbeddedStore implements RevisionedStore {
 
   #wakeCursors(): void {
     for (const cursor of [...this.#cursors]) cursor.wake();
+  }
+
+  /**
+   * What every watch has been given is not kept in memory: it would get old there, and V8 frees what is old in
+   * collections of the whole heap alone.
+   */
+  #forgetDelivered(): void {
+    let delivered: number = this.#log.head;
+    for (const { position } of this.#cursors) delivered = Math.min(delivered, position);
+    this.#log.forgetBefore(delivered + 1);
   }
 
   /** After a failed flush only the disk has the true state; watches continue from there. */

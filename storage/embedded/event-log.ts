@@ -1,7 +1,7 @@
 /**
- * EventLog: committed events by revision, for watches. The latest ones are kept in memory, bounded
- * by number and bytes; older ones are read back from the log and history tables, so that a watch
- * that is far behind costs no memory however long it takes.
+ * EventLog: committed events by revision, for watches. The latest ones are kept in memory until all
+ * watches have them, bounded by number and bytes; others are read back from the log and history
+ * tables, so that a watch that is far behind costs no memory however long it takes.
  */
 import { StorageError } from "../kv/errors.js";
 import type { Revision, StoreEvent } from "../kv/store.js";
@@ -60,8 +60,11 @@ export class EventLog {
     }
   }
 
-  /** Drops compacted revisions, so that a watch that needs them ends whether they are in memory or not. */
-  forgetBefore(revision: Revision): void {
+  /**
+   * Drops revisions from memory: compacted ones, so that a watch that needs them ends wherever they are, and
+   * those that no watch waits for.
+   */
+  forgetBefore(revision: number): void {
     while (this.#recent.size > 0 && this.#oldestRecent < revision) this.#dropOldest();
   }
 

@@ -45,6 +45,11 @@ export class WatchCursor implements AsyncIterator<WatchBatch, undefined> {
     else signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
+  /** All events up to and including this revision have been delivered. */
+  get position(): Revision {
+    return this.#position;
+  }
+
   /** The next batch; one call at a time, as `for await` does. */
   next(): Promise<IteratorResult<WatchBatch, undefined>> {
     return new Promise((resolve, reject) => {

@@ -1,0 +1,76 @@
+/** The embedded store keeps no event in memory that every watch has been given. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { systemClock } from "../base/clock.js";
+import { silentLogger } from "../base/logger.js";
+import type { RevisionedStore, StoreEvent } from "../kv/store.js";
+import { openEmbeddedStore } from "./embedded-store.js";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+const signal = new AbortController().signal;
+
+async function storeFor(test: TestContext): Promise<RevisionedStore> {
+  const directory = await mkdtemp(join(tmpdir(), "keelson-embedded-"));
+  test.after(() => rm(directory, { recursive: true, force: true }));
+  const store = await openEmbeddedStore({ directory, clock: systemClock, logger: silentLogger });
+  test.after(() => store[Symbol.asyncDispose]());
+  return store;
+}
+
+async function put(store: RevisionedStore, key: string): Promise<void> {
+  const operations = [{ type: "put" as const, key, value: Buffer.from(`value of ${key}`) }];
+  await store.commit({ compares: [], operations }, signal);
+}
+
+function openWatch(store: RevisionedStore, after = 0) {
+  const watch = store.watch({ prefix: "", after: after as never }, signal);
+  return watch[Symbol.asyncIterator]();
+}
+
+type Watch = ReturnType<typeof openWatch>;
+
+async function nextOf(watch: Watch): Promise<readonly StoreEvent[]> {
+  const { done, value } = await watch.next();
+  equal(done, false);
+  return value.events;
+}
+
+const keysOf = (events: readonly StoreEvent[]) =>
+  events.map((event) => (event.type === "put" ? event.kv.key : event.key));
+
+describe("events in memory", () => {
+  it("are forgotten once every watch has them", async (test) => {
+    const store = await storeFor(test);
+    const watch = openWatch(store);
+    const firstEvent = await (async () => {
+      const asked = nextOf(watch);
+      await put(store, "first");
+      const [event] = await asked;
+      ok(event !== undefined);
+      return new WeakRef(event);
+    })();
+    const asked = nextOf(watch);
+    await put(store, "second");
+    deepEqual(keysOf(await asked), ["second"]);
+    collectGarbage();
+    equal(firstEvent.deref(), undefined);
+  });
+
+  it("reach a watch that asks for them later", async (test) => {
+    const store = await storeFor(test);
+    const [fast, slow] = [openWatch(store), openWatch(store)];
+    for (const key of ["first", "second", "third"]) {
+      const asked = nextOf(fast);
+      await put(store, key);
+      deepEqual(keysOf(await asked), [key]);
+    }
+    deepEqual(keysOf(await nextOf(slow)), ["first", "second", "third"]);
+  });
+});
