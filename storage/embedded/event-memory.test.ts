@@ -14,6 +14,10 @@ import { openEmbeddedStore } from "./embedded-store.js";
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
+const EVENTS = 64;
+/** lmdb lets go of the last groups in its own time. */
+const UNDER_WAY_MAX = 8;
+
 const signal = new AbortController().signal;
 
 async function storeFor(test: TestContext): Promise<RevisionedStore> {
@@ -49,18 +53,16 @@ describe("events in memory", () => {
   it("are forgotten once every watch has them", async (test) => {
     const store = await storeFor(test);
     const watch = openWatch(store);
-    const firstEvent = await (async () => {
+    const given: WeakRef<StoreEvent>[] = [];
+    for (let count = 0; count < EVENTS; count++) {
       const asked = nextOf(watch);
-      await put(store, "first");
-      const [event] = await asked;
-      ok(event !== undefined);
-      return new WeakRef(event);
-    })();
-    const asked = nextOf(watch);
-    await put(store, "second");
-    deepEqual(keysOf(await asked), ["second"]);
+      await put(store, `key-${count}`);
+      for (const event of await asked) given.push(new WeakRef(event));
+    }
+    equal(given.length, EVENTS);
     collectGarbage();
-    equal(firstEvent.deref(), undefined);
+    const remembered = given.filter((event) => event.deref() !== undefined).length;
+    ok(remembered <= UNDER_WAY_MAX, `${remembered} of ${EVENTS} events are in memory`);
   });
 
   it("reach a watch that asks for them later", async (test) => {
