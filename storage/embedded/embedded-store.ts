@@ -228,8 +228,8 @@ export class EmbeddedStore implements RevisionedStore {
   }
 
   /**
-   * What every watch has been given is not kept in memory: it would get old there, and V8 frees what is old in
-   * collections of the whole heap alone.
+   * What every watch has been given is not kept in memory: it would get old there, and V8 frees what is old
+   * only when it collects the whole heap.
    */
   #forgetDelivered(): void {
     let delivered: number = this.#log.head;

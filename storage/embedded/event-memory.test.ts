@@ -8,7 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
-import type { RevisionedStore, StoreEvent } from "../kv/store.js";
+import { type RevisionedStore, type StoreEvent, toRevision } from "../kv/store.js";
 import { openEmbeddedStore } from "./embedded-store.js";
 
 setFlagsFromString("--expose-gc");
@@ -33,8 +33,8 @@ async function put(store: RevisionedStore, key: string): Promise<void> {
   await store.commit({ compares: [], operations }, signal);
 }
 
-function openWatch(store: RevisionedStore, after = 0) {
-  const watch = store.watch({ prefix: "", after: after as never }, signal);
+function openWatch(store: RevisionedStore) {
+  const watch = store.watch({ prefix: "", after: toRevision(0) }, signal);
   return watch[Symbol.asyncIterator]();
 }
 
