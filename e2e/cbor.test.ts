@@ -4,6 +4,7 @@ import { after, test } from "node:test";
 import type { JsonObject, JsonValue } from "../server/api/meta.js";
 import { encodeCbor, SELF_DESCRIBED } from "../server/codec/cbor.js";
 import { parseCbor } from "../server/codec/cbor-parser.js";
+import { furnished } from "./harness/furnished-namespace.js";
 import { startServer } from "./harness/server-process.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -19,6 +20,8 @@ after(async () => {
   await off[Symbol.asyncDispose]();
   await on[Symbol.asyncDispose]();
 });
+// Lists and watches of the same namespace are compared: no control loop may write between them.
+await furnished(on.client);
 
 const map = (name: string, data: JsonObject) => ({
   apiVersion: "v1",
