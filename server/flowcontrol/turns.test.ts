@@ -122,10 +122,11 @@ function busyThread() {
 }
 
 test("a backlog is served without rest while no other flow is", async () => {
-  const { served, backlog } = busyThread();
+  const { turns, served, backlog } = busyThread();
   await Promise.all(backlog(40));
 
   assert.equal(served.length, 40);
+  assert.equal(turns.heldBackMs, Number.NEGATIVE_INFINITY);
 });
 
 test("beside another flow a backlog waits until the thread has rested", async () => {
@@ -136,6 +137,7 @@ test("beside another flow a backlog waits until the thread has rested", async ()
   const before = served.length;
   assert.ok(before <= 3, String(before));
   assert.equal(turns.waiting, 40 - before + 1);
+  assert.equal(turns.heldBackMs, clock.nowMs);
 
   await work("polite", 0.1);
   assert.equal(served.at(-1), "polite");

@@ -107,6 +107,7 @@ export class Turns {
   #modestMs = Number.NEGATIVE_INFINITY;
   /** Whether backlogs have to wait in this turn. */
   #isSpent = false;
+  #heldBackMs = Number.NEGATIVE_INFINITY;
   #looksAgain = false;
   #readsIdleAgain = false;
 
@@ -122,6 +123,11 @@ export class Turns {
   /** Connections that are not read while their flow has a backlog. */
   get pausedConnections(): number {
     return this.#paused.size;
+  }
+
+  /** When a backlog last had to wait for the sake of other flows. */
+  get heldBackMs(): number {
+    return this.#heldBackMs;
   }
 
   /**
@@ -225,6 +231,7 @@ export class Turns {
     this.#isSpent = this.#headroom.isSpent(nowMs) && nowMs - this.#modestMs < RECENT_MS;
     const next = this.#takeNext(nowMs);
     if (next === undefined) {
+      this.#heldBackMs = nowMs;
       this.#lookAgain();
       return;
     }

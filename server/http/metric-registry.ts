@@ -12,6 +12,7 @@ import {
   type RegistryContentType,
 } from "prom-client";
 import { nextTurn } from "../../storage/base/next-turn.js";
+import { SLICE_MS } from "../flowcontrol/turns.js";
 import { removableIn, type Stability } from "../schema/deprecation-policy.js";
 import { API_RELEASE, compareReleases, formatRelease, type Release } from "../schema/lifecycle.js";
 
@@ -77,14 +78,13 @@ export async function toOpenMetrics(registry: Registry): Promise<string> {
   return `${(await renderInSlices(other)).join("\n")}\n# EOF\n`;
 }
 
-/** How long a scrape keeps the thread. */
-const SLICE_MS = 1;
 /** Samples that are rendered at once. */
-const SAMPLES_AT_ONCE = 100;
+const SAMPLES_AT_ONCE = 25;
 
 /**
  * Thousands of lines take tens of milliseconds, in which no other request would be answered; one family
- * of histograms has a thousand and more.
+ * of histograms has a thousand and more. Slices are as long as those of other work: a request meets one at each
+ * of its steps.
  */
 async function renderInSlices<T extends RegistryContentType>(
   registry: Registry<T>,

@@ -30,6 +30,7 @@ import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { UserInfo } from "../request/user-info.js";
+import { followBacklogs } from "./heap-growth.js";
 import { partitionOf, sizesOf } from "./listed-sizes.js";
 
 export interface FlowControlStep {
@@ -38,7 +39,7 @@ export interface FlowControlStep {
   readonly isExempt: (user: UserInfo, info: RequestInfo) => boolean;
   /** Debug pages by path. */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
-  /** Adjusts limits to the demand. */
+  /** Adjusts limits to the demand, and the heap's growth to backlogs. */
   spawn(lifecycle: Lifecycle): void;
 }
 
@@ -97,6 +98,9 @@ export function createFlowControl(options: {
           flowControl.adjust(performance.now());
         }
       });
+      lifecycle.spawn("heap-growth", (signal) =>
+        followBacklogs({ heldBackMs: () => turns.heldBackMs }, signal),
+      );
     },
   };
 }

@@ -1,12 +1,6 @@
 /** Settings of V8 for a server that runs: how far its heap grows, and how soon it optimises how much. */
 import { setFlagsFromString } from "node:v8";
-
-/**
- * In per cent of the live heap after the last collection; V8 itself allows up to 300. Long-lived data is in
- * slabs outside of the heap with small objects around them, so a collection is cheap and a large heap would be
- * mostly garbage.
- */
-const HEAP_GROWTH = "--heap-growing-percent=30";
+import { setUsualHeapGrowth } from "./heap-growth.js";
 
 /**
  * A request runs a thousand functions, each of them a few times. V8 waits until one has run long before it
@@ -20,12 +14,9 @@ const OPTIMISATION: Readonly<Record<string, string>> = {
   12: "--invocation-count-for-turbofan=500 --max-inlined-bytecode-size-cumulative=400",
 };
 
-/**
- * Called when the start is over: a heap that is only being filled has little garbage, and what V8 compiled is
- * kept together with the flags that it had.
- */
+/** Called when the start is over: what V8 compiled until then is kept together with the flags that it had. */
 export function tuneV8(): void {
-  setFlagsFromString(HEAP_GROWTH);
+  setUsualHeapGrowth();
   const [major = ""] = process.versions.v8.split(".");
   const flags = OPTIMISATION[major];
   if (flags !== undefined) setFlagsFromString(flags);
