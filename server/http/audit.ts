@@ -11,7 +11,7 @@ import { AuditCapture } from "../request/audit-capture.js";
 import { isLongRunning } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
 import { latencyNotes } from "./latency-notes.js";
-import { onResponseEnd } from "./response-end.js";
+import { isAnswerOver, onResponseEnd } from "./response-end.js";
 
 type Recorder = Pick<AuditRecorder, "naming" | "ruleFor" | "record" | "isStrict" | "noteRejected">;
 
@@ -48,8 +48,7 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
       await next();
       const { infoIfKnown, hasDefect } = ctx.state;
       if (hasDefect) record(ctx, "Panic");
-      const isOpen = ctx.respond === false && !ctx.res.writableEnded && !ctx.res.closed;
-      if (isOpen && infoIfKnown !== undefined && isLongRunning(infoIfKnown)) {
+      if (!isAnswerOver(ctx) && infoIfKnown !== undefined && isLongRunning(infoIfKnown)) {
         record(ctx, "ResponseStarted");
       }
       if (!hasDefect) onResponseEnd(ctx, () => record(ctx, "ResponseComplete"));

@@ -11,7 +11,8 @@ export function onResponseEnd(ctx: RequestContext, callback: () => void): void {
 
 /** Called once the handler is done. */
 export function isAnswerOver(ctx: RequestContext): boolean {
-  return ctx.respond !== false || ctx.res.writableEnded || ctx.res.closed;
+  const { res, state } = ctx;
+  return ctx.respond !== false || state.isAnswered || res.writableEnded || res.closed;
 }
 
 /** Bytes of the body, if known without counting. */

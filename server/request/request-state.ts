@@ -111,6 +111,8 @@ export class RequestState {
   body: Buffer | undefined;
   /** Bytes of the body sent by a sink; plain bodies know their length. */
   bytesSent = 0;
+  /** Whether the whole answer has been handed over; it is written at the end of the turn (end-together.ts). */
+  isAnswered = false;
 
   readonly #request: IncomingMessage | Http2Request;
   readonly #response: ServerResponse | Http2Response;

@@ -6,6 +6,7 @@
 import type { ServerResponse } from "node:http";
 import type { Http2Response } from "../request/http2-response.js";
 import { applyCommonHeaders, type RequestContext } from "../request/request-state.js";
+import { endTogether } from "./end-together.js";
 
 /** Larger bodies are not copied into one string with their headers. */
 const JOINED_BYTES_MAX = 16 * 1024;
@@ -23,6 +24,7 @@ export function sendBytes(
   const res = ctx.res as ServerResponse | Http2Response;
   ctx.respond = false;
   state.bytesSent = body.length;
+  state.isAnswered = true;
   const length = String(body.length);
   if (res.getHeaderNames().length === 0) {
     const all = state.commonHeaders();
@@ -41,6 +43,7 @@ export function sendBytes(
     res.setHeader("Content-Length", length);
   }
   if (ctx.req.method === "HEAD") res.end();
-  else if (body.length <= JOINED_BYTES_MAX) res.end(body.toString("latin1"), "latin1");
-  else res.end(body);
+  else if (body.length > JOINED_BYTES_MAX) res.end(body);
+  else if ("sendAll" in res) res.end(body.toString("latin1"), "latin1");
+  else endTogether(res, body.toString("latin1"));
 }

@@ -1,5 +1,5 @@
 /** Sends requests to the write verbs for tests: from method, URL and body to the answer. */
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import {
@@ -62,6 +62,8 @@ async function send(
     socket: new EventEmitter(),
   });
   const answer: { status: number; bytes: Buffer } = { status: 0, bytes: Buffer.alloc(0) };
+  const ended = new EventEmitter();
+  const isEnded = once(ended, "end");
   const response = Object.assign(new EventEmitter(), {
     closed: false,
     destroyed: false,
@@ -71,6 +73,7 @@ async function send(
     },
     end(body: string | Buffer, encoding?: BufferEncoding) {
       answer.bytes = typeof body === "string" ? Buffer.from(body, encoding) : body;
+      ended.emit("end");
     },
   });
   const state = new RequestState({
@@ -92,6 +95,7 @@ async function send(
   const handle = HANDLERS[verb as keyof typeof HANDLERS & keyof VerbHandlers];
   const served = harness.part(group, version, resource, state.info.subresource);
   await handle(context as unknown as RequestContext, served, services);
+  await isEnded;
   const answered = JSON.parse(answer.bytes.toString()) as Answer["body"];
   return { status: answer.status, body: answered, warnings: state.warnings };
 }
