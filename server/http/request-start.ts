@@ -1,5 +1,6 @@
 /** The outermost step: creates the request's state and sets the headers that every answer has. */
 import { randomUUID } from "node:crypto";
+import { AnswersTogether } from "../request/answers-together.js";
 import {
   applyCommonHeaders,
   type RequestMiddleware,
@@ -11,6 +12,7 @@ const AUDIT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function withRequestState(): RequestMiddleware {
   const nextAuditId = createAuditIds();
+  const answersTogether = new AnswersTogether();
   return async function requestState(ctx, next) {
     const asked = ctx.req.headers["audit-id"];
     ctx.state = new RequestState({
@@ -18,6 +20,7 @@ export function withRequestState(): RequestMiddleware {
       receivedAtMs: performance.now(),
       request: ctx.req,
       response: ctx.res,
+      answersTogether,
     });
     await next();
     if (ctx.respond !== false) applyCommonHeaders(ctx);

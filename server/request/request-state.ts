@@ -8,6 +8,7 @@ import { assert } from "../../storage/base/assert.js";
 import { carryTrace, type Trace } from "../../storage/base/trace.js";
 import { type Status, timeout } from "../api/status.js";
 import type { Deprecation } from "../schema/lifecycle.js";
+import type { AnswersTogether } from "./answers-together.js";
 import type { AuditCapture } from "./audit-capture.js";
 import type { Http2Request } from "./http2-request.js";
 import type { Http2Response } from "./http2-response.js";
@@ -111,8 +112,9 @@ export class RequestState {
   body: Buffer | undefined;
   /** Bytes of the body sent by a sink; plain bodies know their length. */
   bytesSent = 0;
-  /** Whether the whole answer has been handed over; it is written at the end of the turn (end-together.ts). */
+  /** Whether the whole answer has been handed over; it is written at the end of the turn. */
   isAnswered = false;
+  readonly answersTogether: AnswersTogether;
 
   readonly #request: IncomingMessage | Http2Request;
   readonly #response: ServerResponse | Http2Response;
@@ -128,11 +130,13 @@ export class RequestState {
     receivedAtMs: number;
     request: IncomingMessage | Http2Request;
     response: ServerResponse | Http2Response;
+    answersTogether: AnswersTogether;
   }) {
     this.auditId = options.auditId;
     this.receivedAtMs = options.receivedAtMs;
     this.#request = options.request;
     this.#response = options.response;
+    this.answersTogether = options.answersTogether;
   }
 
   /** Available to every step after request info. */

@@ -6,7 +6,6 @@
 import type { ServerResponse } from "node:http";
 import type { Http2Response } from "../request/http2-response.js";
 import { applyCommonHeaders, type RequestContext } from "../request/request-state.js";
-import { endTogether } from "./end-together.js";
 
 /** Larger bodies are not copied into one string with their headers. */
 const JOINED_BYTES_MAX = 16 * 1024;
@@ -45,5 +44,5 @@ export function sendBytes(
   if (ctx.req.method === "HEAD") res.end();
   else if (body.length > JOINED_BYTES_MAX) res.end(body);
   else if ("sendAll" in res) res.end(body.toString("latin1"), "latin1");
-  else endTogether(res, body.toString("latin1"));
+  else state.answersTogether.end(res, body.toString("latin1"));
 }

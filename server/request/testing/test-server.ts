@@ -8,6 +8,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import Koa from "koa";
 import { StatusError } from "../../api/status.js";
+import { AnswersTogether } from "../answers-together.js";
 import { type RequestContext, RequestState } from "../request-state.js";
 
 export interface TestServer extends AsyncDisposable {
@@ -28,6 +29,7 @@ export async function openTestServer(
       receivedAtMs: performance.now(),
       request: ctx.req,
       response: ctx.res,
+      answersTogether: new AnswersTogether(),
     });
     try {
       await handle(ctx);

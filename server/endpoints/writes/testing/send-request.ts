@@ -6,6 +6,7 @@ import {
   type RegistryHarness,
   testUser,
 } from "../../../registry/generic/testing/registry-harness.js";
+import { AnswersTogether } from "../../../request/answers-together.js";
 import { parseRequestInfo } from "../../../request/request-info.js";
 import { type RequestContext, RequestState } from "../../../request/request-state.js";
 import type { VerbHandlers } from "../../dispatch.js";
@@ -81,6 +82,7 @@ async function send(
     receivedAtMs: 0,
     request: request as unknown as IncomingMessage,
     response: response as unknown as ServerResponse,
+    answersTogether: new AnswersTogether(),
   });
   state.info = parseRequestInfo(method, url);
   state.user = testUser;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { endTogether } from "./end-together.js";
+import { AnswersTogether } from "./answers-together.js";
 
 const BOUND = 64;
 
@@ -12,27 +12,29 @@ function response(sent: string[]): ServerResponse {
 }
 
 test("answers of a turn are written at its end, in their order", async () => {
+  const answers = new AnswersTogether();
   const sent: string[] = [];
-  endTogether(response(sent), "a");
+  answers.end(response(sent), "a");
   await Promise.resolve();
-  endTogether(response(sent), "b");
-  process.nextTick(() => endTogether(response(sent), "c"));
+  answers.end(response(sent), "b");
+  process.nextTick(() => answers.end(response(sent), "c"));
   assert.deepEqual(sent, []);
 
   await nextTurn();
   assert.deepEqual(sent, ["a", "b", "c"]);
 
-  endTogether(response(sent), "d");
+  answers.end(response(sent), "d");
   await nextTurn();
   assert.deepEqual(sent, ["a", "b", "c", "d"]);
 });
 
 test("no more wait than the bound: what comes then lets them go", async () => {
+  const answers = new AnswersTogether();
   const sent: string[] = [];
   const names = Array.from({ length: BOUND + 2 }, (_, index) => String(index));
-  for (const name of names.slice(0, BOUND - 1)) endTogether(response(sent), name);
+  for (const name of names.slice(0, BOUND - 1)) answers.end(response(sent), name);
   assert.deepEqual(sent, []);
-  for (const name of names.slice(BOUND - 1)) endTogether(response(sent), name);
+  for (const name of names.slice(BOUND - 1)) answers.end(response(sent), name);
   assert.deepEqual(sent, names.slice(0, BOUND));
 
   await nextTurn();
