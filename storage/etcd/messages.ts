@@ -103,8 +103,8 @@ export function encodeEmpty(): Buffer {
 
 /**
  * The transaction, with a read of each compared key if a compare fails, so that the caller gets the
- * current values without another round trip. Plain loops in small functions: it is optimised early, and with
- * iterators and callbacks copied into it that took 80 ms.
+ * current values without another round trip. Plain loops in small functions: V8 optimises it early,
+ * and took 80 ms for it with iterators and callbacks copied into it.
  */
 export function encodeTxn({ compares, operations }: Transaction): Buffer {
   const writer = new ProtobufWriter(comparesSize(compares) + operationsSize(operations));
