@@ -51,7 +51,7 @@ const LOOK_MS = 1_000;
 /** A scrape takes both processes some milliseconds: every second it would be the p99 of who is alone. */
 const LOOKS_BETWEEN_SCRAPES = 5;
 /** How a server that has one core is started (docs/operations.md). */
-const ONE_CORE = ["--max-semi-space-size=8", "--single-threaded-gc"];
+const ONE_CORE = ["--min-semi-space-size=4", "--max-semi-space-size=8", "--single-threaded-gc"];
 /** How much less the greedy client gets of its core than the store. */
 const GREEDY_NICE = 15;
 /** Who measures waits for its core up to 27 ms otherwise, and takes that for the server's time. */

@@ -17,6 +17,7 @@ import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { openAccess } from "./access.js";
+import { followRequests, holdNewSpace } from "./new-space.js";
 import { advertisedAddress } from "./own-hosts.js";
 import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";
@@ -57,6 +58,7 @@ export function openReplica(
   { logger, verbosity }: ReplicaLog,
 ): Promise<Replica> {
   return openAll(async (opened) => {
+    const isNewSpaceHeld = holdNewSpace();
     const facts = loadFacts(config.naming);
     const exclusions = toExcludedResources(config.admissionPolicyExclusions, facts, config.naming);
     const common = { config, facts, exclusions, metrics: createMetrics(config), logger };
@@ -74,6 +76,10 @@ export function openReplica(
       await openServing({ ...upToAccess, build, verbosity, tracing, access }),
     );
     listening = serving;
+    const { lifecycle, requestsUnderWay } = serving;
+    if (isNewSpaceHeld) {
+      lifecycle.spawn("new space", (signal) => followRequests({ requestsUnderWay }, signal));
+    }
     const url = `https://${reachableHost(config)}:${serving.listener.port}`;
     const started = await startReplica({ ...upToAccess, access, serving, url });
     // Behind everybody who waits for readiness: what V8 compiled is kept together with its flags.

@@ -64,6 +64,8 @@ export interface Serving extends AsyncDisposable {
   leave(): void;
   /** With --shutdown-send-retry-after, after the delay: new requests are told to retry. */
   refuseRequests(): void;
+  /** Requests that are not long-running. */
+  requestsUnderWay(): number;
   /** Resolves when only long-running requests are left, or after `deadlineMs`. */
   waitForRequests(deadlineMs: number, signal: AbortSignal): Promise<void>;
 }
@@ -133,6 +135,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       },
       createApplication(chain, logger),
     );
+    const requestsUnderWay = () => inFlightLimits.readOnly + inFlightLimits.mutating;
     const quietMs = Math.min(config.shutdownDelayMs, QUIET_MS_MAX);
     opened.defer(() => listener.close(config.shutdownGracePeriodMs, quietMs));
     opened.defer(() => ticker.endAll());
@@ -151,10 +154,10 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       refuseRequests() {
         isRefusing = true;
       },
+      requestsUnderWay,
       async waitForRequests(deadlineMs, signal) {
         const endsAtMs = systemClock.monotonic() + deadlineMs;
-        const underWay = () => inFlightLimits.readOnly + inFlightLimits.mutating;
-        while (underWay() > 0 && systemClock.monotonic() < endsAtMs) {
+        while (requestsUnderWay() > 0 && systemClock.monotonic() < endsAtMs) {
           await systemClock.sleep(REQUESTS_POLL_MS, signal);
         }
       },
