@@ -179,7 +179,8 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     { manager, subresource }: Write,
   ): void {
     const changed = own === undefined || own === "gone" ? EMPTY : own.changed;
-    const id = entryId(updateBy(manager, subresource));
+    const owner = updateBy(manager, subresource);
+    const id = entryId(owner);
     const previous = entries.get(id);
     for (const [otherId, entry] of entries) {
       const difference = compare(entry.apiVersion);
@@ -195,10 +196,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     if (!isEmptySet(changed)) {
       const kept = entries.get(id)?.fields ?? EMPTY;
       const fields = containsSet(kept, changed) ? kept : unionSets(kept, changed);
-      const entry = updateBy(manager, subresource);
       const time = now();
       const isSame = previous !== undefined && previous.fields === fields && previous.time === time;
-      if (!isSame) entries.set(id, withMembers(entry, { time, fields }));
+      if (!isSame) entries.set(id, withMembers(owner, { time, fields }));
     }
     mergeOldestEntries(entries);
   }
@@ -207,8 +207,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return { manager: manager === "" ? UNKNOWN_MANAGER : manager, apiVersion, subresource };
   }
 
-  function updateBy(manager: string, subresource: string) {
-    return withMembers(identity(manager, subresource), { operation: "Update" as const });
+  function updateBy(writer: string, subresource: string) {
+    const manager = writer === "" ? UNKNOWN_MANAGER : writer;
+    return { manager, apiVersion, subresource, operation: "Update" as const };
   }
 
   function apply(

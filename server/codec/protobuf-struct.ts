@@ -8,6 +8,7 @@ import { default as protobuf, type Reader, type Writer } from "protobufjs/minima
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import type { Field, SchemaModel, StructType, TypeRef } from "../schema/model.js";
+import { sortedKeys } from "../schema/sorted-keys.js";
 import { followAliases } from "../schema/struct-codec.js";
 import { setMember } from "../schema/value-codec.js";
 import { customWireCodec } from "./protobuf-custom.js";
@@ -378,9 +379,7 @@ function mapField(name: string, number: number, keys: WireCodec, values: WireCod
   }
 
   function writeEntries(writer: Writer, map: JsonObject): void {
-    const names = Object.keys(map);
-    if (names.length > 1) names.sort();
-    for (const key of names) {
+    for (const key of sortedKeys(map)) {
       const value = map[key];
       if (value === undefined) continue;
       writer.uint32(tag).fork().uint32(keyTag);

@@ -55,7 +55,8 @@ test("a body that is encoded is a 415", async () => {
 test("a body that ends before its length is a 400 for the handler", async () => {
   let failure: Promise<unknown> | undefined;
   await using server = await openTestServer(async (ctx) => {
-    failure = readBody(ctx.req, { waiting: never }).catch((error: unknown) => error);
+    const reading = Promise.resolve(readBody(ctx.req, { waiting: never }));
+    failure = reading.catch((error: unknown) => error);
     await failure;
   });
   const socket = await server.connect();

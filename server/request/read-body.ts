@@ -24,18 +24,19 @@ const EMPTY_BODY = Buffer.alloc(0);
 
 /**
  * Reads the body to its end.
+ * @returns a promise only when it has not arrived yet
  * @throws {StatusError} 413 too large, 400 cut short, 415 compressed, or the signal's reason
  */
-export async function readBody(
+export function readBody(
   request: IncomingMessage | Http2Request,
   { bytesMax = BODY_BYTES_MAX, waiting }: ReadBodyOptions,
-): Promise<Buffer> {
+): Buffer | Promise<Buffer> {
   refuseEncodedBody(request.headers["content-encoding"]);
   const announced = announcedLength(request.headers["content-length"]);
   if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax);
   if (announced === 0) return EMPTY_BODY;
   const body = "stream" in request ? request.stream : request;
-  return arrivedWhole(body, announced) ?? (await collect(body, { bytesMax, announced, waiting }));
+  return arrivedWhole(body, announced) ?? collect(body, { bytesMax, announced, waiting });
 }
 
 /** A body that came with its headers, as most do: neither listeners nor a timer are needed for it. */

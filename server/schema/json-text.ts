@@ -8,7 +8,6 @@ import type { JsonValue } from "../api/meta.js";
 /** Characters that must be escaped in our JSON strings. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids exactly these
 const UNSAFE = /["\\\u0000-\u001f<>&\u2028\u2029\ud800-\udfff]/;
-const HTML = /[<>&\u2028\u2029]/;
 const HTML_ALL = /[<>&\u2028\u2029]/g;
 
 function escapeCharacter(character: string): string {
@@ -17,7 +16,13 @@ function escapeCharacter(character: string): string {
 
 /** Escapes in finished JSON text; outside of strings these characters cannot occur. */
 function escapeHtml(text: string): string {
-  return HTML.test(text) ? text.replace(HTML_ALL, escapeCharacter) : text;
+  return holdsHtml(text) ? text.replace(HTML_ALL, escapeCharacter) : text;
+}
+
+/** A search for one character takes a fifth of the time of a pattern, or less. */
+function holdsHtml(text: string): boolean {
+  const isAscii = text.includes("<") || text.includes(">") || text.includes("&");
+  return isAscii || text.includes("\u2028") || text.includes("\u2029");
 }
 
 /** A string as a JSON string. */

@@ -12,6 +12,7 @@ import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { quoteString, stringifyJson } from "./json-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
+import { sortedKeys } from "./sorted-keys.js";
 import {
   canonicalDuration,
   canonicalMicroTime,
@@ -348,11 +349,9 @@ export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolea
     },
     encode(value) {
       const object = value as JsonObject;
-      const keys = Object.keys(object);
-      if (keys.length > 1) keys.sort();
       let text = "{";
       let separator = "";
-      for (const key of keys) {
+      for (const key of sortedKeys(object)) {
         const member = object[key];
         if (member === undefined) continue;
         text += `${separator}${quoteString(key)}:${member === null ? "null" : values.encode(member)}`;

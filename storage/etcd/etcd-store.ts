@@ -366,21 +366,17 @@ export class EtcdStore implements RevisionedStore {
     return decodeRange(answer);
   }
 
-  async #txn(
-    operation: EtcdOperation,
-    transaction: Transaction,
-    signal: AbortSignal,
-  ): Promise<Buffer> {
+  #txn(operation: EtcdOperation, transaction: Transaction, signal: AbortSignal): Promise<Buffer> {
     const message = encodeTxn(transaction);
-    try {
-      return await this.#measure(operation, signal, (traceparent) =>
-        this.#calls.call({ path: TXN_PATH, message, traceparent }, true, signal),
-      );
-    } catch (error) {
-      const usesLease = transaction.operations.some((op) => op.type === "put" && op.lease);
-      if (usesLease && isLeaseGone(error)) this.#leases.forgetAll();
+    const answer = this.#measure(operation, signal, (traceparent) =>
+      this.#calls.call({ path: TXN_PATH, message, traceparent }, true, signal),
+    );
+    const usesLease = transaction.operations.some((op) => op.type === "put" && op.lease);
+    if (!usesLease) return answer;
+    return answer.catch((error) => {
+      if (isLeaseGone(error)) this.#leases.forgetAll();
       throw error;
-    }
+    });
   }
 
   /** The revision for an empty answer; it must exist, as for any other answer. */

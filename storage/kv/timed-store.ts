@@ -34,17 +34,18 @@ export class TimedStore implements RevisionedStore {
     this.#times = times;
   }
 
-  async commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult> {
+  commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult> {
     const askedAtMs = this.#clock.monotonic();
-    const result = await this.#store.commit(transaction, signal);
-    const nowMs = this.#clock.monotonic();
-    const isSeen = ({ key }: Operation) => key.startsWith(this.#prefix);
-    if (result.succeeded && transaction.operations.some(isSeen)) {
-      this.#times.committed(result.revision, askedAtMs, nowMs);
-    } else {
-      this.#times.answered(askedAtMs, nowMs);
-    }
-    return result;
+    return this.#store.commit(transaction, signal).then((result) => {
+      const nowMs = this.#clock.monotonic();
+      const isSeen = ({ key }: Operation) => key.startsWith(this.#prefix);
+      if (result.succeeded && transaction.operations.some(isSeen)) {
+        this.#times.committed(result.revision, askedAtMs, nowMs);
+      } else {
+        this.#times.answered(askedAtMs, nowMs);
+      }
+      return result;
+    });
   }
 
   async currentRevision(signal: AbortSignal): Promise<Revision> {

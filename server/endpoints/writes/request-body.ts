@@ -45,7 +45,8 @@ export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   let bytes: Buffer;
   let failure: unknown;
   try {
-    bytes = await readBody(ctx.req, { waiting: state });
+    const reading = readBody(ctx.req, { waiting: state });
+    bytes = reading instanceof Promise ? await reading : reading;
   } catch (error) {
     failure = error;
     throw error;

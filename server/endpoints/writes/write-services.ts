@@ -57,7 +57,8 @@ const HURRY_MS = 10_000;
 
 /** Version and kind that the body of a write to the resource must have. */
 export function bodyKindOf(resource: ServedResource): GroupVersionKind {
-  return withMembers(kindVersionOf(resource), { kind: resource.kind });
+  const { group, version } = kindVersionOf(resource);
+  return { group, version, kind: resource.kind };
 }
 
 /** The decoders of a body: custom kinds have no Protobuf form (C-20). */

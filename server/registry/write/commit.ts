@@ -3,6 +3,7 @@
  */
 
 import { tracedSignal } from "../../../storage/base/trace.js";
+import type { ExpectedWrite } from "../../../storage/cache/own-writes.js";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { CommitResult, Operation, Revision, Transaction } from "../../../storage/kv/store.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -12,32 +13,37 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry } from "../generic/registry.js";
 
-/** @throws {StatusError} when the store refuses or its answer is lost */
+/**
+ * Withdraws the announcement of a put that is refused or of unknown outcome.
+ * @throws {StatusError} when the store refuses or its answer is lost
+ */
 export async function commit(
-  registry: Registry,
+  { store, commitDeadline, view }: Registry,
   transaction: Transaction,
+  expected: ExpectedWrite | undefined,
   signal: SignalSource,
 ): Promise<CommitResult> {
-  const { store, commitDeadline } = registry;
   // A transaction that was sent is not aborted: its outcome would be unknown. So most writes share
   // one signal instead of making their own.
-  if (commitDeadline === undefined || signal instanceof AbortSignal) {
-    return await asStatus(store.commit(transaction, signalOf(signal)));
-  }
-  const shared = commitDeadline.signal;
-  const { trace } = signal;
-  const span = trace?.begin("commit");
+  const shared = signal instanceof AbortSignal ? undefined : commitDeadline?.signal;
+  const trace = signal instanceof AbortSignal ? undefined : signal.trace;
+  const span = shared && trace?.begin("commit");
   let failure: unknown;
+  let isDone = false;
   try {
-    return await store.commit(transaction, tracedSignal(shared, trace));
+    const ended = shared === undefined ? signalOf(signal) : tracedSignal(shared, trace);
+    const result = await store.commit(transaction, ended);
+    isDone = result.succeeded;
+    return result;
   } catch (error) {
     failure = error;
     if (error instanceof StorageError) throw storageFailure(error);
-    throw shared.aborted
+    throw shared?.aborted === true
       ? timeout("request did not complete within the allotted timeout", 1)
       : error;
   } finally {
     span?.end(failure);
+    if (!isDone && expected !== undefined) view.ownWrites.drop(expected);
   }
 }
 

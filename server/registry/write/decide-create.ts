@@ -6,7 +6,6 @@
  *     ─► validate ─► is the name free?
  */
 
-import { withMembers } from "../../../storage/base/with-members.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import {
@@ -72,7 +71,7 @@ export function decideCreate(
 
   const { ...identity } = prepared.object.metadata;
   const name = prepared.object.metadata.name ?? "";
-  const about = withMembers(target, { subresource: "", name });
+  const about = { resource, subresource: "", namespace, name, options };
   const attributes = attributesOf(about, prepared.object, undefined);
   const make = (isChanged: boolean): Decision => {
     const { object } = attributes;

@@ -23,9 +23,8 @@
  * and a refused transaction proves the state that its compares found.
  */
 
-import { withMembers } from "../../../storage/base/with-members.js";
 import type { ExpectedWrite } from "../../../storage/cache/own-writes.js";
-import type { CommitResult, Compare, Revision, Transaction } from "../../../storage/kv/store.js";
+import type { Compare, Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { StatusError } from "../../api/status.js";
@@ -149,8 +148,8 @@ async function tryUntilDone(
       continue;
     }
 
-    const change = { resource, namespace, name, current };
-    const epoch = movedEpoch(registry, withMembers(change, { next: decision }));
+    const change = { resource, namespace, name, current, next: decision };
+    const epoch = movedEpoch(registry, change);
     const shared = sharedKeyOf(decision.sideWrites ?? []) ?? epoch?.key;
     const turn = shared === undefined ? undefined : places.queueIfShared(shared, signal);
     if (turn !== undefined) {
@@ -163,7 +162,7 @@ async function tryUntilDone(
     const preparing = prepareTransaction(registry, decided, signal);
     const prepared = preparing instanceof Promise ? await preparing : preparing;
     const expected = expect(registry, key, decision);
-    const result = await commitExpected(registry, prepared.transaction, expected, signal);
+    const result = await commit(registry, prepared.transaction, expected, signal);
     const refusal = readRefusal(prepared, result);
     if (refusal === undefined) {
       registry.judgement?.committed();
@@ -187,26 +186,6 @@ function expect(
   { action, object, value }: Decision,
 ): ExpectedWrite | undefined {
   return action === "put" && value !== undefined ? view.expect(key, value, object) : undefined;
-}
-
-/**
- * Withdraws the announcement of a write that is refused or of unknown outcome. @throws
- * {StatusError}
- */
-async function commitExpected(
-  registry: Registry,
-  transaction: Transaction,
-  expected: ExpectedWrite | undefined,
-  signal: SignalSource,
-): Promise<CommitResult> {
-  let isDone = false;
-  try {
-    const result = await commit(registry, transaction, signal);
-    isDone = result.succeeded;
-    return result;
-  } finally {
-    if (!isDone && expected !== undefined) registry.view.ownWrites.drop(expected);
-  }
 }
 
 /** The write is done: a view that lags delays others, but does not fail this answer. */
