@@ -5,6 +5,7 @@
  * without effect returns its first operand.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { sortedKeys } from "../schema/sorted-keys.js";
 import { canonicalElement, compareElements, SELF } from "./path-element.js";
 
 export interface FieldSet {
@@ -201,7 +202,7 @@ export function canonicalSet(set: FieldSet): FieldSet {
   const nodes = changed ?? set;
   if (isSorted) return nodes;
   const sorted: FieldSetBuilder = {};
-  for (const element of Object.keys(nodes).sort(compareElements)) {
+  for (const element of sortedKeys(nodes, compareElements)) {
     sorted[element] = nodes[element] as FieldSet;
   }
   return sorted;

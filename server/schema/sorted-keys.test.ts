@@ -10,6 +10,8 @@ test("keys are in the order of Array.sort, few or many", () => {
     fc.property(keys, (given) => {
       const object = Object.fromEntries(given.map((text) => [text, 1]));
       assert.deepEqual(sortedKeys(object), Object.keys(object).sort());
+      const byLength = (a: string, b: string) => b.length - a.length;
+      assert.deepEqual(sortedKeys(object, byLength), Object.keys(object).sort(byLength));
     }),
     { numRuns: 1_000 },
   );

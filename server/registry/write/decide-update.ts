@@ -192,9 +192,10 @@ function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): 
     for (const text of strategy.warnings?.(next, before) ?? []) target.options.warn(text);
   }
   const { change, refusal } = reserve(registry, resource, next, before);
-  const encoded = encodeNext(target, next, before, current);
-  if (encoded.action !== "remove") return withMembers(encoded, { reservations: change, refusal });
-  return { ...encoded, reservations: changeOf(registry, resource, undefined, before) };
+  const { action, object, value } = encodeNext(target, next, before, current);
+  if (action !== "remove") return { action, object, value, reservations: change, refusal };
+  const reservations = changeOf(registry, resource, undefined, before);
+  return { action, object, value, reservations };
 }
 
 function metadataRules({ registry, target: { resource } }: Step): MetadataRules {

@@ -3,7 +3,6 @@
  * it if the type allows that (S1-GEN-18).
  */
 
-import { withMembers } from "../../../storage/base/with-members.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { badRequest, conflict, notFound } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
@@ -40,11 +39,12 @@ export async function updateObject(
   target: ReplaceTarget,
   signal: SignalSource,
 ): Promise<ObjectResult> {
-  const { resource, name, subresource, options, input } = target;
+  const { resource, namespace, name, subresource, options, input } = target;
   const decode = decodeOnce(resource, input, options);
   refuseOtherName(decode.first, name);
   const canCreate = resource.strategy.allowCreateOnUpdate === true && subresource === "";
-  const update = withMembers(target, { isReplaced: true as const });
+  const isReplaced = true as const;
+  const update = { resource, namespace, name, subresource, options, isReplaced };
   const create = async (seen: Seen): Promise<Decision> => {
     await target.authorizeCreate?.();
     const served = decode.next();
@@ -137,15 +137,11 @@ function answerUpdated(
   { decision, current, revision, isStored, stored }: Outcome,
 ): ObjectResult {
   const { action, object, value } = decision;
-  const result = { status: 200 as const, stored: object, revision };
-  if (stored !== undefined) return withMembers(result, { bytes: servedCurrent(resource, stored) });
-  if (isStored && value !== undefined) {
-    const bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
-    return withMembers(result, { bytes });
-  }
-  const isSame = action === "same" && current !== undefined;
-  const bytes = isSame
-    ? servedCurrent(resource, current)
-    : servedUnstored(resource, object, revision);
-  return withMembers(result, { bytes });
+  const known = stored ?? (action === "same" && !isStored ? current : undefined);
+  let bytes: Buffer;
+  if (known !== undefined) bytes = servedCurrent(resource, known);
+  else if (isStored && value !== undefined) {
+    bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
+  } else bytes = servedUnstored(resource, object, revision);
+  return { status: 200, bytes, stored: object, revision };
 }
