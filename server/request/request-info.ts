@@ -196,7 +196,15 @@ function splitPath(path: string): string[] {
   let end = path.length;
   while (start < end && path.charCodeAt(start) === 0x2f) start++;
   while (end > start && path.charCodeAt(end - 1) === 0x2f) end--;
-  return start === end ? [] : path.slice(start, end).split("/");
+  const parts: string[] = [];
+  if (start === end) return parts;
+  // With every request: String.split leaves V8's compiled code, which costs half as much again.
+  for (let at = path.indexOf("/", start); at !== -1 && at < end; at = path.indexOf("/", start)) {
+    parts.push(path.slice(start, at));
+    start = at + 1;
+  }
+  parts.push(path.slice(start, end));
+  return parts;
 }
 
 /** "https://host/path" (absolute form, RFC 9112 section 3.2.2) to "/path". */
