@@ -146,6 +146,7 @@ export interface RepeatedKey {
 
 /** Like `findDuplicateKeys`, but with every repetition, in text order. */
 export function findRepeatedKeys(text: string, value: JsonValue): readonly RepeatedKey[] {
+  // A key that ends in a backslash is not counted, so such texts are scanned.
   if (!text.includes('\\\\"') && countKeyEnds(text) === keysIn(value)) return [];
   return scanRepeated(text);
 }

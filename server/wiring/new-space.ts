@@ -13,9 +13,9 @@
  *     t=30 s   8 MiB   for KEPT_MS fewer were under way: it may not grow, and V8 gives back what a quiet
  *                      process does not need
  *
- * A process that was started with less is left as it was started.
+ * A process that was started without `--min-semi-space-size` keeps V8's own rule: it may be another program's.
  */
-import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { setFlagsFromString } from "node:v8";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
 
 /** Requests under way of which too many survive in halves of 4 MiB. */
@@ -23,7 +23,7 @@ const MANY = 32;
 const LOOK_MS = 1_000;
 /** How long requests count after many were seen: the number at one moment says little. */
 const KEPT_MS = 10_000;
-const SMALL_BYTES = 4 * 1024 * 1024;
+const OPTION = "--min-semi-space-size";
 /** V8 multiplies by this when so much has survived that it would grow. */
 const HELD = 1;
 const GROWING = 2;
@@ -36,8 +36,7 @@ export interface NewSpaceOptions {
 
 /** To be called as early as can be, as loading objects makes the space grow. Whether it is held. */
 export function holdNewSpace(): boolean {
-  const space = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space");
-  const isHeld = (space?.space_size ?? 0) >= SMALL_BYTES;
+  const isHeld = process.execArgv.some((option) => option.replaceAll("_", "-").startsWith(OPTION));
   if (isHeld) setGrowth(HELD);
   return isHeld;
 }
