@@ -90,11 +90,13 @@ function compareMaps(
 ): NodeDifference | undefined {
   const collected = new Collector(before, after, type.isPermanent === true);
   const fields = type.fields();
-  if (isJsonObject(after)) {
-    for (const name in after) {
-      const value = after[name];
+  const past = isJsonObject(before) ? before : undefined;
+  const next = isJsonObject(after) ? after : undefined;
+  if (next !== undefined) {
+    for (const name in next) {
+      const value = next[name];
       if (value === undefined) continue;
-      const old = isJsonObject(before) && Object.hasOwn(before, name) ? before[name] : undefined;
+      const old = past !== undefined && Object.hasOwn(past, name) ? past[name] : undefined;
       if (old === value) continue;
       const member = fields.get(name) ?? type.others;
       if (member !== undefined) {
@@ -102,11 +104,11 @@ function compareMaps(
       }
     }
   }
-  if (isJsonObject(before)) {
-    for (const name in before) {
-      const value = before[name];
+  if (past !== undefined) {
+    for (const name in past) {
+      const value = past[name];
       if (value === undefined) continue;
-      if (isJsonObject(after) && Object.hasOwn(after, name) && after[name] !== undefined) continue;
+      if (next !== undefined && Object.hasOwn(next, name) && next[name] !== undefined) continue;
       const member = fields.get(name) ?? type.others;
       if (member !== undefined) {
         collected.add(fieldElement(name), compareValues(member, value, undefined));

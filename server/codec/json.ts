@@ -106,6 +106,7 @@ function depthExceeds(text: string): boolean {
 }
 
 const BACKSLASH = 0x5c;
+const SPACE = 0x20;
 
 /**
  * How often a quote without a preceding backslash stands before a colon: the ends of keys (S1-FV-04), but for
@@ -115,16 +116,13 @@ function countKeyEnds(text: string): number {
   let count = 0;
   for (let at = text.indexOf(":"); at !== -1; at = text.indexOf(":", at + 1)) {
     let before = at - 1;
-    while (isSpace(text.charCodeAt(before))) before--;
-    const isEnd = text.charCodeAt(before) === QUOTE && text.charCodeAt(before - 1) !== BACKSLASH;
+    let code = text.charCodeAt(before);
+    // Well-formed text has no control characters but white space.
+    while (code <= SPACE) code = text.charCodeAt(--before);
+    const isEnd = code === QUOTE && text.charCodeAt(before - 1) !== BACKSLASH;
     if (isEnd) count++;
   }
   return count;
-}
-
-/** White space of JSON. */
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 /**
