@@ -179,7 +179,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     { manager, subresource }: Write,
   ): void {
     const changed = own === undefined || own === "gone" ? EMPTY : own.changed;
-    const owner = updateBy(manager, subresource);
+    const owner = ownerOf(manager, subresource, "Update");
     const id = entryId(owner);
     const previous = entries.get(id);
     for (const [otherId, entry] of entries) {
@@ -203,13 +203,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     mergeOldestEntries(entries);
   }
 
-  function identity(manager: string, subresource: string) {
-    return { manager: manager === "" ? UNKNOWN_MANAGER : manager, apiVersion, subresource };
-  }
-
-  function updateBy(writer: string, subresource: string) {
+  function ownerOf(writer: string, subresource: string, operation: "Apply" | "Update") {
     const manager = writer === "" ? UNKNOWN_MANAGER : writer;
-    return { manager, apiVersion, subresource, operation: "Update" as const };
+    return { manager, apiVersion, subresource, operation };
   }
 
   function apply(
@@ -239,8 +235,8 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     write: Write & { readonly force: boolean },
   ): JsonObject {
     const ignored = resetFields(write.subresource);
-    const owner = identity(write.manager, write.subresource);
-    const id = entryId(withMembers(owner, { operation: "Apply" as const }));
+    const owner = ownerOf(write.manager, write.subresource, "Apply");
+    const id = entryId(owner);
     const last = entries.get(id);
     const fields = subtractTrees(fieldsOf(schema.root, applied), ignored);
     entries.delete(id);
@@ -256,7 +252,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     const isSameEntry =
       last !== undefined && last.apiVersion === apiVersion && equalSets(last.fields, fields);
     if (!isEmptySet(fields)) {
-      const entry = withMembers(owner, { operation: "Apply" as const, time: now(), fields });
+      const entry = withMembers(owner, { time: now(), fields });
       entries.set(id, isSameEntry && !isChanged ? last : entry);
     }
     return merged;

@@ -8,6 +8,7 @@
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { stringifyJson as textOf } from "../schema/json-text.js";
+import { BACKSLASH, QUOTE } from "./json-bytes.js";
 import { endOfString, JSON_DEPTH_MAX, parseExactly } from "./json-parser.js";
 
 /** Such an escape may encode a lone surrogate, which has no UTF-8 form. */
@@ -88,8 +89,6 @@ function mayBeTooDeep(text: string): boolean {
   return false;
 }
 
-const QUOTE = 0x22;
-
 function depthExceeds(text: string): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -105,7 +104,6 @@ function depthExceeds(text: string): boolean {
   return false;
 }
 
-const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
 /**

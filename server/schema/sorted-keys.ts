@@ -10,7 +10,10 @@ const FEW = 16;
 /** @param compare absent = by UTF-16 code units, as Array.sort does */
 export function sortedKeys(object: object, compare?: (a: string, b: string) => number): string[] {
   const keys = Object.keys(object);
-  if (keys.length > FEW) return keys.sort(compare);
+  if (keys.length > FEW) {
+    // What was stored comes back sorted.
+    return compare === undefined && areSorted(keys) ? keys : keys.sort(compare);
+  }
   for (let at = 1; at < keys.length; at++) {
     const key = keys[at] as string;
     let place = at;
@@ -23,4 +26,12 @@ export function sortedKeys(object: object, compare?: (a: string, b: string) => n
     keys[place] = key;
   }
   return keys;
+}
+
+/** Whether the texts are in the order of their UTF-16 code units. */
+export function areSorted(keys: readonly string[]): boolean {
+  for (let at = 1; at < keys.length; at++) {
+    if ((keys[at - 1] as string) > (keys[at] as string)) return false;
+  }
+  return true;
 }

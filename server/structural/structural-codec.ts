@@ -14,6 +14,7 @@ import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { badRequest, type FieldError } from "../api/status.js";
 import { stringifyJson } from "../schema/json-text.js";
 import type { DecodeOptions, DecodeResult } from "../schema/object-codec.js";
+import { areSorted, sortedKeys } from "../schema/sorted-keys.js";
 import type { StructCodec } from "../schema/struct-codec.js";
 import { DecodeFailure } from "../schema/value-codec.js";
 import { applyDefaults } from "./defaulting.js";
@@ -159,18 +160,6 @@ function repeatedItems(object: JsonObject, structural: Structural): FieldError[]
   const errors: FieldError[] = [];
   validateListTypes(object, structural, "", errors);
   return errors;
-}
-
-function sortedKeys(object: JsonObject): readonly string[] {
-  const keys = Object.keys(object);
-  return areSorted(keys) ? keys : keys.sort();
-}
-
-function areSorted(keys: readonly string[]): boolean {
-  for (let at = 1; at < keys.length; at++) {
-    if ((keys[at - 1] as string) > (keys[at] as string)) return false;
-  }
-  return true;
 }
 
 /** The value with all members sorted; the value itself if they already are. */

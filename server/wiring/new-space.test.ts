@@ -37,8 +37,8 @@ test("the new space may grow while many requests are under way, and for a while 
 
 /** Holds the space, makes much survive, lets it grow, and does that again. Prints its MiB, both halves. */
 const SCRIPT = `
-  import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
-  import { holdNewSpace } from "${new URL("./new-space.js", import.meta.url).href}";
+  import { getHeapSpaceStatistics } from "node:v8";
+  import { followRequests, holdNewSpace } from "${new URL("./new-space.js", import.meta.url).href}";
   const mib = () =>
     getHeapSpaceStatistics().find((space) => space.space_name === "new_space").space_size / 2 ** 20;
   function churn() {
@@ -51,7 +51,10 @@ const SCRIPT = `
   const isHeld = holdNewSpace();
   churn();
   const before = mib();
-  setFlagsFromString("--semi-space-growth-factor=2");
+  let looks = 0;
+  const clock = { monotonic: () => 0, sleep: async () => looks++ > 0 && new Promise(() => {}) };
+  followRequests({ requestsUnderWay: () => 32, clock }, new AbortController().signal);
+  await new Promise(setImmediate);
   churn();
   console.log(isHeld, before, mib());
 `;
