@@ -89,7 +89,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     serviceAccountLookup: true,
     serviceAccountMaxTokenExpirationMs: 0,
     serviceAccountExtendTokenExpiration: true,
-    backlogThreadShare: 0.65,
+    backlogThreadShare: 0.5,
     answerMemoryBytesMax: 67_108_864,
     apiAudiences: [],
     requestheaderClientCaFile: "",

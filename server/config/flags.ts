@@ -250,7 +250,7 @@ export const FLAGS = {
   backlogThreadShare: {
     name: "backlog-thread-share",
     type: "share",
-    default: "0.65",
+    default: "0.5",
     min: 0.05,
     max: 1,
     section: "Serving",

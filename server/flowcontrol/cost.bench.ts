@@ -35,7 +35,7 @@ const control = new FlowControl({
   nowMs: performance.now(),
 });
 control.replace(suggested.levels, suggested.schemas, performance.now());
-const turns = new Turns(new Headroom(0.65));
+const turns = new Turns(new Headroom(0.5));
 const groups = ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"];
 const user = createUser({ name: "system:serviceaccount:shop:robot", groups });
 const info = parseRequestInfo("GET", "/api/v1/namespaces/shop/configmaps/web");
