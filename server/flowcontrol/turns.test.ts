@@ -127,6 +127,7 @@ test("a backlog is served without rest while no other flow is", async () => {
 
   assert.equal(served.length, 40);
   assert.equal(turns.heldBackMs, Number.NEGATIVE_INFINITY);
+  assert.ok(!turns.isHoldingBack(0));
 });
 
 test("beside another flow a backlog waits until the thread has rested", async () => {
@@ -138,6 +139,8 @@ test("beside another flow a backlog waits until the thread has rested", async ()
   assert.ok(before <= 3, String(before));
   assert.equal(turns.waiting, 40 - before + 1);
   assert.equal(turns.heldBackMs, clock.nowMs);
+  assert.ok(turns.isHoldingBack(clock.nowMs));
+  assert.ok(!turns.isHoldingBack(clock.nowMs + RECENT_MS));
 
   await work("polite", 0.1);
   assert.equal(served.at(-1), "polite");

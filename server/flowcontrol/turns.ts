@@ -130,6 +130,11 @@ export class Turns {
     return this.#heldBackMs;
   }
 
+  /** Whether a backlog waits, with short breaks, for the sake of other flows. */
+  isHoldingBack(nowMs: number): boolean {
+    return nowMs - this.#heldBackMs < RECENT_MS;
+  }
+
   /**
    * Whether work may run at once; if so it counts for this turn of the loop.
    * @param laterMs approximate work that follows later, when the store has answered

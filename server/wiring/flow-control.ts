@@ -37,6 +37,8 @@ export interface FlowControlStep {
   readonly middleware: RequestMiddleware;
   /** Whether the request belongs to a level that never refuses. */
   readonly isExempt: (user: UserInfo, info: RequestInfo) => boolean;
+  /** Whether the thread rests for the sake of flows without a backlog. */
+  readonly isHoldingBack: () => boolean;
   /** Debug pages by path. */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
   /** Adjusts limits to the demand, and the heap's growth to backlogs. */
@@ -83,6 +85,7 @@ export function createFlowControl(options: {
   const sizeOf = sizesOf(options);
   return {
     isExempt: (user, info) => flowControl.isExempt(user, info),
+    isHoldingBack: () => turns.isHoldingBack(performance.now()),
     middleware: withFlowControl({
       flowControl,
       turns,

@@ -110,6 +110,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const flowControl = createFlowControl({ config, view, catalog, metrics });
     flowControl?.spawn(lifecycle);
     const { freshness } = access.views;
+    if (flowControl !== undefined) freshness.isThreadResting = flowControl.isHoldingBack;
     const aggregation = createAggregation({ config, view, catalog, facts, freshness, logger });
     const inFlightLimits = createInFlightLimits(config, flowControl);
     metrics.observeInFlight(() => inFlightLimits);

@@ -26,6 +26,9 @@ async function openBarrier(deadlineMs?: number) {
   return {
     clock,
     counts: freshness.counts,
+    restThread() {
+      freshness.isThreadResting = () => true;
+    },
     ask: (count: number) =>
       Promise.all(Array.from({ length: count }, () => freshness.fresh())).then(() => undefined),
     /** How many questions were sent, after enough turns for all that go without waiting. */
@@ -89,6 +92,24 @@ test("S1-RV-24: those who do not ask again are waited for in vain for two millis
   assert.deepEqual(waited, [2, 4, 7, 12], "one, two, four questions go out between them");
   answer();
   await waiting;
+});
+
+test("S1-RV-24: while the thread rests on purpose nobody is waited for", async () => {
+  await using barrier = await openBarrier();
+  const { ask, questions, answer } = barrier;
+  barrier.restThread();
+  const first = ask(8);
+  assert.equal(await questions(), 1);
+  const second = ask(1);
+  answer();
+  await first;
+  assert.equal(
+    await questions(),
+    2,
+    "the second question did not wait for the eight to come again",
+  );
+  answer();
+  await second;
 });
 
 test("S1-RV-24: a question that is not answered is overtaken after two milliseconds, the more are out the later", async () => {

@@ -11,7 +11,8 @@
  *   98 have come     question B goes out; after two milliseconds it would have gone without the last
  *
  * Clients that do not come again at once are waited for in vain: then the next questions go out without
- * waiting, twice as many each time.
+ * waiting, twice as many each time. Nor does anybody wait for them while the thread rests on purpose: saving
+ * questions is for a thread that is busy.
  *
  * The more requests a question served, the longer the next one is delayed to collect more: as long
  * as answering them keeps the thread busy anyway. A lone client never waits, and a busy server asks
@@ -112,6 +113,8 @@ export class FreshnessBarrier {
     overtakes: 0,
     timeouts: 0,
   };
+  /** Whether the thread rests on purpose; set by those who schedule its work. */
+  isThreadResting: () => boolean = () => false;
   readonly #store: RevisionedStore;
   readonly #view: RegistryView;
   readonly #clock: Clock;
@@ -187,7 +190,7 @@ export class FreshnessBarrier {
     const waitMs = this.#earliestMs - this.#clock.monotonic();
     const start = () => this.#start(next);
     if (waitMs >= TIMER_MS) void this.#clock.sleep(waitMs, NEVER).then(start);
-    else if (this.#lastRequests <= 1) setImmediate(start);
+    else if (this.#lastRequests <= 1 || this.isThreadResting()) setImmediate(start);
     else this.#gather(next);
   }
 
