@@ -29,6 +29,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { cpuUs } from "../bench/cpu.js";
 import { pinGenerator, pinToServerCore } from "../bench/pin.js";
+import { shippedNodeFlags } from "../harness/command.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { metric, residentMiB } from "../promises/gauge.js";
 import { startEtcd } from "../tools/etcd.js";
@@ -53,10 +54,10 @@ const LOOK_MS = 1_000;
 /** A scrape takes both processes some milliseconds: every second it would be the p99 of who is alone. */
 const LOOKS_BETWEEN_SCRAPES = 5;
 /** How a server that has one core is started (docs/operations.md). */
-const ONE_CORE = ["--min-semi-space-size=4", "--max-semi-space-size=8", "--single-threaded-gc"];
+const ONE_CORE = [...shippedNodeFlags(), "--single-threaded-gc"];
 /** How much less the greedy client gets of its core than the store. */
 const GREEDY_NICE = 15;
-/** How far the heap of who measures grows, by far more than a part needs. */
+/** The heap of who measures may grow by far more than a part needs. */
 const GROWING_PERCENT = 1_000;
 /** Who measures waits for its core up to 27 ms otherwise, and takes that for the server's time. */
 const MEASURER_NICE = -19;
@@ -99,8 +100,8 @@ function startGreedy({ port, credentials }: ServerProcess, tenant: Tenant) {
 }
 
 /**
- * Who measures collects between the parts and not in them: it did each two seconds, for 25 ms, and what it measured meanwhile
- * was the p99 of all parts.
+ * Who measures collects its garbage by this, between the parts: in them it took 25 ms every two seconds, which was most of
+ * their p99.
  */
 function makeCollector(): () => void {
   setFlagsFromString("--expose-gc");
