@@ -9,9 +9,9 @@
 import { tooManyRequests } from "../api/status.js";
 import { type AnswerMemory, HeldBytes, type MemoryDenial } from "../flowcontrol/answer-memory.js";
 import { bodyMemory, CLAIMED_BYTES_MIN, objectMemory } from "../flowcontrol/width.js";
-import { type Gate, gate } from "../request/gate.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
 import type { AnswerKeeper, RequestContext, RequestState } from "../request/request-state.js";
+import { gate, type RequestStep } from "../request/step.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { Metrics } from "./metrics.js";
 
@@ -26,7 +26,7 @@ export interface AnswerMemoryParts {
   readonly metrics: Pick<Metrics, "countTermination">;
 }
 
-export function withAnswerMemory(parts: AnswerMemoryParts): Gate {
+export function withAnswerMemory(parts: AnswerMemoryParts): RequestStep {
   const keeper: AnswerKeeper = {
     bytesMin: CLAIMED_BYTES_MIN,
     hold: (ctx, length) => hold(ctx, objectMemory(length), parts),

@@ -1,76 +1,40 @@
 /**
- * The Koa application: contexts by Koa, the request chain as its middleware. It differs from
+ * The Koa application: contexts by Koa, the request chain in the place of its middleware. It differs from
  * `app.callback()` in cost: bodies here are bytes or text, never streams, so Koa's end-of-response
  * tracking and its body type detection (3 µs) are left out.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import Koa, { type Next } from "koa";
+import Koa from "koa";
 import type { Logger } from "../../storage/base/logger.js";
-import { type Check, isGate } from "../request/gate.js";
-import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
+import type { RequestContext, RequestState } from "../request/request-state.js";
+import { bracket, passAll, type RequestStep } from "../request/step.js";
+import { composeChain, type RequestChain } from "./compose-chain.js";
 
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-export function createApplication(
-  chain: readonly RequestMiddleware[],
-  logger: Logger,
-): RequestListener {
+export function createApplication(chain: RequestChain, logger: Logger): RequestListener {
   const app = new Koa<RequestState>();
-  const run = composeChain(chain);
+  const run = composeChain({ ...chain, steps: [sending(logger), ...chain.steps] });
   return (request, response) => {
     // A failed response has no other listener; its request gets `close`.
     response.on("error", ignore);
     response.statusCode = 404;
-    const ctx = app.createContext(request, response) as RequestContext;
-    run(ctx).then(
-      () => respond(ctx),
-      (error: unknown) => {
-        // The chain answers all errors itself, so this is a defect in the chain.
-        logger.error({ err: error }, "request chain failed");
-        response.destroy();
-      },
-    );
+    void run(app.createContext(request, response) as RequestContext);
   };
 }
 
-type Run = (ctx: RequestContext) => Promise<void>;
-
-/** Combines the steps into one function. Consecutive gates run in a loop, without a `next`. */
-function composeChain(steps: readonly RequestMiddleware[]): Run {
-  let run: Run = () => Promise.resolve();
-  let checks: Check[] = [];
-  for (const step of steps.toReversed()) {
-    if (isGate(step)) {
-      checks.unshift(step.check);
-      continue;
+/** The outermost step. */
+function sending(logger: Logger): RequestStep {
+  return bracket(passAll, function send(ctx, failure) {
+    if (failure === undefined) {
+      respond(ctx);
+    } else {
+      // The chain answers all errors itself, so this is a defect in the chain.
+      logger.error({ err: failure.error }, "request chain failed");
+      ctx.res.destroy();
     }
-    run = withStep(step, behind(checks, run));
-    checks = [];
-  }
-  const first = behind(checks, run);
-  // The first step may throw synchronously; callers of the chain expect promises.
-  return async (ctx) => await first(ctx);
-}
-
-function withStep(step: RequestMiddleware, rest: Run): Run {
-  return (ctx) => step(ctx as Parameters<typeof step>[0], (() => rest(ctx)) as Next);
-}
-
-function behind(checks: readonly Check[], rest: Run): Run {
-  if (checks.length === 0) return rest;
-  const runFrom = (first: number, ctx: RequestContext): Promise<void> => {
-    for (let at = first; at < checks.length; at++) {
-      const waiting = checks[at]?.(ctx);
-      if (waiting !== undefined) return goOn(waiting, at + 1, ctx);
-    }
-    return rest(ctx);
-  };
-  // Outside the loop, because a closure in it would cost every request a context per iteration.
-  const goOn = async (waiting: Promise<void>, at: number, ctx: RequestContext) => {
-    await waiting;
-    await runFrom(at, ctx);
-  };
-  return (ctx) => runFrom(0, ctx);
+    return undefined;
+  });
 }
 
 /** Sends `ctx.body`, unless a sink or sendBytes has taken over. */

@@ -9,7 +9,8 @@ import type { AuditRecorder } from "../audit/audit-recorder.js";
 import type { AuditRule, AuditStage } from "../audit/policy.js";
 import { AuditCapture } from "../request/audit-capture.js";
 import { isLongRunning } from "../request/request-info.js";
-import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
+import type { RequestContext, RequestState } from "../request/request-state.js";
+import { bracket, gate, passAll, type RequestStep } from "../request/step.js";
 import { latencyNotes } from "./latency-notes.js";
 import { isAnswerOver, onResponseEnd } from "./response-end.js";
 
@@ -17,9 +18,9 @@ type Recorder = Pick<AuditRecorder, "naming" | "ruleFor" | "record" | "isStrict"
 
 export interface AuditSteps {
   /** Outermost: records the request's result. */
-  readonly outer: RequestMiddleware;
+  readonly outer: RequestStep;
   /** After authentication: determines the audit rule once, and records the receipt. */
-  readonly inner: RequestMiddleware;
+  readonly inner: RequestStep;
 }
 
 export function createAuditSteps(recorder: Recorder): AuditSteps {
@@ -44,36 +45,41 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
     void recorder.record(rule, stage, describe(ctx), state.audit);
   };
   return {
-    async outer(ctx, next) {
-      await next();
+    outer: bracket(passAll, (ctx, failure) => {
+      if (failure !== undefined) return failure;
       const { infoIfKnown, hasDefect } = ctx.state;
       if (hasDefect) record(ctx, "Panic");
       if (!isAnswerOver(ctx) && infoIfKnown !== undefined && isLongRunning(infoIfKnown)) {
         record(ctx, "ResponseStarted");
       }
       if (!hasDefect) onResponseEnd(ctx, () => record(ctx, "ResponseComplete"));
-    },
-    async inner(ctx, next) {
+      return undefined;
+    }),
+    inner: gate((ctx) => {
       const { state } = ctx;
       const rule = recorder.ruleFor(state.user, state.info);
       rules.set(state, rule ?? "none");
-      if (rule === undefined) return await next();
+      if (rule === undefined) return undefined;
       const response = rule.level === "RequestResponse";
       const request = response || rule.level === "Request";
       state.audit = new AuditCapture({ request, response });
-      const wait = recorder.record(rule, "RequestReceived", describe(ctx), undefined);
-      if (wait !== undefined) {
-        const span = state.trace?.begin("audit");
-        const isRecorded = await wait;
-        span?.end();
-        if (!isRecorded && recorder.isStrict) {
-          recorder.noteRejected();
-          throw internalError("failed to store audit event");
-        }
-      }
-      await next();
-    },
+      const recording = recorder.record(rule, "RequestReceived", describe(ctx), undefined);
+      return recording && waitUntilRecorded(state, recording, recorder);
+    }),
   };
+}
+
+async function waitUntilRecorded(
+  { trace }: RequestState,
+  recording: Promise<boolean>,
+  recorder: Recorder,
+): Promise<void> {
+  const span = trace?.begin("audit");
+  const isRecorded = await recording;
+  span?.end();
+  if (isRecorded || !recorder.isStrict) return;
+  recorder.noteRejected();
+  throw internalError("failed to store audit event");
 }
 
 function describe(ctx: RequestContext): AuditedRequest {

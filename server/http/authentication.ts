@@ -4,9 +4,9 @@ import { inSpan } from "../../storage/base/trace.js";
 import { unauthorized } from "../api/status.js";
 import type { Authenticator, RequestFacts } from "../authn/authenticator.js";
 import { identityHeaders } from "../authn/identity-headers.js";
-import { type Gate, gate } from "../request/gate.js";
 import { removeHeaders } from "../request/header-list.js";
 import type { RequestContext, RequestState } from "../request/request-state.js";
+import { gate, type RequestStep } from "../request/step.js";
 import type { UserInfo } from "../request/user-info.js";
 
 /**
@@ -16,7 +16,7 @@ import type { UserInfo } from "../request/user-info.js";
 export function withAuthentication(
   authenticator: Authenticator,
   isIdentityHeader: (name: string) => boolean = identityHeaders(),
-): Gate {
+): RequestStep {
   return gate(function authentication(ctx) {
     const { req, state } = ctx;
     const facts: RequestFacts = {

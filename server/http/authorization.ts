@@ -7,10 +7,10 @@ import type {
   Authorizer,
 } from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
-import { type Gate, gate } from "../request/gate.js";
 import type { RequestState } from "../request/request-state.js";
+import { gate, type RequestStep } from "../request/step.js";
 
-export function withAuthorization(authorizer: Authorizer): Gate {
+export function withAuthorization(authorizer: Authorizer): RequestStep {
   return gate(function authorization({ state }) {
     const attributes: AuthorizationAttributes = { user: state.user, info: state.info };
     const answer =

@@ -5,10 +5,10 @@
  */
 import { badRequest } from "../api/status.js";
 import { parseDuration } from "../request/duration.js";
-import { type Gate, gate } from "../request/gate.js";
 import { isLongRunning, type RequestInfo } from "../request/request-info.js";
+import { gate, type RequestStep } from "../request/step.js";
 
-export function withDeadline({ requestTimeoutMs }: { requestTimeoutMs: number }): Gate {
+export function withDeadline({ requestTimeoutMs }: { requestTimeoutMs: number }): RequestStep {
   return gate(function deadline({ state }) {
     const { info } = state;
     if (isLongRunning(info)) return;

@@ -7,16 +7,12 @@
  */
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { type StatusError, tooManyRequests } from "../api/status.js";
-import type { FlowControl, HeldSeats } from "../flowcontrol/flow-control.js";
+import type { Entry, FlowControl } from "../flowcontrol/flow-control.js";
 import type { TurnPlace } from "../flowcontrol/turn-place.js";
 import type { Turns } from "../flowcontrol/turns.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
-import type {
-  AnswerTurns,
-  RequestContext,
-  RequestMiddleware,
-  RequestState,
-} from "../request/request-state.js";
+import type { AnswerTurns, RequestContext, RequestState } from "../request/request-state.js";
+import { bracket, type RequestStep } from "../request/step.js";
 import { answerUnderWay } from "./answer-under-way.js";
 import type { Metrics } from "./metrics.js";
 
@@ -35,47 +31,55 @@ export interface FlowControlParts {
   readonly metrics: Pick<Metrics, "countTermination">;
 }
 
-export function withFlowControl(parts: FlowControlParts): RequestMiddleware {
-  const { flowControl, turns, widthOf, watchersOf, metrics } = parts;
+export function withFlowControl(parts: FlowControlParts): RequestStep {
+  const { flowControl, turns, widthOf, watchersOf } = parts;
   const answerTurns = toAnswerTurns(parts);
   const lookAtClock = clockWatcher(flowControl);
-  return async function flowControlStep(ctx, next) {
+
+  function takeSeats(ctx: RequestContext, nowMs: number): Promise<void> | undefined {
     const { state } = ctx;
-    const { info } = state;
-    if (isLongRunning(info) && info.verb !== "watch") return await next();
-    state.turns = answerTurns;
-    let nowMs = performance.now();
-    const laterMs = isReadOnly(info) ? 0 : WRITE_LATER_MS;
-    if (!turns.isFree(nowMs, laterMs)) {
-      await waitForTurn(ctx, parts, laterMs);
-      nowMs = performance.now();
-    }
-    const entry = flowControl.enter(state, widthOf(info), nowMs);
-    let seats: HeldSeats;
+    const entry = flowControl.enter(state, widthOf(state.info), nowMs);
     if (entry.type === "seated") {
-      seats = entry.seats;
-    } else if (entry.type === "denied") {
-      throw refuse(info, entry.denial, metrics);
-    } else {
-      lookAtClock();
-      const span = state.trace?.begin("priorityandfairness");
-      const outcome = await entry.wait(state.signal);
-      span?.end();
-      if (!("release" in outcome)) {
-        if (outcome.reason === "cancelled") throw reasonOf(state.signal);
-        throw refuse(info, outcome, metrics);
-      }
-      seats = outcome;
+      state.seats = entry.seats;
+      return undefined;
     }
-    state.seats = seats;
-    try {
-      await next();
-      if (!isReadOnly(info)) seats.release(performance.now(), watchersOf(info));
-    } finally {
-      // Undefined when a watch has taken them over.
-      state.seats?.release(performance.now());
-    }
-  };
+    if (entry.type === "denied") throw refuse(state.info, entry.denial, parts.metrics);
+    lookAtClock();
+    return waitForSeats(ctx, entry, parts);
+  }
+
+  return bracket(
+    function flowControlStep(ctx) {
+      const { state } = ctx;
+      const { info } = state;
+      if (isLongRunning(info) && info.verb !== "watch") return undefined;
+      state.turns = answerTurns;
+      const nowMs = performance.now();
+      const laterMs = isReadOnly(info) ? 0 : WRITE_LATER_MS;
+      if (turns.isFree(nowMs, laterMs)) return takeSeats(ctx, nowMs);
+      return waitForTurn(ctx, parts, laterMs).then(() => takeSeats(ctx, performance.now()));
+    },
+    ({ state: { seats, info } }, failure) => {
+      // A watch has handed them over.
+      if (seats === undefined) return failure;
+      const isWritten = failure === undefined && !isReadOnly(info);
+      seats.release(performance.now(), isWritten ? watchersOf(info) : undefined);
+      return failure;
+    },
+  );
+}
+
+async function waitForSeats(
+  { state }: RequestContext,
+  entry: Extract<Entry, { readonly type: "waiting" }>,
+  { metrics }: FlowControlParts,
+): Promise<void> {
+  const span = state.trace?.begin("priorityandfairness");
+  const outcome = await entry.wait(state.signal);
+  span?.end();
+  if ("release" in outcome) state.seats = outcome;
+  else if (outcome.reason === "cancelled") throw reasonOf(state.signal);
+  else throw refuse(state.info, outcome, metrics);
 }
 
 function refuse(

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../storage/kv/store.js";
 import { parseRequestInfo } from "../request/request-info.js";
-import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { RequestContext } from "../request/request-state.js";
+import type { RequestStep } from "../request/step.js";
 import { createUser } from "../request/user-info.js";
 import { withFreshCredentials, withFreshPolicy } from "./freshness.js";
 
@@ -33,9 +34,9 @@ async function waits(
     deadlineMs: Number.POSITIVE_INFINITY,
   };
   const ctx = { state, req: { headers } } as unknown as RequestContext;
-  const run = async (name: string, middleware: RequestMiddleware) => {
+  const run = async (name: string, { check }: RequestStep) => {
     step = name;
-    await middleware(ctx, async () => {});
+    await check(ctx);
   };
   await run("credentials", withFreshCredentials(barrier));
   await run("policy", withFreshPolicy(barrier));

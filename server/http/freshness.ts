@@ -8,13 +8,14 @@
  * replica's current state, and is authorized by it. Non-resource paths are served without the
  * store.
  */
-import { type Gate, gate } from "../request/gate.js";
+
 import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestContext } from "../request/request-state.js";
+import { gate, type RequestStep } from "../request/step.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 
 /** Before authentication: a bearer token may be looked up. */
-export function withFreshCredentials(barrier: Barrier): Gate {
+export function withFreshCredentials(barrier: Barrier): RequestStep {
   return gate(function freshCredentials(ctx) {
     if (ctx.req.headers.authorization === undefined || !asksForNow(ctx)) return undefined;
     return reachNow(barrier, ctx.state);
@@ -22,7 +23,7 @@ export function withFreshCredentials(barrier: Barrier): Gate {
 }
 
 /** Before authorization, when the user is known. */
-export function withFreshPolicy(barrier: Barrier): Gate {
+export function withFreshPolicy(barrier: Barrier): RequestStep {
   return gate(function freshPolicy(ctx) {
     if (ctx.state.isFresh || !dependsOnPolicy(ctx) || !asksForNow(ctx)) return undefined;
     return reachNow(barrier, ctx.state);

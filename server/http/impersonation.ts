@@ -10,7 +10,6 @@
 import { inSpan } from "../../storage/base/trace.js";
 import { badRequest } from "../api/status.js";
 import type { Impersonation } from "../authz/impersonation.js";
-import { type Gate, gate } from "../request/gate.js";
 import {
   decodeExtraKey,
   decodeHeaderText,
@@ -19,6 +18,7 @@ import {
   prefixedHeaderValues,
   removeHeaders,
 } from "../request/header-list.js";
+import { gate, type RequestStep } from "../request/step.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 
 const PREFIX = "impersonate-";
@@ -28,7 +28,7 @@ const GROUP = "impersonate-group";
 const EXTRA_PREFIX = "impersonate-extra-";
 
 /** Reads `state.user`; replaces it and sets `state.impersonator` if the client asks for it. */
-export function withImpersonation(impersonation: Impersonation): Gate {
+export function withImpersonation(impersonation: Impersonation): RequestStep {
   return gate(function impersonate(ctx) {
     const { req, state } = ctx;
     if (!hasAny(req.headers)) return undefined;

@@ -6,8 +6,8 @@
  * that no busy replica is restarted.
  */
 import { tooManyRequests } from "../api/status.js";
-import { isLongRunning, isReadOnly } from "../request/request-info.js";
-import type { RequestMiddleware } from "../request/request-state.js";
+import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
+import { bracket, type RequestStep } from "../request/step.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import { HEALTH_ENDPOINTS } from "./health.js";
 import type { InFlightCounts, Metrics } from "./metrics.js";
@@ -55,19 +55,23 @@ export class InFlightLimits implements InFlightCounts {
   }
 }
 
-export function withInFlightLimit(limits: InFlightLimits, metrics: Metrics): RequestMiddleware {
-  return async function inFlightLimit(ctx, next) {
-    const { info, user } = ctx.state;
-    if (isLongRunning(info) || PROBED_PATHS.has(info.path)) return await next();
-    const isMutating = !isReadOnly(info);
-    if (!limits.enter(isMutating, user.groups.includes(MASTERS_GROUP))) {
-      metrics.countTermination(info, 429);
-      throw tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
-    }
-    try {
-      await next();
-    } finally {
-      limits.leave(isMutating);
-    }
-  };
+export function withInFlightLimit(limits: InFlightLimits, metrics: Metrics): RequestStep {
+  return bracket(
+    function inFlightLimit({ state: { info, user } }) {
+      if (isUnlimited(info)) return undefined;
+      if (!limits.enter(!isReadOnly(info), user.groups.includes(MASTERS_GROUP))) {
+        metrics.countTermination(info, 429);
+        throw tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
+      }
+      return undefined;
+    },
+    ({ state: { info } }, failure) => {
+      if (!isUnlimited(info)) limits.leave(!isReadOnly(info));
+      return failure;
+    },
+  );
+}
+
+function isUnlimited(info: RequestInfo): boolean {
+  return isLongRunning(info) || PROBED_PATHS.has(info.path);
 }

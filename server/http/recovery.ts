@@ -4,11 +4,8 @@
  */
 import type { Logger } from "../../storage/base/logger.js";
 import { routeNotFound, StatusError } from "../api/status.js";
-import {
-  ClientGoneError,
-  type RequestContext,
-  type RequestMiddleware,
-} from "../request/request-state.js";
+import { ClientGoneError, type RequestContext } from "../request/request-state.js";
+import { bracket, passAll, type RequestStep } from "../request/step.js";
 import type { Metrics } from "./metrics.js";
 import {
   isUnreachable,
@@ -23,16 +20,16 @@ export interface RecoveryParts {
   readonly encodeStatus: StatusEncoder;
 }
 
-export function withRecovery(parts: RecoveryParts): RequestMiddleware {
-  return async function recovery(ctx, next) {
-    try {
-      await next();
-      const isAnswered = ctx.respond === false || ctx.status !== 404 || ctx.body != null;
-      if (!isAnswered) throw routeNotFound();
-    } catch (error) {
-      answerError(ctx, error, parts);
-    }
-  };
+export function withRecovery(parts: RecoveryParts): RequestStep {
+  return bracket(passAll, function recovery(ctx, failure) {
+    if (failure !== undefined) answerError(ctx, failure.error, parts);
+    else if (!isAnswered(ctx)) answerError(ctx, routeNotFound(), parts);
+    return undefined;
+  });
+}
+
+function isAnswered(ctx: RequestContext): boolean {
+  return ctx.respond === false || ctx.status !== 404 || ctx.body != null;
 }
 
 function answerError(ctx: RequestContext, error: unknown, parts: RecoveryParts): void {

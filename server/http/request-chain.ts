@@ -1,7 +1,7 @@
 /**
- * The path of every request as one array, in the order of execution, with the reason for each
- * position that matters. The steps are the small middlewares beside this file; wiring passes their
- * dependencies and the final handler.
+ * The path of every request: its steps in the order of execution, with the reason for each position
+ * that matters, and who may answer. The steps are in the small files beside this one; wiring passes
+ * their dependencies and the handler.
  */
 
 import type { Logger } from "../../storage/base/logger.js";
@@ -9,11 +9,13 @@ import type { Authenticator } from "../authn/authenticator.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
+import type { RequestStep } from "../request/step.js";
 import type { Verbosity } from "../request/verbosity.js";
 import { accessLog } from "./access-log.js";
 import type { AuditSteps } from "./audit.js";
 import { withAuthentication } from "./authentication.js";
 import { withAuthorization } from "./authorization.js";
+import type { RequestChain } from "./compose-chain.js";
 import { withDeadline } from "./deadline.js";
 import { type InFlightLimits, withInFlightLimit } from "./in-flight.js";
 import type { Metrics } from "./metrics.js";
@@ -43,10 +45,10 @@ export interface RequestChainParts {
   /** Traces of requests; absent = none. */
   readonly tracing?: TracingSteps | undefined;
   /** Steps of other parts: the freshness barrier. */
-  readonly beforeAuthentication?: readonly RequestMiddleware[];
+  readonly beforeAuthentication?: readonly RequestStep[];
   /** Steps of other parts: impersonation, flow control. */
-  readonly beforeAuthorization?: readonly RequestMiddleware[];
-  /** Steps of other parts: requests that other servers answer. */
+  readonly beforeAuthorization?: readonly RequestStep[];
+  /** Of other parts: requests that other servers answer. */
   readonly beforeRoutes?: readonly RequestMiddleware[];
   /** Non-resource paths (see routes.ts); passes on unknown ones. */
   readonly routes: RequestMiddleware;
@@ -54,10 +56,10 @@ export interface RequestChainParts {
   readonly handler: RequestMiddleware;
 }
 
-export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
+export function requestChain(parts: RequestChainParts): RequestChain {
   const { logger, metrics, isServed, verbosity, tracing = {} } = parts;
   const logRequest = accessLog({ logger, verbosity });
-  return [
+  const steps = [
     // First, as all other steps write into the state: audit id, signal, warnings.
     withRequestState(),
     ...(tracing.outer === undefined ? [] : [tracing.outer]),
@@ -85,8 +87,6 @@ export function requestChain(parts: RequestChainParts): RequestMiddleware[] {
     withAuthorization(parts.authorizer),
     // Only admitted requests count as open.
     withLongRunningCount(metrics),
-    ...(parts.beforeRoutes ?? []),
-    parts.routes,
-    parts.handler,
   ];
+  return { steps, answerers: [...(parts.beforeRoutes ?? []), parts.routes, parts.handler] };
 }

@@ -3,9 +3,9 @@
  * Runs outside of recovery, so that all see the client's status code, even for a 500.
  */
 
-import { type Gate, gate } from "../request/gate.js";
 import { isLongRunning, parseRequestInfo, type RequestInfo } from "../request/request-info.js";
-import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import type { RequestContext } from "../request/request-state.js";
+import { bracket, gate, passAll, type RequestStep } from "../request/step.js";
 import type { Metrics } from "./metrics.js";
 import { isAnswerOver, responseBytes } from "./response-end.js";
 
@@ -22,17 +22,19 @@ export function withRequestEnd(options: {
   /** Whether this request's labels may be used in metrics: its resource exists. */
   readonly isServed: (info: RequestInfo) => boolean;
   readonly notes: readonly EndNote[];
-}): RequestMiddleware {
+}): RequestStep {
   const { metrics, isServed, notes } = options;
-  return async function requestEnd(ctx, next) {
-    await next();
+  return bracket(passAll, function requestEnd(ctx, failure) {
+    // Nobody has answered, which is a defect of recovery.
+    if (failure !== undefined) return failure;
     // The resource of a watch may be gone when the watch ends.
     const asked = ctx.state.infoIfKnown;
     const info =
       asked !== undefined && (!asked.isResourceRequest || isServed(asked)) ? asked : UNKNOWN_INFO;
     if (isAnswerOver(ctx)) end(ctx, info);
     else ctx.res.once("close", () => end(ctx, info));
-  };
+    return undefined;
+  });
 
   function end(ctx: RequestContext, info: RequestInfo): void {
     const { state } = ctx;
@@ -50,7 +52,7 @@ export function withRequestEnd(options: {
 }
 
 /** Counts watches and other long-running requests while they are open. */
-export function withLongRunningCount(metrics: Metrics): Gate {
+export function withLongRunningCount(metrics: Metrics): RequestStep {
   return gate(function longRunningCount({ state: { info }, res }) {
     if (isLongRunning(info) && !res.closed) res.once("close", metrics.startLongRunning(info));
   });

@@ -1,8 +1,9 @@
 /** Parses the URL, once for all steps. */
-import { type Gate, gate } from "../request/gate.js";
-import { parseRequestInfo } from "../request/request-info.js";
 
-export function withRequestInfo(): Gate {
+import { parseRequestInfo } from "../request/request-info.js";
+import { gate, type RequestStep } from "../request/step.js";
+
+export function withRequestInfo(): RequestStep {
   return gate(function requestInfo(ctx) {
     ctx.state.info = parseRequestInfo(ctx.req.method ?? "", ctx.req.url ?? "/");
     return undefined;

@@ -1,19 +1,16 @@
 /** The outermost step: creates the request's state and sets the headers that every answer has. */
 import { randomUUID } from "node:crypto";
 import { AnswersTogether } from "../request/answers-together.js";
-import {
-  applyCommonHeaders,
-  type RequestMiddleware,
-  RequestState,
-} from "../request/request-state.js";
+import { applyCommonHeaders, type RequestContext, RequestState } from "../request/request-state.js";
+import { bracket, type Failure, type RequestStep } from "../request/step.js";
 
 /** A client's own audit id is used if it is safe in logs and headers. */
 const AUDIT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-export function withRequestState(): RequestMiddleware {
+export function withRequestState(): RequestStep {
   const nextAuditId = createAuditIds();
   const answersTogether = new AnswersTogether();
-  return async function requestState(ctx, next) {
+  return bracket(function requestState(ctx) {
     const asked = ctx.req.headers["audit-id"];
     ctx.state = new RequestState({
       auditId: typeof asked === "string" && AUDIT_ID.test(asked) ? asked : nextAuditId(),
@@ -22,9 +19,13 @@ export function withRequestState(): RequestMiddleware {
       response: ctx.res,
       answersTogether,
     });
-    await next();
-    if (ctx.respond !== false) applyCommonHeaders(ctx);
-  };
+    return undefined;
+  }, addHeaders);
+}
+
+function addHeaders(ctx: RequestContext, failure: Failure | undefined): Failure | undefined {
+  if (failure === undefined && ctx.respond !== false) applyCommonHeaders(ctx);
+  return failure;
 }
 
 /** Ids in UUID form: a random part per process and a counter, which is far cheaper. */

@@ -5,7 +5,7 @@
  * authenticated yet.
  */
 import { tooManyRequests } from "../api/status.js";
-import { type Gate, gate } from "../request/gate.js";
+import { gate, type RequestStep } from "../request/step.js";
 import { HEALTH_ENDPOINTS } from "./health.js";
 
 /** As upstream: clients find another replica well within that. */
@@ -13,7 +13,7 @@ const RETRY_AFTER_SECONDS = 5;
 const OWN_USER_AGENT = "kube-apiserver/";
 const EXEMPT_PREFIXES = HEALTH_ENDPOINTS.map((name) => `/${name}`);
 
-export function withShutdownRefusal(isRefusing: () => boolean): Gate {
+export function withShutdownRefusal(isRefusing: () => boolean): RequestStep {
   return gate((ctx) => {
     if (!isRefusing() || isExempt(ctx.state.info.path, ctx.headers["user-agent"])) return;
     const message = "The apiserver is shutting down, please try again later.";

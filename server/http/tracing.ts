@@ -4,10 +4,10 @@
  * waits, for the log of slow requests. Each step is in the chain only if it is enabled.
  */
 import type { Span } from "../../storage/base/trace.js";
-import { type Gate, gate } from "../request/gate.js";
 import { isLongRunning } from "../request/request-info.js";
-import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
+import type { RequestContext, RequestState } from "../request/request-state.js";
 import { shownUri } from "../request/shown-uri.js";
+import { bracket, gate, type RequestStep } from "../request/step.js";
 import { RequestTrace } from "../tracing/request-trace.js";
 import type { Arrival, RequestTracer, TracedRequest } from "../tracing/request-tracer.js";
 import { describeSteps, type SlowRequests } from "../tracing/slow-requests.js";
@@ -17,11 +17,11 @@ import { isAnswerOver, onResponseEnd } from "./response-end.js";
 /** Undefined = disabled. */
 export interface TracingSteps {
   /** Outermost: requests that may be sampled. */
-  readonly outer?: RequestMiddleware;
+  readonly outer?: RequestStep;
   /** Behind authentication. */
-  readonly inner?: Gate;
+  readonly inner?: RequestStep;
   /** Records the waits of all other requests. */
-  readonly waits?: Gate;
+  readonly waits?: RequestStep;
   /** Logs slow requests. */
   readonly slow?: EndNote;
 }
@@ -29,12 +29,20 @@ export interface TracingSteps {
 export function createTracingSteps(tracer: RequestTracer): TracingSteps {
   const sampled = new WeakMap<RequestState, TracedRequest>();
   return {
-    outer(ctx, next) {
-      const request = startTrace(ctx, tracer);
-      if (request === undefined) return next();
-      sampled.set(ctx.state, request);
-      return traced(ctx, request, next);
-    },
+    outer: bracket(
+      (ctx) => {
+        const request = startTrace(ctx, tracer);
+        if (request === undefined) return undefined;
+        sampled.set(ctx.state, request);
+        ctx.state.trace = request.trace;
+        return undefined;
+      },
+      (ctx, failure) => {
+        const request = sampled.get(ctx.state);
+        if (failure === undefined && request !== undefined) endWithAnswer(ctx, request);
+        return failure;
+      },
+    ),
     inner: gate(({ state }) => {
       if (state.trace?.isDetailed === true) sampled.get(state)?.identify(state.user);
     }),
@@ -56,14 +64,8 @@ export function createSlowRequestSteps(slowRequests: SlowRequests): TracingSteps
   };
 }
 
-async function traced(
-  ctx: RequestContext,
-  request: TracedRequest,
-  next: () => Promise<void>,
-): Promise<void> {
+function endWithAnswer(ctx: RequestContext, request: TracedRequest): void {
   const { trace } = request;
-  ctx.state.trace = trace;
-  await next();
   const writing: Span | undefined = isAnswerOver(ctx) ? undefined : trace.begin("write response");
   onResponseEnd(ctx, () => {
     writing?.end();

@@ -5,12 +5,12 @@
  */
 import type { Naming } from "../api/naming.js";
 import { unauthorized } from "../api/status.js";
-import { type Gate, gate } from "../request/gate.js";
+import { gate, type RequestStep } from "../request/step.js";
 
 /** base64url without padding (RFC 4648 section 5). */
 const ENCODED = /^[A-Za-z0-9_-]+$/;
 
-export function withWebSocketBearer({ groupDomain }: Naming): Gate {
+export function withWebSocketBearer({ groupDomain }: Naming): RequestStep {
   const prefix = `base64url.bearer.authorization.${groupDomain}.`;
   return gate(function webSocketBearer({ req }) {
     const header = req.headers["sec-websocket-protocol"];

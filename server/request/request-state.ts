@@ -41,7 +41,8 @@ export interface FlowPlace {
 
 /** Seats that flow control gave to a request; releasing them twice is harmless. */
 export interface HeldSeats {
-  release(nowMs: number): void;
+  /** @param watchers of a write: how many have to be notified after the answer */
+  release(nowMs: number, watchers?: number): void;
 }
 
 /** Memory claimed by a request for its body and its answer; released when the answer is over. */

@@ -9,7 +9,7 @@ import { listMemory } from "../flowcontrol/width.js";
 import { withAnswerMemory } from "../http/answer-memory.js";
 import type { Metrics } from "../http/metrics.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
-import type { Gate } from "../request/gate.js";
+import type { RequestStep } from "../request/step.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import type { FlowControlStep } from "./flow-control.js";
 import { sizesOf } from "./listed-sizes.js";
@@ -24,7 +24,7 @@ export function createAnswerMemory(options: {
   readonly catalog: CatalogSource;
   readonly metrics: Metrics;
   readonly flowControl: FlowControlStep | undefined;
-}): Gate {
+}): RequestStep {
   const { config, metrics, flowControl } = options;
   const memory = new AnswerMemory({
     bytesMax: config.answerMemoryBytesMax,

@@ -28,13 +28,13 @@ import type { Metrics } from "../http/metrics.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { RequestInfo } from "../request/request-info.js";
-import type { RequestMiddleware } from "../request/request-state.js";
+import type { RequestStep } from "../request/step.js";
 import type { UserInfo } from "../request/user-info.js";
 import { followBacklogs } from "./heap-growth.js";
 import { partitionOf, sizesOf } from "./listed-sizes.js";
 
 export interface FlowControlStep {
-  readonly middleware: RequestMiddleware;
+  readonly step: RequestStep;
   /** Whether the request belongs to a level that never refuses. */
   readonly isExempt: (user: UserInfo, info: RequestInfo) => boolean;
   /** Whether the thread rests for the sake of flows without a backlog. */
@@ -86,7 +86,7 @@ export function createFlowControl(options: {
   return {
     isExempt: (user, info) => flowControl.isExempt(user, info),
     isHoldingBack: () => turns.isHoldingBack(performance.now()),
-    middleware: withFlowControl({
+    step: withFlowControl({
       flowControl,
       turns,
       widthOf: (info) => listWidth(info, (namespace) => sizeOf(info, namespace)),

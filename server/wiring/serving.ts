@@ -26,7 +26,7 @@ import { createRoutes } from "../http/routes.js";
 import { withShutdownRefusal } from "../http/shutdown-refusal.js";
 import { withWebSocketBearer } from "../http/web-socket-bearer.js";
 import type { Registry } from "../registry/generic/registry.js";
-import type { RequestMiddleware } from "../request/request-state.js";
+import type { RequestStep } from "../request/step.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
@@ -173,12 +173,12 @@ interface ChainParts extends ServingParts {
   readonly registry: Registry;
   readonly audit: Audit | undefined;
   readonly flowControl: FlowControlStep | undefined;
-  readonly answerMemory: RequestMiddleware;
+  readonly answerMemory: RequestStep;
   readonly aggregation: Aggregation;
   readonly inFlightLimits: InFlightLimits;
   readonly ticker: WatchTicker;
   readonly connect: VerbHandlers["connect"];
-  readonly refusal: readonly RequestMiddleware[];
+  readonly refusal: readonly RequestStep[];
 }
 
 /** When flow control bounds the requests, they are only counted here. */
@@ -235,7 +235,7 @@ function createChain(parts: ChainParts) {
       withImpersonation(impersonation),
       // Before seats, so that no seat is held while waiting for memory.
       parts.answerMemory,
-      ...(flowControl === undefined ? [] : [flowControl.middleware]),
+      ...(flowControl === undefined ? [] : [flowControl.step]),
     ],
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(catalog.current, info) || aggregation.isServed(info),

@@ -20,6 +20,7 @@ import { UnknownBearerAuthenticator } from "../../authn/unknown-bearer.js";
 import { type Authorizer, UnionAuthorizer } from "../../authz/authorizer.js";
 import { PrivilegedGroupsAuthorizer } from "../../authz/privileged-groups.js";
 import type { RequestMiddleware } from "../../request/request-state.js";
+import type { RequestStep } from "../../request/step.js";
 import { MASTERS_GROUP } from "../../request/user-info.js";
 import { createApplication } from "../application.js";
 import type { AuditSteps } from "../audit.js";
@@ -63,8 +64,8 @@ export interface FrontOptions {
   readonly otherAuthorities?: string;
   readonly authorizer?: Authorizer;
   readonly audit?: AuditSteps;
-  readonly beforeAuthentication?: readonly RequestMiddleware[];
-  readonly beforeAuthorization?: readonly RequestMiddleware[];
+  readonly beforeAuthentication?: readonly RequestStep[];
+  readonly beforeAuthorization?: readonly RequestStep[];
 }
 
 export interface Answer {
