@@ -1,7 +1,7 @@
 /**
  * BenchConnection over HTTP/2 (RFC 9113): many requests at a time on one connection, as client-go has
- * them. Requests are headers without compression; of an answer's headers only the status is read, for
- * which the dynamic table is turned off.
+ * them. Of an answer's headers only the status is read, for which the server's dynamic table is turned
+ * off.
  */
 import type { TLSSocket } from "node:tls";
 import {
@@ -12,6 +12,7 @@ import {
   openTls,
   type Target,
 } from "./connection.js";
+import { HpackEncoder } from "./hpack-encoder.js";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const HEADER_BYTES = 9;
@@ -35,6 +36,7 @@ const FIRST_STATIC_STATUS = 0x88;
 export class Http2Connection implements BenchConnection {
   readonly lanes = LANES;
   readonly #socket: TLSSocket;
+  readonly #encoder = new HpackEncoder();
   readonly #streams = new Map<number, { incoming: Incoming; unacknowledged: number }>();
   #unacknowledged = 0;
   #nextStream = 1;
@@ -82,7 +84,7 @@ export class Http2Connection implements BenchConnection {
         value,
       ]),
     ];
-    const block = Buffer.concat(fields.map(([name, value]) => literal(name, value)));
+    const block = this.#encoder.encode(fields);
     const flags = END_HEADERS | (body === undefined ? END_STREAM : 0);
     const frames = [frame(HEADERS, flags, id, block)];
     for (let rest = Buffer.from(body ?? ""); rest.length > 0; ) {
@@ -163,25 +165,6 @@ function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
-}
-
-/** A header field, without indexing and without Huffman coding (RFC 7541 section 6.2.2). */
-function literal(name: string, value: string): Buffer {
-  return Buffer.concat([Buffer.of(0), text(name), text(value)]);
-}
-
-function text(value: string): Buffer {
-  const bytes = Buffer.from(value, "latin1");
-  return Buffer.concat([length7(bytes.length), bytes]);
-}
-
-/** An integer with a prefix of seven bits (RFC 7541 section 5.1). */
-function length7(length: number): Buffer {
-  if (length < 127) return Buffer.of(length);
-  const bytes = [127];
-  let rest = length - 127;
-  for (; rest >= 128; rest >>>= 7) bytes.push((rest & 127) | 128);
-  return Buffer.of(...bytes, rest);
 }
 
 /** The status is the first field of an answer: an entry of the static table, or its three digits. */

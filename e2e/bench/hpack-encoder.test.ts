@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http2";
+import { type AddressInfo, connect } from "node:net";
+import { test } from "node:test";
+import { HpackEncoder } from "./hpack-encoder.js";
+
+const REQUESTS = 300;
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+const [HEADERS, SETTINGS, END_STREAM_AND_HEADERS] = [1, 4, 5];
+
+type Fields = readonly (readonly [name: string, value: string])[];
+
+/** Fields that repeat, and some that push others out of the table. */
+function fieldsOf(index: number): Fields {
+  return [
+    [":method", index % 3 === 0 ? "POST" : "GET"],
+    [":scheme", "https"],
+    [":path", `/items/${String(index).padStart(20, "0")}`],
+    [":authority", "localhost"],
+    ["user-agent", "bench"],
+    ["accept", "application/json"],
+    ["content-type", "application/json"],
+    ["x-turn", index % 2 === 0 ? "even" : ""],
+    ["x-long", "x".repeat(index % 5 === 0 ? 700 : 1)],
+  ];
+}
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+test("Node's decoder finds the fields that were encoded, also when the table is full", {
+  timeout: 10_000,
+}, async () => {
+  const server = createServer();
+  const received: IncomingHttpHeaders[] = [];
+  const all = new Promise<void>((resolve, reject) => {
+    server.on("sessionError", reject);
+    server.on("stream", (stream, headers) => {
+      stream.respond({ ":status": 204 }, { endStream: true });
+      if (received.push(headers) === REQUESTS) resolve();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.resume();
+  const encoder = new HpackEncoder();
+  const sizes: number[] = [];
+  socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))]));
+  for (let index = 0; index < REQUESTS; index++) {
+    const block = encoder.encode(fieldsOf(index));
+    sizes.push(block.length);
+    socket.write(frame(HEADERS, END_STREAM_AND_HEADERS, 2 * index + 1, block));
+  }
+  await all;
+  socket.destroy();
+  server.close();
+
+  for (const [index, headers] of received.entries()) {
+    assert.deepEqual(Object.entries(headers), fieldsOf(index), `request ${index}`);
+  }
+  // The path, and an index for each of the other fields.
+  assert.equal(Math.min(...sizes), 2 + "/items/".length + 20 + 8);
+});

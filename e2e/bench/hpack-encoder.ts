@@ -1,0 +1,89 @@
+/**
+ * Header blocks as client-go and nghttp2 encode them (RFC 7541): a field that the connection had before is an index,
+ * any other one a literal that both sides remember. Without Huffman coding.
+ */
+
+/** What the server lets a client's table hold unless its settings say otherwise (section 6.5.2 of RFC 9113). */
+const TABLE_BYTES_MAX = 4_096;
+/** Counted for each entry besides its name and value (section 4.1). */
+const ENTRY_BYTES = 32;
+const STATIC_ENTRIES = 61;
+/** Of the static table what requests here have. */
+const STATIC_FIELDS: ReadonlyMap<string, number> = new Map([
+  [":method GET", 2],
+  [":method POST", 3],
+  [":scheme https", 7],
+]);
+const STATIC_NAMES: ReadonlyMap<string, number> = new Map([
+  [":authority", 1],
+  [":method", 2],
+  [":path", 4],
+  ["accept-encoding", 16],
+  ["accept", 19],
+  ["authorization", 23],
+  ["content-length", 28],
+  ["content-type", 31],
+  ["user-agent", 58],
+]);
+
+const INDEXED = { flag: 0x80, bits: 7 };
+const REMEMBERED = { flag: 0x40, bits: 6 };
+const TEXT = { flag: 0, bits: 7 };
+
+export class HpackEncoder {
+  /** Entries by "name value": the how many-th that was remembered, from 1 on. */
+  readonly #numbers = new Map<string, number>();
+  #remembered = 0;
+  #bytes = 0;
+
+  /** @param fields names in lower case */
+  encode(fields: readonly (readonly [name: string, value: string])[]): Buffer {
+    return Buffer.concat(fields.flatMap(([name, value]) => this.#encodeField(name, value)));
+  }
+
+  #encodeField(name: string, value: string): readonly Buffer[] {
+    const field = `${name} ${value}`;
+    const number = this.#numbers.get(field);
+    // The newest entry is the first behind the static table.
+    const index =
+      STATIC_FIELDS.get(field) ??
+      (number === undefined ? undefined : STATIC_ENTRIES + 1 + this.#remembered - number);
+    if (index !== undefined) return [integer(INDEXED, index)];
+    this.#remember(field);
+    const known = STATIC_NAMES.get(name);
+    return [
+      integer(REMEMBERED, known ?? 0),
+      ...(known === undefined ? text(name) : []),
+      ...text(value),
+    ];
+  }
+
+  #remember(field: string): void {
+    this.#numbers.set(field, ++this.#remembered);
+    this.#bytes += bytesOf(field);
+    for (const oldest of this.#numbers.keys()) {
+      if (this.#bytes <= TABLE_BYTES_MAX) break;
+      this.#numbers.delete(oldest);
+      this.#bytes -= bytesOf(oldest);
+    }
+  }
+}
+
+function bytesOf(field: string): number {
+  return Buffer.byteLength(field, "latin1") - 1 + ENTRY_BYTES;
+}
+
+function text(value: string): readonly Buffer[] {
+  const bytes = Buffer.from(value, "latin1");
+  return [integer(TEXT, bytes.length), bytes];
+}
+
+/** An integer in the lower bits of the first byte, and in more if they are all ones (section 5.1). */
+function integer({ flag, bits }: { readonly flag: number; readonly bits: number }, value: number) {
+  const most = 2 ** bits - 1;
+  if (value < most) return Buffer.of(flag | value);
+  const bytes = [flag | most];
+  let rest = value - most;
+  for (; rest >= 128; rest >>>= 7) bytes.push((rest & 127) | 128);
+  return Buffer.of(...bytes, rest);
+}
