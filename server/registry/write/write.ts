@@ -92,9 +92,25 @@ export async function runWrite(
   signal: SignalSource,
 ): Promise<Outcome> {
   const places = new QueuePlaces(registry.writeQueue);
+  const write: Write = {
+    registry,
+    signal,
+    places,
+    resource: plan.resource,
+    namespace: plan.namespace,
+    isDryRun: plan.isDryRun,
+    isProved: plan.isProved === true,
+    name: plan.name,
+    decide: plan.decide,
+    explain: plan.explain,
+  };
   let outage: StatusError | undefined;
   try {
-    return await tryUntilDone(registry, plan, places, signal);
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const outcome = await tryOnce(write);
+      if (outcome !== undefined) return outcome;
+    }
+    throw plan.lost();
   } catch (error) {
     outage = outageIn(error, signalOf(signal));
     throw error;
@@ -103,80 +119,121 @@ export async function runWrite(
   }
 }
 
-async function tryUntilDone(
-  registry: Registry,
-  plan: WritePlan,
-  places: QueuePlaces,
-  signal: SignalSource,
-): Promise<Outcome> {
-  const { resource, namespace, isDryRun } = plan;
-  let isProved = plan.isProved === true;
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const name = plan.name();
-    const path = objectPath(namespace, name);
-    const key = registry.view.keys.key(resource.partition, path);
-    const place = places.queueIfContested(key, signal);
-    if (place !== undefined) await place;
+/** A write under way: of one shape for all verbs, as V8 would optimise the loop anew for each verb's plan. */
+interface Write {
+  readonly registry: Registry;
+  readonly signal: SignalSource;
+  readonly places: QueuePlaces;
+  readonly resource: StoredResource;
+  readonly namespace: string;
+  readonly isDryRun: boolean;
+  /** Whether the view was proved fresh for this write. */
+  isProved: boolean;
+  readonly name: WritePlan["name"];
+  readonly decide: WritePlan["decide"];
+  readonly explain: WritePlan["explain"];
+}
 
-    checkIsCurrent(registry.catalog, resource);
-    const seen = look(registry, plan, path);
-    registry.judgement?.check(seen.conditions);
-    const { current } = seen;
-    let decision: Decision;
-    try {
-      const made = plan.decide(seen, signal);
-      if (made === "again") continue;
-      decision = made instanceof Promise ? await made : made;
-      if (decision.refusal !== undefined) throw decision.refusal;
-    } catch (error) {
-      if (error instanceof NotConverted) {
-        await error.prepare(signalOf(signal));
-        continue;
-      }
-      const isFinal = isProved || !(error instanceof StatusError);
-      if (isFinal || (await isStill(registry, plan, path, seen))) {
-        throw current === undefined ? error : (plan.explain?.(error, current) ?? error);
-      }
-      isProved = true;
-      continue;
-    }
-    if (isDryRun || (await isStored(registry, decision, key, signal))) {
-      if (isProved || (await isStill(registry, plan, path, seen))) {
-        return { decision, current, revision: revisionOf(current), isStored: false };
-      }
-      isProved = true;
-      continue;
-    }
+/** @returns undefined when it is to be tried again. @throws {StatusError} */
+async function tryOnce(write: Write): Promise<Outcome | undefined> {
+  const { registry, signal, places, resource, namespace } = write;
+  const name = write.name();
+  const path = objectPath(namespace, name);
+  const key = registry.view.keys.key(resource.partition, path);
+  const place = places.queueIfContested(key, signal);
+  if (place !== undefined) await place;
 
-    const change = { resource, namespace, name, current, next: decision };
-    const epoch = movedEpoch(registry, change);
-    const shared = sharedKeyOf(decision.sideWrites ?? []) ?? epoch?.key;
-    const turn = shared === undefined ? undefined : places.queueIfShared(shared, signal);
-    if (turn !== undefined) {
-      // Admission's attributes are outdated by now.
-      await turn;
-      continue;
-    }
-    const own: Compare = { key, modRevision: revisionOf(current) };
-    const decided = { resource, key, compares: [own, ...seen.conditions], decision, epoch };
-    const preparing = prepareTransaction(registry, decided, signal);
-    const prepared = preparing instanceof Promise ? await preparing : preparing;
-    const expected = expect(registry, key, decision);
-    const result = await commit(registry, prepared.transaction, expected, signal);
-    const refusal = readRefusal(prepared, result);
-    if (refusal === undefined) {
-      registry.judgement?.committed();
-      // The next write through this replica is then judged by it at the first attempt.
-      if (epoch !== undefined) await catchUp(registry, result.revision).catch(ignore);
-      const { revision } = result;
-      const stored = expected && registry.view.stored(expected, revision);
-      return { decision, current, revision, isStored: true, stored };
-    }
-    await queueUp(places, key, refusal, signal);
-    await catchUp(registry, refusal.waitFor);
-    isProved = true;
+  checkIsCurrent(registry.catalog, resource);
+  const seen = look(write, path);
+  registry.judgement?.check(seen.conditions);
+  const { current } = seen;
+  let decision: Decision;
+  try {
+    const made = write.decide(seen, signal);
+    if (made === "again") return undefined;
+    decision = made instanceof Promise ? await made : made;
+    if (decision.refusal !== undefined) throw decision.refusal;
+  } catch (error) {
+    await refuse(write, path, seen, error);
+    return undefined;
   }
-  throw plan.lost();
+  if (write.isDryRun || decision.action === "same") {
+    const ended = await endUnstored(write, { path, key, seen, decision });
+    if (ended !== "outdated") return ended;
+  }
+
+  const change = { resource, namespace, name, current, next: decision };
+  const epoch = movedEpoch(registry, change);
+  const shared = sharedKeyOf(decision.sideWrites ?? []) ?? epoch?.key;
+  const turn = shared === undefined ? undefined : places.queueIfShared(shared, signal);
+  if (turn !== undefined) {
+    // Admission's attributes are outdated by now.
+    await turn;
+    return undefined;
+  }
+  const own: Compare = { key, modRevision: revisionOf(current) };
+  const decided = { resource, key, compares: [own, ...seen.conditions], decision, epoch };
+  const preparing = prepareTransaction(registry, decided, signal);
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
+  const expected = expect(registry, key, decision);
+  const result = await commit(registry, prepared.transaction, expected, signal);
+  const refusal = readRefusal(prepared, result);
+  if (refusal !== undefined) {
+    await catchUpWith(write, key, refusal);
+    return undefined;
+  }
+  const { revision } = result;
+  registry.judgement?.committed();
+  // The next write through this replica is then judged by it at the first attempt.
+  if (epoch !== undefined) await catchUp(registry, revision).catch(ignore);
+  const stored = expected && registry.view.stored(expected, revision);
+  return { decision, current, revision, isStored: true, stored };
+}
+
+/** Returns when the decision has to be made anew. @throws the error, if the state that it rests on was current */
+async function refuse(write: Write, path: string, seen: Seen, error: unknown): Promise<void> {
+  if (error instanceof NotConverted) {
+    await error.prepare(signalOf(write.signal));
+    return;
+  }
+  const isFinal = write.isProved || !(error instanceof StatusError);
+  if (isFinal || (await isStill(write, path, seen))) {
+    const { current } = seen;
+    throw current === undefined ? error : (write.explain?.(error, current) ?? error);
+  }
+  write.isProved = true;
+}
+
+/**
+ * Ends a dry run, and a write of what is stored already.
+ * @returns the outcome; undefined when it is to be tried again; "outdated" when the store has another form of it
+ */
+async function endUnstored(
+  write: Write,
+  { path, key, seen, decision }: Unstored,
+): Promise<Outcome | undefined | "outdated"> {
+  const { registry, signal, isDryRun, isProved } = write;
+  if (!isDryRun && !(await isStored(registry, decision, key, signal))) return "outdated";
+  if (isProved || (await isStill(write, path, seen))) {
+    const { current } = seen;
+    return { decision, current, revision: revisionOf(current), isStored: false };
+  }
+  write.isProved = true;
+  return undefined;
+}
+
+interface Unstored {
+  readonly path: string;
+  readonly key: string;
+  readonly seen: Seen;
+  readonly decision: Decision;
+}
+
+/** Another write was faster: waits for its turn, and until the view shows what refused this one. */
+async function catchUpWith(write: Write, key: string, refusal: Refusal): Promise<void> {
+  await queueUp(write.places, key, refusal, write.signal);
+  await catchUp(write.registry, refusal.waitFor);
+  write.isProved = true;
 }
 
 /** Announces the put, so that the feed need not parse it. */
@@ -202,7 +259,7 @@ async function queueUp(
   else if (isOwnLost) await places.queueForOwn(key, signal);
 }
 
-function look(registry: Registry, { resource, namespace }: WritePlan, path: string): Seen {
+function look({ registry, resource, namespace }: Write, path: string): Seen {
   return {
     current: registry.view.partition(resource.partition).get(path),
     conditions: conditionsOf(registry, resource, namespace),
@@ -210,14 +267,9 @@ function look(registry: Registry, { resource, namespace }: WritePlan, path: stri
 }
 
 /** Brings the view up to date. @returns whether the state it had shown was current */
-async function isStill(
-  registry: Registry,
-  plan: WritePlan,
-  path: string,
-  seen: Seen,
-): Promise<boolean> {
-  await refresh(registry);
-  const now = look(registry, plan, path);
+async function isStill(write: Write, path: string, seen: Seen): Promise<boolean> {
+  await refresh(write.registry);
+  const now = look(write, path);
   return (
     revisionOf(now.current) === revisionOf(seen.current) &&
     isSameState(now.conditions, seen.conditions)
@@ -234,11 +286,10 @@ function revisionOf(current: StoredObject | undefined): Revision {
  */
 function isStored(
   { storedForm }: Registry,
-  { action, value }: Decision,
+  { value }: Decision,
   key: string,
   signal: SignalSource,
 ): boolean | Promise<boolean> {
-  if (action !== "same") return false;
   if (storedForm === undefined || value === undefined) return true;
   return asStatus(storedForm.isStale(key, signalOf(signal))).then((isStale) => !isStale);
 }
