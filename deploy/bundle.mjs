@@ -21,6 +21,9 @@ const ENTRIES = ["main.js", "start-keelson.js"].map((name) => join(DIST, "server
 /** Packages that have native code, or read files of their own. */
 const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate", "etcd3", "@grpc/proto-loader"];
 
+/** Names that Node has as getters, which V8 calls wherever a request's code says `Buffer` (docs/decisions/0071). */
+const GLOBAL_GETTERS = ["Buffer", "performance", "process", "AbortController", "AbortSignal"];
+
 /** Modules that read files beside them go on reading them there. Entries stay beside each other. */
 const filesStayWhereTheyAre = {
   name: "files-stay-where-they-are",
@@ -119,7 +122,7 @@ async function writeScript(path, module) {
     // Names and short lines stay, so that stacks and profiles can be read.
     minifyWhitespace: true,
     lineLimit: 200,
-    banner: '(function (exports, require, module, bundleUrl) {"use strict";',
+    banner: `(function (exports, require, module, bundleUrl) {"use strict"; var { ${GLOBAL_GETTERS.join(", ")} } = globalThis;`,
     footer: "})",
     sourcemap: "external",
     sourcesContent: false,
