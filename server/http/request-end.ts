@@ -25,7 +25,7 @@ export function withRequestEnd(options: {
 }): RequestStep {
   const { metrics, isServed, notes } = options;
   return bracket(passAll, function requestEnd(ctx, failure) {
-    // Nobody has answered, which is a defect of recovery.
+    // Recovery itself failed, so there is no answer to count.
     if (failure !== undefined) return failure;
     // The resource of a watch may be gone when the watch ends.
     const asked = ctx.state.infoIfKnown;
