@@ -49,7 +49,7 @@ import { outageIn } from "./write-queue.js";
  */
 const ATTEMPTS_MAX = 200;
 
-/** The target of a write, and its verb's decision function. */
+/** The target of a write, and its verb's functions, which are called without it. */
 export interface WritePlan {
   readonly resource: StoredResource;
   /** "" for cluster scope. */
