@@ -3,12 +3,17 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { test } from "node:test";
+import {
+  CONNECTION_PREFACE,
+  encodeSettings,
+  FLAG,
+  FRAME,
+  FRAME_HEADER_BYTES,
+  writeFrameHeader,
+} from "../../storage/etcd/http2-frames.js";
 import { HpackEncoder } from "./hpack-encoder.js";
 
 const REQUESTS = 300;
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
-const [HEADERS, SETTINGS, END_STREAM_AND_HEADERS] = [1, 4, 5];
-
 type Fields = readonly (readonly [name: string, value: string])[];
 
 /** Fields that repeat, and some that push others out of the table. */
@@ -26,13 +31,12 @@ function fieldsOf(index: number): Fields {
   ];
 }
 
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
+function headersFrame(streamId: number, block: Buffer): Buffer {
+  const bytes = Buffer.alloc(FRAME_HEADER_BYTES + block.length);
+  const flags = FLAG.endStream | FLAG.endHeaders;
+  const at = writeFrameHeader(bytes, 0, { type: FRAME.headers, flags, streamId }, block.length);
+  block.copy(bytes, at);
+  return bytes;
 }
 
 test("Node's decoder finds the fields that were encoded, also when the table is full", {
@@ -53,11 +57,11 @@ test("Node's decoder finds the fields that were encoded, also when the table is 
   socket.resume();
   const encoder = new HpackEncoder();
   const sizes: number[] = [];
-  socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))]));
+  socket.write(Buffer.concat([Buffer.from(CONNECTION_PREFACE), encodeSettings([])]));
   for (let index = 0; index < REQUESTS; index++) {
     const block = encoder.encode(fieldsOf(index));
     sizes.push(block.length);
-    socket.write(frame(HEADERS, END_STREAM_AND_HEADERS, 2 * index + 1, block));
+    socket.write(headersFrame(2 * index + 1, block));
   }
   await all;
   socket.destroy();

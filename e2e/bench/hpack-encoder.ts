@@ -2,29 +2,17 @@
  * Header blocks as client-go and nghttp2 encode them (RFC 7541): a field that the connection had before is an index,
  * any other one a literal that both sides remember. Without Huffman coding.
  */
+import { STATIC_TABLE } from "../../storage/etcd/hpack.js";
 
 /** What the server lets a client's table hold unless its settings say otherwise (section 6.5.2 of RFC 9113). */
 const TABLE_BYTES_MAX = 4_096;
 /** Counted for each entry besides its name and value (section 4.1). */
 const ENTRY_BYTES = 32;
-const STATIC_ENTRIES = 61;
-/** Of the static table what requests here have. */
-const STATIC_FIELDS: ReadonlyMap<string, number> = new Map([
-  [":method GET", 2],
-  [":method POST", 3],
-  [":scheme https", 7],
-]);
-const STATIC_NAMES: ReadonlyMap<string, number> = new Map([
-  [":authority", 1],
-  [":method", 2],
-  [":path", 4],
-  ["accept-encoding", 16],
-  ["accept", 19],
-  ["authorization", 23],
-  ["content-length", 28],
-  ["content-type", 31],
-  ["user-agent", 58],
-]);
+/** Indices by "name value", and by name alone: the first one. */
+const STATIC_FIELDS = new Map(STATIC_TABLE.map((entry, at) => [entry, at + 1]));
+const STATIC_NAMES = new Map(
+  STATIC_TABLE.map((entry, at): [string, number] => [entry.split(" ")[0] ?? "", at + 1]).reverse(),
+);
 
 const INDEXED = { flag: 0x80, bits: 7 };
 const REMEMBERED = { flag: 0x40, bits: 6 };
@@ -47,7 +35,7 @@ export class HpackEncoder {
     // The newest entry is the first behind the static table.
     const index =
       STATIC_FIELDS.get(field) ??
-      (number === undefined ? undefined : STATIC_ENTRIES + 1 + this.#remembered - number);
+      (number === undefined ? undefined : STATIC_TABLE.length + 1 + this.#remembered - number);
     if (index !== undefined) return [integer(INDEXED, index)];
     this.#remember(field);
     const known = STATIC_NAMES.get(name);

@@ -1,4 +1,4 @@
-/** The outermost step: creates the request's state and sets the headers that every answer has. */
+/** The first step: creates the request's state and sets the headers that every answer has. */
 import { randomUUID } from "node:crypto";
 import { AnswersTogether } from "../request/answers-together.js";
 import { applyCommonHeaders, type RequestContext, RequestState } from "../request/request-state.js";

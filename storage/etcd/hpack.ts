@@ -6,7 +6,7 @@
 import { ERROR_CODE, Http2Error } from "./http2-frames.js";
 
 /** The static table from index 1 on; "name" or "name value". */
-const STATIC_TABLE: readonly string[] = [
+export const STATIC_TABLE: readonly string[] = [
   ":authority",
   ":method GET",
   ":method POST",
