@@ -12,7 +12,7 @@ function writeOf(text: string, key = KEY): ExpectedWrite {
   const value = Buffer.from(JSON.stringify({ ...object, data: { text } }));
   const encoded = describeEncoded(NAMES, value, object);
   assert.ok(encoded);
-  return { key, value, encoded };
+  return { key, partition: "core/configmaps", value, encoded };
 }
 
 function eventOf({ key, value }: ExpectedWrite, revision: number) {
@@ -32,6 +32,20 @@ test("an event with the same bytes under the same key is ours, once, and is what
   assert.equal(object?.revision, read.revision);
   assert.equal(writes.take(eventOf(write, 5)), undefined);
   assert.deepEqual([writes.size, writes.taken], [0, 1]);
+});
+
+test("writes are expected in their partition until they arrive or are dropped", () => {
+  const writes = new OwnWrites();
+  const [arriving, dropped] = [writeOf("one"), writeOf("two", `${KEY}b`)];
+  writes.expect(arriving);
+  writes.expect(dropped);
+  assert.equal(writes.isExpecting("core/configmaps"), true);
+  assert.equal(writes.isExpecting("core/secrets"), false);
+
+  writes.take(eventOf(arriving, 5));
+  assert.equal(writes.isExpecting("core/configmaps"), true);
+  writes.drop(dropped);
+  assert.equal(writes.isExpecting("core/configmaps"), false);
 });
 
 test("an answer that comes first makes the object that the event takes", () => {

@@ -12,6 +12,7 @@
  * expected is parsed like any event.
  */
 import type { KeyValue, Revision } from "../kv/store.js";
+import type { PartitionId } from "../objects/keys.js";
 import { type EncodedObject, type StoredObject, toStoredObject } from "../objects/stored-object.js";
 
 /**
@@ -23,6 +24,7 @@ const PLACES = 4_096;
 /** One write that is under way. */
 export interface ExpectedWrite {
   readonly key: string;
+  readonly partition: PartitionId;
   /** As given to the store. */
   readonly value: Buffer;
   readonly encoded: EncodedObject;
@@ -43,6 +45,11 @@ export class OwnWrites {
   /** How many events were not parsed. */
   get taken(): number {
     return this.#taken;
+  }
+
+  /** Whether any of a partition are. Looks at all places: for those who are about to do much more. */
+  isExpecting(partition: PartitionId): boolean {
+    return this.#size > 0 && this.#places.some((write) => write?.partition === partition);
   }
 
   /** Of two writes of one key the later one is expected. */

@@ -26,6 +26,7 @@ class Bench {
       id: "core/pods",
       host: this as unknown as PartitionHost,
       retention: this.retention,
+      delivery: this,
       floor: this.revision,
       traits: { triggerField: "spec.nodeName" },
     });
@@ -34,6 +35,8 @@ class Bench {
   markAwake(watcher: Watcher): void {
     this.awake.push(watcher);
   }
+
+  appended(): void {}
 
   put(path: string, labels: Record<string, string> = {}, nodeName = ""): void {
     this.revision = toRevision(this.revision + 1);

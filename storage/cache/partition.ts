@@ -8,6 +8,7 @@ import type { Revision } from "../kv/store.js";
 import type { ByteArena } from "../objects/byte-arena.js";
 import type { PartitionId } from "../objects/keys.js";
 import type { FieldExtractor, StoredObject } from "../objects/stored-object.js";
+import type { Delivery } from "./delivery.js";
 import { EventRing, ObjectEvent } from "./event-ring.js";
 import { type CollectionSize, NamespaceSizes } from "./namespace-sizes.js";
 import { ObjectTree, STOP } from "./object-tree.js";
@@ -39,7 +40,6 @@ export interface PartitionHost {
   readonly revision: Revision;
   /** Holds the bytes of all current objects. */
   readonly arena: ByteArena;
-  markAwake(watcher: Watcher): void;
 }
 
 /**
@@ -63,6 +63,7 @@ export class Partition implements WatcherHost, Retained {
   readonly id: PartitionId;
   readonly #host: PartitionHost;
   readonly #retention: Retention;
+  readonly #delivery: Pick<Delivery, "markAwake" | "appended">;
   #index: WatchIndex;
   readonly #snapshots: SnapshotCache;
   readonly #observers: PartitionObserver[] = [];
@@ -75,12 +76,14 @@ export class Partition implements WatcherHost, Retained {
     id: PartitionId;
     host: PartitionHost;
     retention: Retention;
+    delivery: Pick<Delivery, "markAwake" | "appended">;
     floor: Revision;
     traits?: PartitionTraits;
   }) {
     this.id = options.id;
     this.#host = options.host;
     this.#retention = options.retention;
+    this.#delivery = options.delivery;
     this.#snapshots = new SnapshotCache(options.retention);
     this.#ring = this.#openRing(options.floor);
     this.#traits = options.traits ?? NO_TRAITS;
@@ -186,7 +189,7 @@ export class Partition implements WatcherHost, Retained {
   }
 
   markAwake(watcher: Watcher): void {
-    this.#host.markAwake(watcher);
+    this.#delivery.markAwake(watcher);
   }
 
   remove(watcher: Watcher): void {
@@ -336,6 +339,7 @@ export class Partition implements WatcherHost, Retained {
     const sequence = this.#ring.end;
     this.#ring.append(event);
     this.#index.wake(event, sequence);
+    this.#delivery.appended();
   }
 
   #openRing(floor: Revision): EventRing {

@@ -1,9 +1,10 @@
 /** The view over a store whose every answer the test decides: loading, following, waiting, failing. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { systemClock } from "../base/clock.js";
+import { type Clock, systemClock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import { silentLogger } from "../base/logger.js";
+import { ManualClock, settle } from "../base/testing/manual-clock.js";
 import { StorageError } from "../kv/errors.js";
 import { type KeyValue, type Revision, type StoreEvent, toRevision } from "../kv/store.js";
 import type { StoredObject } from "../objects/stored-object.js";
@@ -12,11 +13,11 @@ import { FreshnessBarrier } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
 import { configMap, ScriptedStore } from "./testing/scripted-store.js";
 
-function openView(store: ScriptedStore, deadlineMs = 5_000) {
+function openView(store: ScriptedStore, deadlineMs = 5_000, clock: Clock = systemClock) {
   const view = new RegistryView({
     store,
     prefix: "/registry",
-    clock: systemClock,
+    clock,
     logger: silentLogger,
     traits: () => ({}),
   });
@@ -527,5 +528,45 @@ test("what an observer says of objects that are being loaded with its own holds 
   const partition = view.partition("core/configmaps");
   assert.deepEqual(partition.get("default/a")?.fields, { colour: "red" });
   assert.deepEqual(partition.ring.at(partition.ring.first).state.fields, { colour: "red" });
+  await lifecycle[Symbol.asyncDispose]();
+});
+
+test("many watchers get the events of writes under way in one piece, those of another resource at once", async () => {
+  const store = new ScriptedStore();
+  // It stands still, so nothing leaves because of the time.
+  const { view, lifecycle } = openView(store, 5_000, new ManualClock());
+  await view.start(lifecycle, lifecycle.signal);
+  const seen: string[] = [];
+  let pieces = 0;
+  const sink = {
+    send: (_: string, { state }: ObjectEvent) => seen.push(state.name) > 0,
+    cork: () => pieces++,
+    uncork: () => {},
+    lost: () => {},
+    ended: () => {},
+  };
+  const options = { scope: { namespace: "" }, matches: () => true, sink };
+  for (const id of ["core/configmaps", "core/secrets"]) {
+    const partition = view.partition(id);
+    for (let i = 0; i < 100; i++) partition.watch(options, view.revision)?.resume();
+  }
+  const [first, last] = [configMap("a", 11), configMap("b", 12)];
+  for (const { key, value } of [first, last]) {
+    assert.ok(view.expect(key, value, JSON.parse(value.toString())));
+  }
+  const tell = async (kv: KeyValue) => {
+    store.deliver({ revision: kv.modRevision, events: [{ type: "put", kv }] });
+    await settle();
+  };
+
+  await tell(first);
+  assert.equal(seen.length, 0, "b is still under way");
+  const secret = configMap("s", 12);
+  await tell({ ...secret, key: secret.key.replace("configmaps", "secrets") });
+  assert.deepEqual([seen.length, new Set(seen)], [100, new Set(["s"])]);
+  seen.length = 0;
+  await tell({ ...last, modRevision: toRevision(13) });
+  assert.deepEqual(seen, Array.from({ length: 100 }, () => ["a", "b"]).flat());
+  assert.equal(pieces, 100);
   await lifecycle[Symbol.asyncDispose]();
 });

@@ -24,6 +24,7 @@ import {
   type Encodable,
   type StoredObject,
 } from "../objects/stored-object.js";
+import { Delivery } from "./delivery.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
 import type { FeedLag } from "./feed-lag.js";
 import { ObjectTree } from "./object-tree.js";
@@ -89,9 +90,6 @@ export class RegistryView implements PartitionHost {
   readonly #waiters = new RevisionWaiters();
   /** Writes of this replica that the feed has not brought yet. */
   readonly ownWrites = new OwnWrites();
-  /** Watchers woken since the last flush. */
-  #awake: Watcher[] = [];
-  #isFlushScheduled = false;
   #revision = 0 as Revision;
   /** The revision at which each epoch last moved; an epoch that never moved is absent. */
   #epochs = new Map<string, Revision>();
@@ -165,6 +163,11 @@ export class RegistryView implements PartitionHost {
       id,
       host: this,
       retention: this.retention,
+      delivery: new Delivery({
+        clock: this.#clock,
+        isExpecting: () => this.ownWrites.isExpecting(id),
+        deliver: (watcher) => this.#deliver(watcher),
+      }),
       floor: this.#retired.get(id) ?? this.#historyFloor,
       traits: this.#options.traits(id),
     });
@@ -224,7 +227,7 @@ export class RegistryView implements PartitionHost {
     assert(parsed !== undefined, "WritesObjects");
     const encoded = describeEncoded(parsed, value, object);
     if (encoded === undefined) return undefined;
-    const write = { key, value, encoded };
+    const write = { key, partition: parsed.partition, value, encoded };
     this.ownWrites.expect(write);
     return write;
   }
@@ -284,21 +287,6 @@ export class RegistryView implements PartitionHost {
       }
       partition.replace(tree, this.#revision);
     }
-  }
-
-  markAwake(watcher: Watcher): void {
-    this.#awake.push(watcher);
-    if (this.#isFlushScheduled) return;
-    this.#isFlushScheduled = true;
-    // After the batch, so that a watcher gets all events of a burst at once.
-    setImmediate(() => this.#flush());
-  }
-
-  #flush(): void {
-    const awake = this.#awake;
-    this.#awake = [];
-    this.#isFlushScheduled = false;
-    for (const watcher of awake) this.#deliver(watcher);
   }
 
   /** A defect of one watcher ends that watcher, not the process: nothing else would catch it. */

@@ -7,6 +7,7 @@ import { decodeStoredObject, type StoredObject } from "../objects/stored-object.
 import { DEFAULT_RING_LIMITS, type ObjectEvent, type RingLimits } from "./event-ring.js";
 import { Partition, type PartitionHost } from "./partition.js";
 import { Retention } from "./retention.js";
+import { NO_DELIVERY } from "./testing/no-delivery.js";
 
 /** Partitions that share one retention; every write is one revision later. */
 class Bench {
@@ -26,6 +27,7 @@ class Bench {
       id,
       host: this as unknown as PartitionHost,
       retention: this.retention,
+      delivery: NO_DELIVERY,
       floor: this.revision,
     });
     this.partitions.push(partition);

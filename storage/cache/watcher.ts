@@ -4,7 +4,7 @@
  * there; when the ring has dropped what the cursor points to, the watcher is lost (410).
  *
  * States: *idle* (every event up to the view's revision was delivered or did not concern it),
- * *awake* (the index saw an event for it; the next flush delivers), *blocked* (the sink is full). A
+ * *awake* (the index saw an event for it; the next delivery sends it), *blocked* (the sink is full). A
  * blocked watcher that no event concerns is owed nothing, so it is never lost.
  */
 import type { Revision } from "../kv/store.js";
@@ -97,7 +97,7 @@ export class Watcher {
     this.deliver();
   }
 
-  /** Sends the available events. Called by the view's flush and by `resume`. */
+  /** Sends the available events. Called by the delivery and by `resume`. */
   deliver(): void {
     if (this.#isClosed || this.#isBlocked || this.#cursor === undefined) return;
     const { ring } = this.#host;

@@ -9,6 +9,7 @@ import { DEFAULT_RING_LIMITS } from "../../../storage/cache/event-ring.js";
 import { ObjectTree } from "../../../storage/cache/object-tree.js";
 import { Partition } from "../../../storage/cache/partition.js";
 import { Retention } from "../../../storage/cache/retention.js";
+import { NO_DELIVERY } from "../../../storage/cache/testing/no-delivery.js";
 import { type Revision, toRevision } from "../../../storage/kv/store.js";
 import { ByteArena } from "../../../storage/objects/byte-arena.js";
 import { objectPath } from "../../../storage/objects/keys.js";
@@ -85,14 +86,12 @@ class Bench {
   readonly arena = new ByteArena();
   readonly #partitions = new Map<string, Partition>();
 
-  markAwake(): void {}
-
   partition(id: string): Partition {
     let partition = this.#partitions.get(id);
     if (partition === undefined) {
       const retention = new Retention(DEFAULT_RING_LIMITS);
       const { revision: floor } = this;
-      partition = new Partition({ id, host: this, retention, floor });
+      partition = new Partition({ id, host: this, retention, delivery: NO_DELIVERY, floor });
       this.#partitions.set(id, partition);
     }
     return partition;

@@ -104,7 +104,8 @@ function revisionOf(event: StoreEvent): Revision {
 }
 
 export function configMap(name: string, revision: number): KeyValue {
-  const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name, namespace: "default" } };
+  const metadata = { name, namespace: "default", uid: `uid-of-${name}` };
+  const object = { kind: "ConfigMap", apiVersion: "v1", metadata };
   return {
     key: `/registry/core/configmaps/default/${name}`,
     value: Buffer.from(JSON.stringify(object)),

@@ -7,6 +7,7 @@ import { DEFAULT_RING_LIMITS } from "../../../../storage/cache/event-ring.js";
 import { ObjectTree } from "../../../../storage/cache/object-tree.js";
 import { Partition } from "../../../../storage/cache/partition.js";
 import { Retention } from "../../../../storage/cache/retention.js";
+import { NO_DELIVERY } from "../../../../storage/cache/testing/no-delivery.js";
 import { type Revision, toRevision } from "../../../../storage/kv/store.js";
 import { ByteArena } from "../../../../storage/objects/byte-arena.js";
 import { objectPath, type PartitionId, partitionId } from "../../../../storage/objects/keys.js";
@@ -72,14 +73,13 @@ export class PolicyView implements ObservedView {
         id,
         host: this as unknown as ConstructorParameters<typeof Partition>[0]["host"],
         retention: this.#retention,
+        delivery: NO_DELIVERY,
         floor: this.revision,
       });
       this.#partitions.set(id, partition);
     }
     return partition;
   }
-
-  markAwake(): void {}
 
   putRole(role: TestRole): void {
     this.#put(role.namespace === "" ? "clusterroles" : "roles", role, toRoleObject(role));
