@@ -15,6 +15,7 @@ import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Authenticator, RequestFacts } from "../authenticator.js";
 import { bearerTokenOf } from "../bearer-token.js";
+import { sha256 } from "../sha256.js";
 import { withDistributedClaim } from "./distributed-claims.js";
 import { type Fetcher, fetchText } from "./fetch-text.js";
 import type { CheckedAuthentication } from "./flags.js";
@@ -114,7 +115,7 @@ export class JwtAuthenticator implements Authenticator {
   authenticateToken(token: string, signal: LazySignal): UserInfo | undefined | Promise<UserInfo> {
     const generation = this.#generation;
     if (generation.issuers.size === 0 || token.length > TOKEN_CHARS_MAX) return undefined;
-    const digest = createHash("sha256").update(token).digest("base64");
+    const digest = sha256(token);
     const known = generation.knownTokens.get(digest);
     if (known !== undefined) {
       if (this.#isInForce(known)) return known.user;

@@ -8,7 +8,7 @@
  * A signature is verified once; the token's validity is checked synchronously in the view for every
  * request. Clients get no reason for a refusal: it is counted and passed to the observer.
  */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Naming } from "../../api/naming.js";
@@ -16,6 +16,7 @@ import { unauthorized } from "../../api/status.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
 import type { Authenticator, RequestFacts } from "../authenticator.js";
 import { bearerTokenOf } from "../bearer-token.js";
+import { sha256 } from "../sha256.js";
 import type { BoundObject, BoundObjects, BoundResource } from "./bound-objects.js";
 import { type CompactToken, parseCompactToken } from "./compact-token.js";
 import type { KeyRing } from "./key-ring.js";
@@ -122,7 +123,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
   #digestOf(token: string, socket: RequestFacts["socket"]): string {
     const last = socket && this.#lastTokens.get(socket);
     if (last?.token === token) return last.digest;
-    const digest = createHash("sha256").update(token).digest("base64");
+    const digest = sha256(token);
     if (socket !== undefined) this.#lastTokens.set(socket, { token, digest });
     return digest;
   }

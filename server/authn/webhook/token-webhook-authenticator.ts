@@ -5,7 +5,7 @@
  *
  * An outage gives a 401 like any unknown credential; other authenticators still get their turn.
  */
-import { createHmac, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
@@ -18,6 +18,7 @@ import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { Authenticator, RequestFacts } from "../authenticator.js";
 import { answerFor, bearerTokenOf } from "../bearer-token.js";
+import { sha256 } from "../sha256.js";
 import { parseTokenReviewStatus, type TokenReviewVersion, toTokenReview } from "./token-review.js";
 
 export interface TokenWebhookOptions {
@@ -51,7 +52,7 @@ export class TokenWebhookAuthenticator implements Authenticator {
   readonly name = "token-webhook";
   readonly #options: TokenWebhookOptions;
   /** Makes digests useless outside this process, and the timing of lookups unguessable. */
-  readonly #digestKey = randomBytes(32);
+  readonly #digestKey = randomBytes(32).toString("base64");
   readonly #remembered = new LRUCache<string, Remembered>({ max: TOKENS_MAX });
   readonly #flights = new SingleFlight<TokenIdentity | undefined>();
   readonly #log: PacedLog;
@@ -132,8 +133,6 @@ export class TokenWebhookAuthenticator implements Authenticator {
   }
 
   #digest(token: string, audiences: readonly string[]): string {
-    const digest = createHmac("sha256", this.#digestKey).update(token);
-    for (const audience of audiences) digest.update("\0").update(audience);
-    return digest.digest("base64");
+    return sha256([this.#digestKey, token, ...audiences].join("\0"));
   }
 }
