@@ -4,8 +4,9 @@ import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:
 import { test } from "node:test";
 import { AbortHub } from "../base/abort-hub.js";
 import { silentLogger } from "../base/logger.js";
-import { EtcdConnection, toCredentials } from "./connection.js";
-import { ANSWER_BYTES_MAX } from "./lean-call.js";
+import { type ConnectionPurpose, EtcdConnection, toCredentials } from "./connection.js";
+import { GRPC_STATUS, type RpcError } from "./errors.js";
+import { ANSWER_BYTES_MAX } from "./lean-exchange.js";
 import { answer, startGrpcServer } from "./testing/grpc-server.js";
 
 const LIST = { path: "/etcdserverpb.KV/Range", message: Buffer.from("list"), isLong: true };
@@ -13,7 +14,10 @@ const READ = { path: "/etcdserverpb.KV/Txn", message: Buffer.from("read") };
 const soon = () => AbortSignal.timeout(10_000);
 
 /** A member whose calls `onCall` answers, and a connection to it. */
-async function connect(onCall: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void) {
+async function connect(
+  onCall: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
+  purpose: ConnectionPurpose = "calls",
+) {
   const server = await startGrpcServer((stream, headers) => {
     if (headers[":path"]?.startsWith("/grpc.health")) answer(stream, [""]);
     else onCall(stream, headers);
@@ -25,7 +29,7 @@ async function connect(onCall: (stream: ServerHttp2Stream, headers: IncomingHttp
     keepalive: { intervalMs: 5_500, timeoutMs: 2_500 },
     dialTimeoutMs: 5_000,
     aborts: new AbortHub(),
-    lean: { tls: undefined, logger: silentLogger },
+    lean: { tls: undefined, logger: silentLogger, purpose },
   });
   await connection.open();
   return {
@@ -63,4 +67,25 @@ test("a list that is longer than a lean connection takes comes whole, through gr
   assert.equal(agents.length, 2);
   assert.equal(agents[0], "keelson");
   assert.match(String(agents[1]), /grpc-node/);
+});
+
+test("streams take a lean connection where there is one, and grpc-js where there is none", async () => {
+  for (const [purpose, agent] of [
+    ["streams", /^keelson$/],
+    ["calls", /grpc-node/],
+  ] as const) {
+    const agents: string[] = [];
+    await using member = await connect((stream, headers) => {
+      agents.push(String(headers["user-agent"]));
+      answer(stream, ["event"]);
+    }, purpose);
+    const messages: string[] = [];
+    const end = await new Promise<RpcError>((onEnd) => {
+      const onMessage = (message: Buffer) => messages.push(String(message));
+      member.connection.stream("/etcdserverpb.Watch/Watch", undefined, { onMessage, onEnd });
+    });
+    assert.equal(end.status, GRPC_STATUS.ok);
+    assert.deepEqual(messages, ["event"]);
+    assert.match(agents.join(), agent);
+  }
 });

@@ -1,6 +1,6 @@
 /**
- * One etcd member: a channel of @grpc/grpc-js with one HTTP/2 connection and its calls, and, if enabled, two
- * LeanLines beside it, for small calls and for lists. Takes and returns encoded messages; knows no etcd message.
+ * One etcd member: a channel of @grpc/grpc-js with one HTTP/2 connection and its calls, and, if enabled,
+ * LeanLines beside it: for small calls and for lists, or for streams. Takes and returns encoded messages; knows no etcd message.
  * EndpointPool owns connections and ticks them.
  *
  * The library provides framing, flow control, TLS, and pings that detect a member which is paused or
@@ -30,6 +30,8 @@ import {
 } from "./grpc-calls.js";
 import type { LeanCall } from "./lean-call.js";
 import { LeanLine } from "./lean-line.js";
+import type { LeanStream } from "./lean-stream.js";
+import { MESSAGE_BYTES_MAX } from "./message-reader.js";
 import { encodeEmpty } from "./messages.js";
 import type { EtcdTls } from "./tls.js";
 
@@ -52,8 +54,17 @@ export interface EtcdConnectionOptions {
   readonly dialTimeoutMs: number;
   /** Shared with all other listeners on the same signals. */
   readonly aborts: AbortHub;
-  /** Enables connections of our own for unary calls; otherwise all calls use grpc-js. */
-  readonly lean?: { readonly tls: EtcdTls | undefined; readonly logger: Logger };
+  /** Enables connections of our own for what it is used for; all else uses grpc-js. */
+  readonly lean?: LeanOptions;
+}
+
+/** What a connection is for: no call waits behind the events of a watch. */
+export type ConnectionPurpose = "calls" | "streams";
+
+interface LeanOptions {
+  readonly tls: EtcdTls | undefined;
+  readonly logger: Logger;
+  readonly purpose: ConnectionPurpose;
 }
 
 /** One request, one answer. */
@@ -78,9 +89,6 @@ const CALL_TICKS_MAX = 20;
 /** How much a peer may send ahead of our reading. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
-/** The largest answer accepted: a range over everything in a very large etcd. */
-const MESSAGE_BYTES_MAX = 512 * 1024 * 1024;
-
 const HTTP_PORT = 80;
 const HTTPS_PORT = 443;
 
@@ -95,16 +103,21 @@ export class EtcdConnection {
   readonly #closed = new AbortController();
   readonly #small: LeanLine | undefined;
   readonly #long: LeanLine | undefined;
+  readonly #streaming: LeanLine | undefined;
   readonly #calls = new Slots<UnaryCall | LeanCall>();
-  readonly #streams = new Set<StreamCall>();
+  readonly #streams = new Set<StreamCall | LeanStream>();
   #metadata: { readonly token: string | undefined; readonly metadata: Metadata } | undefined;
 
   constructor(options: EtcdConnectionOptions) {
     this.#options = options;
     const { lean } = options;
     if (lean === undefined) return;
-    this.#small = this.#newLine(lean);
-    this.#long = this.#newLine(lean);
+    if (lean.purpose === "streams") {
+      this.#streaming = this.#newLine(lean);
+    } else {
+      this.#small = this.#newLine(lean);
+      this.#long = this.#newLine(lean);
+    }
   }
 
   get url(): string {
@@ -176,13 +189,16 @@ export class EtcdConnection {
 
   /** A call with many messages in both directions. @throws {RpcError} when not connected */
   stream(path: string, token: string | undefined, handlers: StreamHandlers): GrpcStream {
-    const stream = new StreamCall(this.#plan(path, token), {
+    const plan = this.#plan(path, token);
+    const observed: StreamHandlers = {
       onMessage: (message) => handlers.onMessage(message),
       onEnd: (status) => {
         this.#streams.delete(stream);
         handlers.onEnd(status);
       },
-    });
+    };
+    const stream =
+      this.#streaming?.beginStream(path, token, observed) ?? new StreamCall(plan, observed);
     this.#streams.add(stream);
     return stream;
   }
@@ -195,8 +211,7 @@ export class EtcdConnection {
       const { isSent } = call;
       call.abort(new RpcError(GRPC_STATUS.deadlineExceeded, message, { isSent }));
     }
-    this.#small?.tick(this.#isReady);
-    this.#long?.tick(this.#isReady);
+    for (const line of this.#lines) line?.tick(this.#isReady);
   }
 
   /** Fails every call under way. */
@@ -206,8 +221,7 @@ export class EtcdConnection {
     const options = { isSent: true };
     const reason = new RpcError(GRPC_STATUS.unavailable, "the connection was closed", options);
     for (const call of [...this.#calls, ...this.#streams]) call.abort(reason);
-    this.#small?.destroy(reason);
-    this.#long?.destroy(reason);
+    for (const line of this.#lines) line?.destroy(reason);
   }
 
   async #connect(): Promise<void> {
@@ -218,8 +232,7 @@ export class EtcdConnection {
     this.#channel = channel;
     const [failure] = await Promise.all([
       this.#greet(channel),
-      this.#small?.dial(),
-      this.#long?.dial(),
+      ...this.#lines.map((line) => line?.dial()),
     ]);
     if (failure !== undefined || this.#closed.signal.aborted) {
       this.#forget();
@@ -232,11 +245,15 @@ export class EtcdConnection {
     });
   }
 
+  get #lines(): readonly (LeanLine | undefined)[] {
+    return [this.#small, this.#long, this.#streaming];
+  }
+
   /**
    * When its connection is lost, the member is greeted again before its next call, as grpc-js may not have
    * noticed yet.
    */
-  #newLine({ tls, logger }: NonNullable<EtcdConnectionOptions["lean"]>): LeanLine {
+  #newLine({ tls, logger }: LeanOptions): LeanLine {
     const { url, keepalive, dialTimeoutMs: timeoutMs } = this.#options;
     const pingAfterTicks = Math.max(1, Math.ceil(keepalive.intervalMs / TICK_MS));
     const lostAfterTicks = Math.max(1, Math.ceil(keepalive.timeoutMs / TICK_MS));

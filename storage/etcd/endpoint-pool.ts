@@ -10,6 +10,7 @@ import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import {
+  type ConnectionPurpose,
   EtcdConnection,
   type EtcdKeepalive,
   TICK_MS,
@@ -51,8 +52,9 @@ export interface EndpointPoolOptions {
   readonly keepalive: EtcdKeepalive;
   /** See IdentityOptions. */
   readonly probe: UnaryRequest;
-  /** Whether unary calls use connections of our own. */
+  /** Whether it uses connections of our own beside those of grpc-js. */
   readonly isLean: boolean;
+  readonly purpose: ConnectionPurpose;
   readonly tokens: TokenSource;
   readonly aborts: AbortHub;
   readonly clock: Clock;
@@ -90,7 +92,7 @@ export class EndpointPool {
 
   constructor(options: EndpointPoolOptions) {
     const { tls, dialTimeoutMs, keepalive, aborts, logger } = options;
-    const lean = options.isLean ? { lean: { tls, logger } } : {};
+    const lean = options.isLean ? { lean: { tls, logger, purpose: options.purpose } } : {};
     this.#connections = options.urls.map((url) => {
       const credentials = toCredentials(tls, url);
       return new EtcdConnection({ url, credentials, dialTimeoutMs, keepalive, aborts, ...lean });

@@ -30,7 +30,7 @@ import type {
   WatchOptions,
 } from "../kv/store.js";
 import { ClockWriter } from "./clock-writer.js";
-import type { EtcdKeepalive, UnaryRequest } from "./connection.js";
+import type { ConnectionPurpose, EtcdKeepalive, UnaryRequest } from "./connection.js";
 import { EndpointPool } from "./endpoint-pool.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import { Etcd3LogIn, type EtcdCredentials } from "./etcd3-log-in.js";
@@ -175,7 +175,8 @@ export class EtcdStore implements RevisionedStore {
     // A key with a NUL cannot exist below the prefix; only the answer's header is needed.
     const message = encodeRange({ key: `${base}/\0`, countOnly: true });
     this.#revisionRequest = { path: RANGE_PATH, message };
-    const pool = (isLean: boolean) =>
+    const isLean = options.transport !== "grpc";
+    const pool = (purpose: ConnectionPurpose) =>
       new EndpointPool({
         urls,
         tls,
@@ -183,14 +184,15 @@ export class EtcdStore implements RevisionedStore {
         keepalive: options.keepalive ?? KEEPALIVE,
         probe: this.#revisionRequest,
         isLean,
+        purpose,
         aborts: this.#aborts,
         tokens: this.#logIn,
         clock,
         lifecycle: this.#lifecycle,
         logger,
       });
-    this.#calls = pool(options.transport !== "grpc");
-    this.#streams = pool(false);
+    this.#calls = pool("calls");
+    this.#streams = pool("streams");
     this.#leases = new SharedLeases(clock, (ttlSeconds) => this.#grantLease(ttlSeconds));
     this.#clockKey = `${base}.clock`;
     this.#clockWriter = new ClockWriter({

@@ -36,7 +36,7 @@ type Call = ReturnType<Channel["createCall"]>;
 const REFUSED_STREAM = "Stream refused by server";
 
 /** Shared, because a new Error with its stack for each successful call would cost 3 µs. */
-const STATUS_OK = new RpcError(GRPC_STATUS.ok, "ok", { isSent: true });
+export const STATUS_OK = new RpcError(GRPC_STATUS.ok, "ok", { isSent: true });
 
 /** Sends the request at once, and calls `onEnd` once with the answer or the failure. */
 export class UnaryCall implements InterceptingListener, Abortable {

@@ -6,28 +6,14 @@
 import type { Abortable } from "../base/abort-hub.js";
 import { AnswerTooLong, GRPC_STATUS, RpcError } from "./errors.js";
 import { FLAG, FRAME, FRAME_HEADER_BYTES, writeFrameHeader } from "./http2-frames.js";
+import { ANSWER_BYTES_MAX, failureOfHttp, type LeanExchange } from "./lean-exchange.js";
+import { PREFIX_BYTES } from "./message-reader.js";
 
 /** Called once, with the failure or the answer. */
 export type OnEnd = (failure: unknown, answer: Buffer | undefined) => void;
 
-/** The largest answer accepted: pages of the state stay below, and those of a transaction or a key far below. */
-export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
-
-/** gRPC's prefix: one byte for compression, four for the length. */
-const PREFIX_BYTES = 5;
-
-/** The gRPC status for an HTTP status without gRPC; others are `unknown` (gRPC's mapping). */
-const STATUS_OF_HTTP: Readonly<Record<string, number>> = {
-  "400": GRPC_STATUS.internal,
-  "401": GRPC_STATUS.unauthenticated,
-  "403": GRPC_STATUS.permissionDenied,
-  "429": GRPC_STATUS.unavailable,
-  "502": GRPC_STATUS.unavailable,
-  "503": GRPC_STATUS.unavailable,
-  "504": GRPC_STATUS.unavailable,
-};
-
-export class LeanCall implements Abortable {
+export class LeanCall implements LeanExchange, Abortable {
+  readonly isEndless = false;
   readonly #headers: Buffer;
   readonly #message: Buffer;
   readonly #onEnd: OnEnd;
@@ -42,6 +28,7 @@ export class LeanCall implements Abortable {
   streamId = 0;
   /** Whether the answer has begun. */
   hasHeaders = false;
+  sendWindowBytes = 0;
   /** How often EtcdConnection's timer has found it under way. */
   ticks = 0;
 
@@ -145,9 +132,8 @@ export class LeanCall implements Abortable {
   }
 
   /** The answer is not gRPC. */
-  failHttp(httpStatus = ""): void {
-    const status = STATUS_OF_HTTP[httpStatus] ?? GRPC_STATUS.unknown;
-    this.fail(status, `HTTP status ${JSON.stringify(httpStatus)} in place of an answer`);
+  failHttp(httpStatus?: string): void {
+    this.fail(...failureOfHttp(httpStatus));
   }
 
   /** The connection can no longer serve the call. */

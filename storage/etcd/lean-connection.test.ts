@@ -5,7 +5,6 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import type { ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
@@ -39,8 +38,8 @@ import {
   framed,
   OPEN_ENDS,
   refuse,
-  startGrpcServer,
 } from "./testing/grpc-server.js";
+import { startLeanServer } from "./testing/lean-server.js";
 
 const PATH = "/etcdserverpb.KV/Txn";
 
@@ -56,28 +55,8 @@ function call(connection: LeanConnection, message = Buffer.from("request")): Pro
 
 // ---- servers of Node's HTTP/2 -------------------------------------------------------------------
 
-async function startServer(onStream: (stream: ServerHttp2Stream) => void, settings = {}) {
-  const server = await startGrpcServer(onStream, settings);
-  const connection = await dialLean({
-    url: `http://127.0.0.1:${server.port}`,
-    tls: undefined,
-    timeoutMs: 5_000,
-    signal: new AbortController().signal,
-    pingAfterTicks: 11,
-    lostAfterTicks: 5,
-    onClose() {},
-  });
-  return {
-    connection,
-    [Symbol.asyncDispose]: async () => {
-      connection.destroy(new Error("the test is over"));
-      await server[Symbol.asyncDispose]();
-    },
-  };
-}
-
 test("requests and answers come as they were sent, of any size that is taken", async () => {
-  await using server = await startServer((stream) => {
+  await using server = await startLeanServer((stream) => {
     const chunks: Buffer[] = [];
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     // Twice the request, so that the answer takes many frames.
@@ -93,13 +72,13 @@ test("requests and answers come as they were sent, of any size that is taken", a
 });
 
 test("a request that is too large for us is left to others", async () => {
-  await using server = await startServer(() => {});
+  await using server = await startLeanServer(() => {});
   await assert.rejects(call(server.connection, Buffer.alloc(49_148)), /not taken/);
 });
 
 test("an answer above the limit is refused, and the connection serves on", async () => {
   let isLarge = true;
-  await using server = await startServer((stream) => {
+  await using server = await startLeanServer((stream) => {
     answer(stream, [isLarge ? Buffer.alloc(9 * 1024 * 1024) : "small"]);
     isLarge = false;
   });
@@ -110,12 +89,12 @@ test("an answer above the limit is refused, and the connection serves on", async
 });
 
 test("many large answers one after another do not use up the connection's window", async () => {
-  await using server = await startServer((stream) => answer(stream, [Buffer.alloc(1_048_576)]));
+  await using server = await startLeanServer((stream) => answer(stream, [Buffer.alloc(1_048_576)]));
   for (let round = 0; round < 40; round++) await call(server.connection);
 });
 
 test("a refused stream was certainly not looked at", async () => {
-  await using server = await startServer(refuse);
+  await using server = await startLeanServer(refuse);
   const failure = await failureOf(call(server.connection));
   assert.deepEqual([failure.isSent, failure.isHarmless, failure.isTransient], [false, true, true]);
 });
@@ -132,7 +111,7 @@ test("whatever else ends a call leaves it open whether the request was done", as
     },
   ];
   for (const [index, end] of ends.entries()) {
-    await using server = await startServer((stream) => stream.once("data", () => end(stream)));
+    await using server = await startLeanServer((stream) => stream.once("data", () => end(stream)));
     const failure = await failureOf(call(server.connection));
     const found = [failure.isSent, failure.isHarmless, failure.isTransient];
     assert.deepEqual(found, [true, false, true], `${index}: ${failure.message}`);
@@ -140,7 +119,7 @@ test("whatever else ends a call leaves it open whether the request was done", as
 });
 
 test("a refusal comes with its text", async () => {
-  await using server = await startServer(deny);
+  await using server = await startLeanServer(deny);
   const failure = await failureOf(call(server.connection));
   assert.deepEqual([failure.status, failure.isTransient], [GRPC_STATUS.permissionDenied, false]);
   assert.equal(failure.message, DENIED_TEXT);
@@ -150,7 +129,7 @@ test("calls wait for their turn where the peer allows few streams", async () => 
   let underway = 0;
   let most = 0;
   const allow = { maxConcurrentStreams: 3 };
-  await using server = await startServer((stream) => {
+  await using server = await startLeanServer((stream) => {
     most = Math.max(most, ++underway);
     void setImmediate().then(() => {
       underway--;
@@ -339,6 +318,15 @@ test("frames are as long as the peer takes, and a small window of streams is lef
   await assert.rejects(call(none.connection), /not taken/);
 });
 
+test("a peer with the largest windows may give back what a request took of its stream's", async () => {
+  const { socket, connection, say } = connectFake([[SETTING.initialWindowSize, 2 ** 31 - 1]]);
+  const pending = call(connection, Buffer.alloc(100));
+  await setImmediate();
+  socket.taken();
+  say(encodeNumberFrame(FRAME.windowUpdate, 1, 105), answerFrames(1, "answer"));
+  assert.equal(String(await pending), "answer");
+});
+
 test("GOAWAY: streams up to the last are answered, those after it were not looked at", async () => {
   const { socket, connection, say, closes } = connectFake();
   const first = call(connection);
@@ -431,6 +419,7 @@ test("a peer that breaks the protocol is told so, and its calls end", async () =
     [ERROR_CODE.protocol, frame(FRAME.windowUpdate, 0, 0, number(0))],
     [ERROR_CODE.protocol, setting(SETTING.maxFrameSize, 100)],
     [ERROR_CODE.flowControl, frame(FRAME.windowUpdate, 0, 0, number(2 ** 31 - 1))],
+    [ERROR_CODE.flowControl, frame(FRAME.windowUpdate, 0, 1, number(2 ** 31 - 1))],
     [ERROR_CODE.flowControl, setting(SETTING.initialWindowSize, 2 ** 31)],
     [ERROR_CODE.compression, frame(FRAME.headers, FLAG.endHeaders, 1, Buffer.from([0xbf]))],
     [
@@ -467,7 +456,7 @@ const wildConversation = fc
   .tuple(
     fc.array(
       fc.oneof(
-        fc.constantFrom(answerFrames(1, "first"), answerFrames(3, "second")),
+        fc.constantFrom(answerFrames(1, "first"), answerFrames(3, "second"), answerFrames(5, "a")),
         fc.constant(encodePing(Buffer.alloc(8), false)),
         fc
           .tuple(fc.nat(12), fc.nat(255), fc.nat(5), fc.uint8Array({ maxLength: 40 }))
@@ -491,6 +480,9 @@ test("wild bytes end calls with an answer or a failure, and never more than that
     fc.asyncProperty(wildConversation, fc.integer({ min: 1, max: 50 }), async (bytes, step) => {
       const { socket, connection } = connectFake();
       const calls = [call(connection), call(connection)];
+      const ends: RpcError[] = [];
+      const onMessage = () => assert.equal(ends.length, 0, "no message follows the end");
+      connection.beginStream(PATH, undefined, { onMessage, onEnd: (end) => ends.push(end) });
       const settled = Promise.allSettled(calls);
       await setImmediate();
       for (let start = 0; start < bytes.length; start += step) {
@@ -501,6 +493,7 @@ test("wild bytes end calls with an answer or a failure, and never more than that
         if (end.status === "rejected")
           assert.ok(end.reason instanceof RpcError, String(end.reason));
       }
+      assert.equal(ends.length, 1, "a stream ends once");
       assert.equal(connection.isOpen, false);
       await assert.rejects(call(connection), /not taken/);
     }),

@@ -1,7 +1,7 @@
 /**
- * One HTTP/2 connection for unary gRPC calls, directly on the socket: constant header blocks, no
- * library object per call, and one write for all calls of an event loop turn. It takes calls that fit (a
- * small request, a free stream) and leaves the others to grpc-js beside it. Like grpc-calls.ts, it
+ * One HTTP/2 connection for gRPC calls, directly on the socket: constant header blocks, no library object per
+ * call, and one write for all calls of an event loop turn. It takes unary calls that fit (a small request, a
+ * free stream), streams such as watches, and leaves the others to grpc-js beside it. Like grpc-calls.ts, it
  * reports for each failure whether the server can have seen the request. Run by EtcdConnection, which
  * ticks it.
  *
@@ -14,6 +14,7 @@
  */
 import type { Socket } from "node:net";
 import { GRPC_STATUS } from "./errors.js";
+import type { StreamHandlers } from "./grpc-calls.js";
 import { decodeHeaders, encodeHeaders } from "./hpack.js";
 import {
   CONNECTION_PREFACE,
@@ -26,12 +27,15 @@ import {
   FLAG,
   FRAME,
   FRAME_BYTES_MAX,
+  FRAME_HEADER_BYTES,
   FrameReader,
   Http2Error,
   SETTING,
   withoutPadding,
 } from "./http2-frames.js";
-import { ANSWER_BYTES_MAX, LeanCall, type OnEnd } from "./lean-call.js";
+import { LeanCall, type OnEnd } from "./lean-call.js";
+import { type LeanExchange, STREAM_WINDOW_BYTES } from "./lean-exchange.js";
+import { LeanStream } from "./lean-stream.js";
 import { OpenStreams } from "./open-streams.js";
 
 export interface LeanConnectionOptions {
@@ -57,8 +61,7 @@ export interface LeanRequest {
 const REQUEST_BYTES_MAX = 3 * FRAME_BYTES_MAX;
 /** Open and unsent calls together. Beyond it grpc-js queues the calls. */
 const CALLS_MAX = 1_024;
-/** The peer's window on one stream, and on the connection before we acknowledge reads. */
-const STREAM_WINDOW_BYTES = ANSWER_BYTES_MAX + 1_024;
+/** The peer's window on the connection before we acknowledge reads. */
 const CONNECTION_WINDOW_BYTES = 2 * STREAM_WINDOW_BYTES;
 /** A header block has a status and an error's text. */
 const HEADERS_BYTES_MAX = 32 * 1024;
@@ -82,7 +85,9 @@ export class LeanConnection {
   readonly #reader = new FrameReader((...frame) => this.#onFrame(...frame));
   /** By stream. */
   readonly #open = new OpenStreams();
-  #unsent: LeanCall[] = [];
+  #unsent: LeanExchange[] = [];
+  /** Streams with messages to send. */
+  readonly #talking = new Set<LeanStream>();
   /** Frames that belong to no call: answers to pings, windows, resets. */
   #control: Buffer[] = [];
   #isFlushPlanned = false;
@@ -147,9 +152,7 @@ export class LeanConnection {
 
   /** @returns undefined: the call does not fit here, grpc-js may send it */
   begin(request: LeanRequest, token: string | undefined, onEnd: OnEnd): LeanCall | undefined {
-    if (this.#isClosing) return undefined;
-    if (this.#open.size + this.#unsent.length >= CALLS_MAX || this.#streamsMax === 0)
-      return undefined;
+    if (!this.#hasRoom) return undefined;
     const { path, message, traceparent } = request;
     const own = this.#headersFor(path, token);
     // Blocks are stateless, so they can be concatenated.
@@ -165,6 +168,20 @@ export class LeanConnection {
     this.#unsent.push(call);
     this.#planFlush();
     return call;
+  }
+
+  /** Opens a call with messages both ways. @returns undefined: it does not fit here, grpc-js may open it */
+  beginStream(
+    path: string,
+    token: string | undefined,
+    handlers: StreamHandlers,
+  ): LeanStream | undefined {
+    const headers = this.#headersFor(path, token);
+    if (!this.#hasRoom || headers.length > FRAME_BYTES_MAX) return undefined;
+    const stream = new LeanStream(headers, this.#streamHost, handlers);
+    this.#unsent.push(stream);
+    this.#planFlush();
+    return stream;
   }
 
   /**
@@ -214,6 +231,7 @@ export class LeanConnection {
     this.#isFlushPlanned = false;
     if (this.#isClosed) return;
     const calls = this.#takeSendable();
+    this.#takeMessages();
     let bytes = 0;
     for (const frame of this.#control) bytes += frame.length;
     for (const call of calls) bytes += call.frameBytes(this.#frameBytesMax);
@@ -231,7 +249,7 @@ export class LeanConnection {
   };
 
   /** The next calls that fit into the free streams and the connection's window. */
-  #takeSendable(): readonly LeanCall[] {
+  #takeSendable(): readonly LeanExchange[] {
     const unsent = this.#unsent;
     if (unsent.length === 0 || this.#socket.writableLength > UNWRITTEN_BYTES_MAX) return [];
     const streams = this.#streamsMax - this.#open.size;
@@ -245,8 +263,23 @@ export class LeanConnection {
     return count === unsent.length ? unsent : unsent.slice(0, count);
   }
 
-  #openStream(call: LeanCall): void {
+  /** Moves the next messages of open streams, as far as they fit into the windows. */
+  #takeMessages(): void {
+    for (const stream of this.#talking) {
+      for (;;) {
+        const frame = stream.nextFrame(this.#sendWindowBytes);
+        if (frame === undefined) break;
+        this.#sendWindowBytes -= frame.length - FRAME_HEADER_BYTES;
+        this.#control.push(frame);
+      }
+      if (!stream.isTalking) this.#talking.delete(stream);
+    }
+  }
+
+  #openStream(call: LeanExchange): void {
     call.streamId = this.#nextStreamId;
+    call.sendWindowBytes = this.#requestWindowBytes - call.contentBytes;
+    if (this.#talking.size > 0) this.#planFlush();
     this.#open.add(call);
     this.#nextStreamId += 2;
     if (this.#nextStreamId > STREAM_ID_MAX) this.#stopTaking(new Error("all streams are used up"));
@@ -324,11 +357,11 @@ export class LeanConnection {
     }
     // The caller gave up while the answer was on its way.
     if (call === undefined) return;
-    if (!call.receive(withoutPadding(flags & FLAG.padded, payload))) {
+    if (!call.receive(withoutPadding(flags & FLAG.padded, payload), payload.length)) {
       this.#giveUp(call);
       call.failTooLong();
     } else if ((flags & FLAG.endStream) !== 0) {
-      this.#close(call);
+      this.#closeAfterPeer(call);
       call.fail(GRPC_STATUS.internal, "the answer ended without a status");
     }
   }
@@ -374,7 +407,7 @@ export class LeanConnection {
     }
   }
 
-  #onFirstHeaders(call: LeanCall, block: Buffer): void {
+  #onFirstHeaders(call: LeanExchange, block: Buffer): void {
     const httpStatus = decodeHeaders(block).get(":status");
     // An interim answer: the final one follows.
     if (httpStatus?.startsWith("1")) return;
@@ -388,11 +421,11 @@ export class LeanConnection {
   }
 
   /** The end of an answer, or all of it when only a status is sent. */
-  #onTrailers(call: LeanCall, block: Buffer): void {
+  #onTrailers(call: LeanExchange, block: Buffer): void {
     const isOk = call.hasHeaders && this.#okTrailers?.equals(block) === true;
     // Decoded first: an unreadable block ends the connection with all its open calls.
     const trailers = isOk ? undefined : decodeHeaders(block);
-    this.#close(call);
+    this.#closeAfterPeer(call);
     const status = trailers?.get("grpc-status") ?? "";
     if (trailers === undefined) {
       call.succeed();
@@ -410,14 +443,27 @@ export class LeanConnection {
   #onWindowUpdate(streamId: number, payload: Buffer): void {
     if (payload.length !== 4) throw frameSizeError("WINDOW_UPDATE");
     const increment = payload.readUInt32BE(0) & 0x7fffffff;
-    // Requests fit into a stream's initial window, so its window updates do not matter.
-    if (streamId !== 0) return void this.#callOf(streamId);
+    if (streamId !== 0) {
+      this.#widen(streamId, increment);
+      return;
+    }
     if (increment === 0) throw protocolError("a window update of 0");
     this.#sendWindowBytes += increment;
     if (this.#sendWindowBytes > WINDOW_BYTES_MAX) {
       throw new Http2Error(ERROR_CODE.flowControl, "a window beyond 2^31-1");
     }
-    if (this.#unsent.length > 0) this.#planFlush();
+    if (this.#unsent.length > 0 || this.#talking.size > 0) this.#planFlush();
+  }
+
+  /** Requests of calls fit into a stream's initial window; messages of streams may have to wait. */
+  #widen(streamId: number, increment: number): void {
+    const call = this.#callOf(streamId);
+    if (call === undefined) return;
+    call.sendWindowBytes += increment;
+    if (call.sendWindowBytes > WINDOW_BYTES_MAX) {
+      throw new Http2Error(ERROR_CODE.flowControl, "a window beyond 2^31-1");
+    }
+    if (this.#talking.size > 0) this.#planFlush();
   }
 
   #onSettings(flags: number, streamId: number, payload: Buffer): void {
@@ -442,6 +488,8 @@ export class LeanConnection {
       if (value > WINDOW_BYTES_MAX) {
         throw new Http2Error(ERROR_CODE.flowControl, "a window beyond 2^31-1");
       }
+      const change = value - this.#requestWindowBytes;
+      for (const call of this.#open.values()) call.sendWindowBytes += change;
       this.#requestWindowBytes = value;
     } else if (id === SETTING.maxFrameSize) {
       if (value < FRAME_BYTES_MAX || value >= 2 ** 24)
@@ -486,8 +534,8 @@ export class LeanConnection {
   // ---- streams and their end --------------------------------------------------------------------
 
   /** The answer is no longer wanted, by the caller or by us. */
-  readonly #giveUp = (call: LeanCall): void => {
-    if (!call.isSent) {
+  readonly #giveUp = (call: LeanExchange): void => {
+    if (call.streamId === 0) {
       this.#unsent = this.#unsent.filter((other) => other !== call);
     } else if (this.#open.get(call.streamId) !== undefined) {
       this.#control.push(encodeNumberFrame(FRAME.rstStream, call.streamId, ERROR_CODE.cancel));
@@ -496,15 +544,33 @@ export class LeanConnection {
     }
   };
 
+  readonly #streamHost = {
+    talk: (stream: LeanStream): void => {
+      this.#talking.add(stream);
+      this.#planFlush();
+    },
+    renew: (stream: LeanStream, bytes: number): void => {
+      this.#control.push(encodeNumberFrame(FRAME.windowUpdate, stream.streamId, bytes));
+      this.#planFlush();
+    },
+    giveUp: this.#giveUp,
+  };
+
+  /** The peer has ended its half. Ours has ended with the request, but for a stream's. */
+  #closeAfterPeer(call: LeanExchange): void {
+    if (call.isEndless) this.#giveUp(call);
+    else this.#close(call);
+  }
+
   /** The stream is over: another call may use its slot. */
-  #close(call: LeanCall): void {
+  #close(call: LeanExchange): void {
     this.#open.delete(call.streamId);
     if (this.#unsent.length > 0) this.#planFlush();
     if (this.#isClosing && this.#open.size === 0) this.destroy(new Error("nothing is under way"));
   }
 
   /** @throws {Http2Error} a stream that never existed */
-  #callOf(streamId: number): LeanCall | undefined {
+  #callOf(streamId: number): LeanExchange | undefined {
     const call = this.#open.get(streamId);
     if (call !== undefined) return call;
     if (streamId % 2 === 0 || streamId >= this.#nextStreamId) {
@@ -519,6 +585,17 @@ export class LeanConnection {
     this.#isClosing = true;
     this.#options.onClose(this, reason);
     for (const call of this.#unsent.splice(0)) call.lose(reason);
+    // They would keep the connection for ever, and nobody ticks it any more.
+    for (const call of this.#open.values()) {
+      if (!call.isEndless) continue;
+      this.#giveUp(call);
+      call.lose(reason);
+    }
+  }
+
+  get #hasRoom(): boolean {
+    const calls = this.#open.size + this.#unsent.length;
+    return !this.#isClosing && calls < CALLS_MAX && this.#streamsMax > 0;
   }
 }
 

@@ -1,11 +1,13 @@
 /**
  * The lean connection to one member for one kind of calls: dialed with the member's other connections, and
- * again after it was lost. Lists have one of their own, so that no small call waits behind a long answer.
+ * again after it was lost. Lists have one of their own, and so have streams, so that no small call waits behind a long answer.
  */
 import type { Logger } from "../base/logger.js";
 import { type DialOptions, dialLean } from "./dial-lean.js";
+import type { StreamHandlers } from "./grpc-calls.js";
 import type { LeanCall, OnEnd } from "./lean-call.js";
 import type { LeanConnection, LeanRequest } from "./lean-connection.js";
+import type { LeanStream } from "./lean-stream.js";
 
 /** An unreachable member is tried again after 10 s. */
 const REDIAL_TICKS = 20;
@@ -29,6 +31,15 @@ export class LeanLine {
   /** @returns undefined: there is no connection, or the call does not fit; grpc-js may send it */
   begin(request: LeanRequest, token: string | undefined, onEnd: OnEnd): LeanCall | undefined {
     return this.#connection?.begin(request, token, onEnd);
+  }
+
+  /** @returns undefined: there is no connection, or no room; grpc-js may open it */
+  beginStream(
+    path: string,
+    token: string | undefined,
+    handlers: StreamHandlers,
+  ): LeanStream | undefined {
+    return this.#connection?.beginStream(path, token, handlers);
   }
 
   /** Never rejects: without a lean connection grpc-js takes all calls and reports errors. */

@@ -10,12 +10,12 @@
  * A Map in its place would be rehashed every few calls, and keep short-lived requests alive (see Slots).
  */
 import { assert } from "../base/assert.js";
-import type { LeanCall } from "./lean-call.js";
+import type { LeanExchange } from "./lean-exchange.js";
 
 const PLACES_MIN = 256;
 
 export class OpenStreams {
-  #ring: (LeanCall | undefined)[] = emptyRing(PLACES_MIN);
+  #ring: (LeanExchange | undefined)[] = emptyRing(PLACES_MIN);
   #size = 0;
 
   get size(): number {
@@ -23,14 +23,14 @@ export class OpenStreams {
   }
 
   /** The call has its stream, which no other call had. */
-  add(call: LeanCall): void {
+  add(call: LeanExchange): void {
     assert(call.streamId % 2 === 1, "ClientStreamsAreOdd");
     while (this.#ring[this.#placeOf(call.streamId)] !== undefined) this.#grow();
     this.#ring[this.#placeOf(call.streamId)] = call;
     this.#size++;
   }
 
-  get(streamId: number): LeanCall | undefined {
+  get(streamId: number): LeanExchange | undefined {
     const call = this.#ring[this.#placeOf(streamId)];
     return call?.streamId === streamId ? call : undefined;
   }
@@ -42,7 +42,7 @@ export class OpenStreams {
   }
 
   /** All open calls; the caller may delete them. */
-  values(): LeanCall[] {
+  values(): LeanExchange[] {
     return this.#ring.filter((call) => call !== undefined);
   }
 
@@ -63,6 +63,6 @@ export class OpenStreams {
   }
 }
 
-function emptyRing(places: number): (LeanCall | undefined)[] {
-  return new Array<LeanCall | undefined>(places).fill(undefined);
+function emptyRing(places: number): (LeanExchange | undefined)[] {
+  return new Array<LeanExchange | undefined>(places).fill(undefined);
 }
