@@ -72,7 +72,7 @@ export const FLAGS = {
     default: "lean",
     oneOf: ["lean", "grpc"],
     section: "Storage",
-    help: "How calls with one answer reach etcd: lean, over connections of our own; grpc, through the gRPC library, as watches do.",
+    help: "How calls and watches reach etcd: lean, over connections of our own; grpc, through the gRPC library.",
   },
   etcdCompactionIntervalMs: {
     name: "etcd-compaction-interval",
