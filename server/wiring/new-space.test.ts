@@ -11,7 +11,7 @@ test("the new space may grow while many requests are under way, and for a while 
   const clock = new ManualClock();
   const controller = new AbortController();
   const factors: number[] = [];
-  let underWay = 31;
+  let underWay = 7;
   const options = {
     clock,
     requestsUnderWay: () => underWay,
@@ -22,7 +22,7 @@ test("the new space may grow while many requests are under way, and for a while 
   await seconds(3);
   assert.deepEqual(factors, []);
 
-  underWay = 32;
+  underWay = 8;
   await seconds(2);
   assert.deepEqual(factors, [2]);
   underWay = 0;
@@ -53,7 +53,7 @@ const SCRIPT = `
   const before = mib();
   let looks = 0;
   const clock = { monotonic: () => 0, sleep: async () => looks++ > 0 && new Promise(() => {}) };
-  followRequests({ requestsUnderWay: () => 32, clock }, new AbortController().signal);
+  followRequests({ requestsUnderWay: () => 8, clock }, new AbortController().signal);
   await new Promise(setImmediate);
   churn();
   console.log(isHeld, before, mib());

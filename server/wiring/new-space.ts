@@ -3,12 +3,12 @@
  * one is full.
  *
  * What a request allocates dies with the request, so a small half is as good as a large one while few requests are
- * under way. Of many, each lives through a collection or two, is copied, and gets old: then a larger
+ * under way. Of more, each lives through a collection or two, is copied, and gets old: then a larger
  * half is cheaper. So the command begins with halves of 4 MiB (`--min-semi-space-size`), and they may grow
  * to `--max-semi-space-size` only while many requests are under way (docs/decisions/0069).
  *
  *     t=0 s    4 MiB   the process starts, the space may not grow
- *     t=5 s    4 MiB   40 requests are under way: it may
+ *     t=5 s    4 MiB   16 requests are under way: it may
  *     t=6 s    8 MiB   so many objects survived that V8 doubled it
  *     t=30 s   8 MiB   for KEPT_MS fewer were under way: it may not grow, and V8 gives back what a quiet
  *                      process does not need
@@ -18,8 +18,8 @@
 import { setFlagsFromString } from "node:v8";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
 
-/** Requests under way of which too many survive in halves of 4 MiB. */
-const MANY = 32;
+/** Requests under way whose survivors are worth larger halves. */
+const MANY = 8;
 const LOOK_MS = 1_000;
 /** How long requests count after many were seen: the number at one moment says little. */
 const KEPT_MS = 10_000;
