@@ -89,3 +89,17 @@ test("streams take a lean connection where there is one, and grpc-js where there
     assert.match(agents.join(), agent);
   }
 });
+
+test("what is asked about the member of a stream is asked on the connection that the stream takes", async () => {
+  const sessions = new Set<Http2Session | undefined>();
+  await using member = await connect((stream) => {
+    sessions.add(stream.session);
+    answer(stream, ["version 3.5"]);
+  }, "streams");
+  await member.connection.unary(READ, undefined, soon());
+  await new Promise((onEnd) => {
+    const handlers = { onMessage: () => {}, onEnd };
+    member.connection.stream("/etcdserverpb.Watch/Watch", undefined, handlers);
+  });
+  assert.equal(sessions.size, 1);
+});

@@ -154,7 +154,11 @@ export class EtcdConnection {
     signal: AbortSignal,
     ticksUsed = 0,
   ): Promise<Buffer> {
-    if (!request.isLong) return this.#unary(this.#small, request, token, signal, ticksUsed);
+    if (!request.isLong) {
+      // What is asked about the member of a stream is asked of the same one, whatever stands between.
+      const line = this.#small ?? this.#streaming;
+      return this.#unary(line, request, token, signal, ticksUsed);
+    }
     return this.#unary(this.#long, request, token, signal, ticksUsed).catch((error) => {
       if (!(error instanceof AnswerTooLong)) throw error;
       return this.#unary(undefined, request, token, signal, ticksUsed);
@@ -261,6 +265,7 @@ export class EtcdConnection {
     return new LeanLine({
       dial: { url, tls, timeoutMs, signal, pingAfterTicks, lostAfterTicks },
       logger,
+      onDialed: () => this.#generation++,
       onLost: () => {
         this.#isReady = false;
       },

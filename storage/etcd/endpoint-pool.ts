@@ -150,9 +150,12 @@ export class EndpointPool {
     const connection = this.#current();
     try {
       await connection.open();
+      const { generation } = connection;
       const identity = await this.#identityOf(connection, signal);
       const token = await this.#tokens.token(signal);
       this.#throwIfOver(signal);
+      // Behind a balancer the new connection may lead to a member of another version.
+      if (connection.generation !== generation || !connection.isReady) throw reconnected();
       const handlers = handlersFor(identity);
       const stream = connection.stream(path, token, {
         onMessage: (message) => handlers.onMessage(message),
@@ -256,6 +259,11 @@ export class EndpointPool {
       for (const connection of this.#connections) connection.tick();
     }
   }
+}
+
+function reconnected(): RpcError {
+  const options = { isSent: false };
+  return new RpcError(GRPC_STATUS.unavailable, "the connection was lost meanwhile", options);
 }
 
 /** A stream that ended although nobody closed it. */

@@ -15,6 +15,8 @@ const REDIAL_TICKS = 20;
 export interface LeanLineOptions {
   readonly dial: Omit<DialOptions, "onClose">;
   readonly logger: Logger;
+  /** Called when there is a connection. */
+  readonly onDialed: () => void;
   /** Called when a connection that was there takes no more calls. */
   readonly onLost: () => void;
 }
@@ -45,7 +47,7 @@ export class LeanLine {
   /** Never rejects: without a lean connection grpc-js takes all calls and reports errors. */
   async dial(): Promise<void> {
     if (this.#connection !== undefined) return;
-    const { dial, logger, onLost } = this.#options;
+    const { dial, logger, onDialed, onLost } = this.#options;
     try {
       const connection = await dialLean({
         ...dial,
@@ -56,7 +58,10 @@ export class LeanLine {
         },
       });
       if (dial.signal.aborted) connection.destroy(new Error("closed meanwhile"));
-      else if (connection.isOpen) this.#connection = connection;
+      else if (connection.isOpen) {
+        this.#connection = connection;
+        onDialed();
+      }
     } catch (error) {
       logger.debug({ url: dial.url, err: error }, "no lean connection to this etcd endpoint");
     }
