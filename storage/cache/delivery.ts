@@ -11,8 +11,8 @@
  * Without gathering the answer of 41 would let its client write 45 during the delivery, and so on: pieces of
  * one and of three events in turn, for good.
  *
- * Gathering lasts at most as long as the delivery would take the thread anyway, so an event arrives at most
- * twice as late, and few watchers never wait.
+ * Gathering lasts at most as long as the delivery would take the thread anyway, so an event arrives about
+ * twice as late at most, and few watchers never wait.
  */
 import { assert } from "../base/assert.js";
 import type { Clock } from "../base/clock.js";
