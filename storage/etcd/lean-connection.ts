@@ -15,7 +15,7 @@
 import type { Socket } from "node:net";
 import { GRPC_STATUS } from "./errors.js";
 import type { StreamHandlers } from "./grpc-calls.js";
-import { decodeHeaders, encodeHeaders } from "./hpack.js";
+import { decodeHeaders } from "./hpack.js";
 import {
   CONNECTION_PREFACE,
   ERROR_CODE,
@@ -37,6 +37,7 @@ import { LeanCall, type OnEnd } from "./lean-call.js";
 import { type LeanExchange, STREAM_WINDOW_BYTES } from "./lean-exchange.js";
 import { LeanStream } from "./lean-stream.js";
 import { OpenStreams } from "./open-streams.js";
+import { RequestHeaders } from "./request-headers.js";
 
 export interface LeanConnectionOptions {
   /** "127.0.0.1:2379" */
@@ -115,13 +116,13 @@ export class LeanConnection {
   #silentTicks = 0;
   #isPinged = false;
 
-  readonly #headersByPath = new Map<string, Buffer>();
-  #token: string | undefined;
+  readonly #headers: RequestHeaders;
 
   /** @param socket connected, with h2 negotiated */
   constructor(socket: Socket, options: LeanConnectionOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#headers = new RequestHeaders(options.authority, options.isTls);
     socket.setNoDelay(true);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#planFlush());
@@ -154,12 +155,7 @@ export class LeanConnection {
   begin(request: LeanRequest, token: string | undefined, onEnd: OnEnd): LeanCall | undefined {
     if (!this.#hasRoom) return undefined;
     const { path, message, traceparent } = request;
-    const own = this.#headersFor(path, token);
-    // Blocks are stateless, so they can be concatenated.
-    const headers =
-      traceparent === undefined
-        ? own
-        : Buffer.concat([own, encodeHeaders([["traceparent", traceparent]])]);
+    const headers = this.#headers.block(path, token, traceparent);
     if (headers.length > FRAME_BYTES_MAX) return undefined;
     const call = new LeanCall({ headers, message, onEnd, giveUp: this.#giveUp });
     const { contentBytes } = call;
@@ -176,7 +172,7 @@ export class LeanConnection {
     token: string | undefined,
     handlers: StreamHandlers,
   ): LeanStream | undefined {
-    const headers = this.#headersFor(path, token);
+    const headers = this.#headers.block(path, token);
     if (!this.#hasRoom || headers.length > FRAME_BYTES_MAX) return undefined;
     const stream = new LeanStream(headers, this.#streamHost, handlers);
     this.#unsent.push(stream);
@@ -283,31 +279,6 @@ export class LeanConnection {
     this.#open.add(call);
     this.#nextStreamId += 2;
     if (this.#nextStreamId > STREAM_ID_MAX) this.#stopTaking(new Error("all streams are used up"));
-  }
-
-  #headersFor(path: string, token: string | undefined): Buffer {
-    if (token !== this.#token) {
-      this.#headersByPath.clear();
-      this.#token = token;
-    }
-    let headers = this.#headersByPath.get(path);
-    if (headers === undefined) {
-      headers = encodeHeaders([
-        [":method", "POST"],
-        [":scheme", this.#options.isTls ? "https" : "http"],
-        [":path", path],
-        [":authority", this.#options.authority],
-        ["te", "trailers"],
-        ["content-type", "application/grpc"],
-        ["user-agent", "keelson"],
-        // A member that is cut off from its cluster then refuses at once instead of letting us
-        // wait.
-        ["hasleader", "true"],
-        ...(token === undefined ? [] : [["token", token] as const]),
-      ]);
-      this.#headersByPath.set(path, headers);
-    }
-    return headers;
   }
 
   // ---- reading ----------------------------------------------------------------------------------
