@@ -1,28 +1,35 @@
 /** EtcdConnection: which of its connections a call takes. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { AbortHub } from "../base/abort-hub.js";
 import { silentLogger } from "../base/logger.js";
 import { type ConnectionPurpose, EtcdConnection, toCredentials } from "./connection.js";
 import { GRPC_STATUS, type RpcError } from "./errors.js";
-import { ANSWER_BYTES_MAX } from "./lean-exchange.js";
+import { ANSWER_BYTES_MAX, STREAM_WINDOW_BYTES } from "./lean-exchange.js";
 import { answer, startGrpcServer } from "./testing/grpc-server.js";
 
 const LIST = { path: "/etcdserverpb.KV/Range", message: Buffer.from("list"), isLong: true };
 const READ = { path: "/etcdserverpb.KV/Txn", message: Buffer.from("read") };
 const soon = () => AbortSignal.timeout(10_000);
 
-/** A member whose calls `onCall` answers, and a connection to it. */
+/**
+ * A member whose calls `onCall` answers, and a connection to it.
+ * @param takesLean whether a lean connection gets through to it now
+ */
 async function connect(
   onCall: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
   purpose: ConnectionPurpose = "calls",
+  takesLean = () => true,
 ) {
   const server = await startGrpcServer((stream, headers) => {
     if (headers[":path"]?.startsWith("/grpc.health")) answer(stream, [""]);
     else onCall(stream, headers);
   });
-  const url = `http://127.0.0.1:${server.port}`;
+  const gate = await startGate(server.port, takesLean);
+  const url = `http://127.0.0.1:${gate.port}`;
   const connection = new EtcdConnection({
     url,
     credentials: toCredentials(undefined, url),
@@ -36,7 +43,38 @@ async function connect(
     connection,
     async [Symbol.asyncDispose]() {
       connection.close();
+      await gate[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Lets connections to `port` through, lean ones only if they are taken: those announce another window. */
+async function startGate(port: number, takesLean: () => boolean) {
+  const leanWindow = Buffer.alloc(4);
+  leanWindow.writeUInt32BE(STREAM_WINDOW_BYTES);
+  const sockets = new Set<Socket>();
+  const gate = createServer((client) => {
+    sockets.add(client.on("error", () => {}));
+    client.once("data", (first) => {
+      if (!takesLean() && first.includes(leanWindow)) {
+        client.destroy();
+        return;
+      }
+      const server = createConnection(port, "127.0.0.1").on("error", () => {});
+      server.write(first);
+      client.pipe(server).pipe(client);
+      client.once("close", () => server.destroy());
+      server.once("close", () => client.destroy());
+    });
+  });
+  gate.listen(0, "127.0.0.1");
+  await once(gate, "listening");
+  return {
+    port: (gate.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      gate.close();
+      for (const socket of sockets) socket.destroy();
     },
   };
 }
@@ -102,4 +140,30 @@ test("what is asked about the member of a stream is asked on the connection that
     member.connection.stream("/etcdserverpb.Watch/Watch", undefined, handlers);
   });
   assert.equal(sessions.size, 1);
+});
+
+test("a line that is dialed later is a connection of its own, of which nothing is known yet", async () => {
+  let isLeanTaken = false;
+  const agents: unknown[] = [];
+  await using member = await connect(
+    (stream, headers) => {
+      agents.push(headers["user-agent"]);
+      answer(stream, ["version 3.5"]);
+    },
+    "streams",
+    () => isLeanTaken,
+  );
+  const { connection } = member;
+  const ask = () => connection.unary(READ, undefined, soon());
+  await ask();
+  assert.match(String(agents.pop()), /grpc-node/);
+  const { generation } = connection;
+  isLeanTaken = true;
+  for (let tick = 0; tick < 20; tick++) connection.tick();
+  const deadline = performance.now() + 10_000;
+  while (agents.at(-1) !== "keelson") {
+    assert.ok(performance.now() < deadline, "no lean connection");
+    await ask();
+  }
+  assert.equal(connection.generation, generation + 1);
 });

@@ -1,13 +1,12 @@
 /**
- * One call of a LeanConnection: its request, and the answer received so far. A gRPC message is five bytes
- * (compression flag and length) and its content, in any number of DATA frames; then trailers carry the
- * status. Knows no socket.
+ * One call of a LeanConnection: its request, and the answer received so far, one message in any number of
+ * DATA frames; then trailers carry the status. Knows no socket.
  */
 import type { Abortable } from "../base/abort-hub.js";
 import { AnswerTooLong, GRPC_STATUS, RpcError } from "./errors.js";
 import { FLAG, FRAME, FRAME_HEADER_BYTES, writeFrameHeader } from "./http2-frames.js";
 import { ANSWER_BYTES_MAX, failureOfHttp, type LeanExchange } from "./lean-exchange.js";
-import { PREFIX_BYTES } from "./message-reader.js";
+import { MessageReader, PREFIX_BYTES } from "./message-reader.js";
 
 /** Called once, with the failure or the answer. */
 export type OnEnd = (failure: unknown, answer: Buffer | undefined) => void;
@@ -18,11 +17,9 @@ export class LeanCall implements LeanExchange, Abortable {
   readonly #message: Buffer;
   readonly #onEnd: OnEnd;
   readonly #giveUp: (call: LeanCall) => void;
-  /** The message, as far as it was received; undefined before its length is known. */
-  #whole: Buffer | undefined;
-  /** Pieces of an answer whose first one is shorter than the prefix. */
-  #parts: Buffer[] | undefined;
-  #receivedBytes = 0;
+  readonly #reader = new MessageReader(ANSWER_BYTES_MAX, (message) => this.#take(message));
+  #answer: Buffer | undefined;
+  #hasMany = false;
   #isOver = false;
   /** 0 = unsent. */
   streamId = 0;
@@ -85,44 +82,16 @@ export class LeanCall implements LeanExchange, Abortable {
     return position;
   }
 
-  /** Adds a piece of the answer. @returns whether the answer is still acceptable */
   receive(content: Buffer): boolean {
-    const before = this.#receivedBytes;
-    this.#receivedBytes += content.length;
-    if (this.#receivedBytes > ANSWER_BYTES_MAX) return false;
-    if (this.#whole !== undefined) {
-      content.copy(this.#whole, before);
-    } else if (before === 0 && content.length >= PREFIX_BYTES) {
-      return this.#begin(content);
-    } else if (content.length > 0) {
-      this.#parts ??= [];
-      this.#parts.push(content);
-    }
-    return true;
+    return this.#reader.push(content);
   }
 
-  /** A message of one piece stays where it is; of a longer one all pieces are put where they will stay. */
-  #begin(content: Buffer): boolean {
-    const bytes = messageBytes(content);
-    if (bytes > ANSWER_BYTES_MAX) return false;
-    if (bytes <= content.length) {
-      this.#whole = content;
-    } else {
-      this.#whole = Buffer.allocUnsafeSlow(bytes);
-      content.copy(this.#whole);
-    }
-    return true;
-  }
-
-  /** The trailers report success. */
   succeed(): void {
-    const answer = this.#whole ?? this.#join();
-    const isOne = answer !== undefined && messageBytes(answer) === this.#receivedBytes;
-    if (isOne && answer[0] === 0) this.#end(undefined, answer.subarray(PREFIX_BYTES));
-    else this.fail(GRPC_STATUS.internal, "no message in the answer");
+    const isOne = this.#answer !== undefined && !this.#hasMany && !this.#reader.isWithin;
+    if (isOne) this.#end(undefined, this.#answer);
+    else this.fail(GRPC_STATUS.internal, "not one message in the answer");
   }
 
-  /** @param isSent whether etcd can have seen the request */
   fail(status: number, message: string, isSent = true): void {
     this.#end(new RpcError(status, message, { isSent }), undefined);
   }
@@ -131,12 +100,10 @@ export class LeanCall implements LeanExchange, Abortable {
     this.#end(new AnswerTooLong(), undefined);
   }
 
-  /** The answer is not gRPC. */
   failHttp(httpStatus?: string): void {
     this.fail(...failureOfHttp(httpStatus));
   }
 
-  /** The connection can no longer serve the call. */
   lose(reason: Error): void {
     const options = { isSent: this.isSent, cause: reason };
     this.#end(new RpcError(GRPC_STATUS.unavailable, reason.message, options), undefined);
@@ -155,13 +122,8 @@ export class LeanCall implements LeanExchange, Abortable {
     this.#onEnd(failure, answer);
   }
 
-  #join(): Buffer | undefined {
-    if (this.#parts === undefined || this.#receivedBytes < PREFIX_BYTES) return undefined;
-    return Buffer.concat(this.#parts, this.#receivedBytes);
+  #take(message: Buffer): void {
+    this.#hasMany = this.#answer !== undefined;
+    this.#answer = message;
   }
-}
-
-/** The message's size including its prefix. */
-function messageBytes(start: Buffer): number {
-  return PREFIX_BYTES + start.readUInt32BE(1);
 }

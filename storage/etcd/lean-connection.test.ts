@@ -327,6 +327,29 @@ test("a peer with the largest windows may give back what a request took of its s
   assert.equal(String(await pending), "answer");
 });
 
+test("a peer that changes its window changes it for the streams that are open", async () => {
+  const { socket, connection, say } = connectFake([[SETTING.initialWindowSize, 20]]);
+  const handlers = { onMessage() {}, onEnd() {} };
+  const stream = connection.beginStream("/etcdserverpb.Watch/Watch", undefined, handlers);
+  for (let index = 0; index < 3; index++) stream?.send(Buffer.alloc(10, String(index)));
+  const sent = async () => {
+    // A stream is opened in one turn and sends in the next one.
+    for (let turn = 0; turn < 2; turn++) await setImmediate();
+    const data = framesOf(socket.taken()).filter(({ type }) => type === FRAME.data);
+    return data.map(({ payload }) => payload.toString("latin1", 5, 6)).join();
+  };
+  // Each takes 15 bytes: of 20 five are left, of 35 then 20, of 25 less than none.
+  assert.equal(await sent(), "0");
+  say(encodeSettings([[SETTING.initialWindowSize, 35]]));
+  assert.equal(await sent(), "1");
+  say(encodeSettings([[SETTING.initialWindowSize, 25]]));
+  say(encodeNumberFrame(FRAME.windowUpdate, 1, 19));
+  assert.equal(await sent(), "");
+  say(encodeNumberFrame(FRAME.windowUpdate, 1, 1));
+  assert.equal(await sent(), "2");
+  connection.destroy(new Error("done"));
+});
+
 test("GOAWAY: streams up to the last are answered, those after it were not looked at", async () => {
   const { socket, connection, say, closes } = connectFake();
   const first = call(connection);

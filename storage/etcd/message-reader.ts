@@ -19,8 +19,8 @@ export const PREFIX_BYTES = 5;
 export class MessageReader {
   readonly #onMessage: (message: Buffer) => void;
   readonly #bytesMax: number;
-  /** The first bytes of a prefix, or a whole one. */
-  readonly #prefix = Buffer.alloc(PREFIX_BYTES);
+  /** A prefix that was cut, as far as it has come; few are. */
+  #prefix: Buffer | undefined;
   #prefixBytes = 0;
   /** The message whose prefix was read, as far as it has come. */
   #message: Buffer | undefined;
@@ -34,41 +34,49 @@ export class MessageReader {
 
   /** Whether a message has begun and not ended. */
   get isWithin(): boolean {
-    return this.#prefixBytes > 0;
+    return this.#prefixBytes > 0 || this.#message !== undefined;
   }
 
   /** @returns false for what nobody asked for: a compressed message, or one that is too long */
   push(piece: Buffer): boolean {
     let position = 0;
     while (position < piece.length) {
-      if (this.#message === undefined) {
-        const missing = PREFIX_BYTES - this.#prefixBytes;
-        const end = Math.min(position + missing, piece.length);
-        this.#prefixBytes += piece.copy(this.#prefix, this.#prefixBytes, position, end);
-        position = end;
-        if (this.#prefixBytes < PREFIX_BYTES) return true;
-        const length = this.#prefix.readUInt32BE(1);
-        if (this.#prefix[0] !== 0 || length > this.#bytesMax) return false;
-        if (length <= piece.length - position) {
-          this.#give(piece.subarray(position, position + length));
-          position += length;
-        } else {
-          this.#message = Buffer.allocUnsafe(length);
-          this.#messageBytes = 0;
-        }
-      } else {
+      if (this.#message !== undefined) {
         const copied = piece.copy(this.#message, this.#messageBytes, position);
         this.#messageBytes += copied;
         position += copied;
         assert(this.#messageBytes <= this.#message.length, "MessageHoldsItsPieces");
         if (this.#messageBytes === this.#message.length) this.#give(this.#message);
+        continue;
+      }
+      let prefix = piece;
+      let start = position;
+      if (this.#prefixBytes > 0 || piece.length - position < PREFIX_BYTES) {
+        this.#prefix ??= Buffer.alloc(PREFIX_BYTES);
+        const end = Math.min(position + PREFIX_BYTES - this.#prefixBytes, piece.length);
+        this.#prefixBytes += piece.copy(this.#prefix, this.#prefixBytes, position, end);
+        position = end;
+        if (this.#prefixBytes < PREFIX_BYTES) return true;
+        prefix = this.#prefix;
+        start = 0;
+        this.#prefixBytes = 0;
+      } else {
+        position += PREFIX_BYTES;
+      }
+      const length = prefix.readUInt32BE(start + 1);
+      if (prefix[start] !== 0 || length > this.#bytesMax) return false;
+      if (length <= piece.length - position) {
+        this.#give(piece.subarray(position, position + length));
+        position += length;
+      } else {
+        this.#message = Buffer.allocUnsafe(length);
+        this.#messageBytes = 0;
       }
     }
     return true;
   }
 
   #give(message: Buffer): void {
-    this.#prefixBytes = 0;
     this.#message = undefined;
     this.#onMessage(message);
   }
