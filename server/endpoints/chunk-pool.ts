@@ -4,9 +4,9 @@
  */
 
 /** Fits a chunk, the overshoot of its last object, and the frame around it. */
-export const POOLED_BYTES = 288 * 1024;
+export const POOLED_BYTES = 352 * 1024;
 
-/** Chunks kept for later answers: 2 MiB. Further concurrent answers allocate and drop their own. */
+/** Chunks kept for later answers: 3 MiB. Further concurrent answers allocate and drop their own. */
 const KEPT_MAX = 8;
 
 export class ChunkPool {

@@ -10,11 +10,10 @@ import { nextTurn } from "../../storage/base/next-turn.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { ResponseSink } from "../response/sink.js";
 import type { ChunkWriter } from "./chunk-writer.js";
+import { ClientPatience } from "./client-patience.js";
 
 /** Smaller pieces are copied, so that the chunk's memory is free at once. */
 const COPIED_BYTES_MAX = 16 * 1024;
-/** A client that takes longer for a chunk counts as stalled. */
-const STALLED_AFTER_MS = 1_000;
 
 export interface Pace {
   /** How long the client may take for the next chunk. */
@@ -40,14 +39,21 @@ export function listPace({ state }: Pick<RequestContext, "state">): Pace {
 export class PacedStream {
   readonly #sink: ResponseSink;
   readonly #pace: Pace;
+  readonly #patience: ClientPatience;
   #wake: (() => void) | undefined;
 
   constructor(sink: ResponseSink, pace: Pace) {
     this.#sink = sink;
     this.#pace = pace;
-    const wake = () => this.#wake?.();
-    sink.onDrain(wake);
-    sink.onClose(wake);
+    this.#patience = new ClientPatience({
+      stalled: () => pace.stalled(),
+      cut: () => sink.destroy(),
+    });
+    sink.onDrain(this.#goOn);
+    sink.onClose(() => {
+      this.#patience.close();
+      this.#goOn();
+    });
   }
 
   /**
@@ -64,6 +70,7 @@ export class PacedStream {
   /** Sends the last chunk; `out` must not be used again. */
   async end(out: ChunkWriter): Promise<void> {
     await this.#send(out);
+    this.#patience.close();
     this.#sink.end();
   }
 
@@ -78,22 +85,19 @@ export class PacedStream {
     return !this.#sink.isClosed;
   }
 
-  #drained(): Promise<void> {
-    if (this.#sink.isClosed || this.#sink.writableLength === 0) return Promise.resolve();
+  #drained(): Promise<void> | undefined {
+    if (this.#sink.isClosed || this.#sink.writableLength === 0) return undefined;
+    this.#patience.begin(Math.max(0, this.#pace.patienceMs()));
     return new Promise((resolve) => {
-      const patienceMs = Math.max(0, this.#pace.patienceMs());
-      const cut = () => this.#sink.destroy();
-      const lose = () => {
-        this.#pace.stalled();
-        timer = setTimeout(cut, patienceMs - STALLED_AFTER_MS);
-      };
-      const isShort = patienceMs <= STALLED_AFTER_MS;
-      let timer = isShort ? setTimeout(cut, patienceMs) : setTimeout(lose, STALLED_AFTER_MS);
-      this.#wake = () => {
-        this.#wake = undefined;
-        clearTimeout(timer);
-        resolve();
-      };
+      this.#wake = resolve;
     });
   }
+
+  readonly #goOn = (): void => {
+    const wake = this.#wake;
+    if (wake === undefined) return;
+    this.#wake = undefined;
+    this.#patience.end();
+    wake();
+  };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CollectionSize } from "../../storage/cache/namespace-sizes.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
+import { POOLED_BYTES } from "../endpoints/chunk-pool.js";
 import { parseQuery } from "../request/query.js";
 import { parseRequestInfo } from "../request/request-info.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
@@ -225,7 +226,7 @@ test("a list is as wide as what it would send, everything else is one seat", () 
 test("an answer claims what it holds at most, and small ones claim nothing", () => {
   const memory = (path: string, bytes: number, isKept = false, method = "GET") =>
     listMemory(parseRequestInfo(method, path), () => ({ size: 1_000, bytes }), isKept);
-  const largest = 3 * 288 * 1024;
+  const largest = 3 * POOLED_BYTES;
 
   assert.equal(memory(PODS, 60_000), 0);
   assert.equal(memory(PODS, 100_000), 400_000);

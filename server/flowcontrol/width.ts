@@ -15,7 +15,7 @@ const SECONDS_PER_EVENT = 0.005;
 /** Smaller answers and bodies need no claim: thousands of them fit into a few megabytes. */
 export const CLAIMED_BYTES_MIN = 64 * 1024;
 /** The memory of a list sent in chunks: its text, the compressed text and the ciphertext. */
-const HELD_BY_LIST_MAX = 3 * 288 * 1024;
+const HELD_BY_LIST_MAX = 3 * 352 * 1024;
 /** The body, its values, the stored object and the answer. */
 const HELD_PER_BODY_BYTE = 4;
 /** Assumed while a body without a length has not been read. */

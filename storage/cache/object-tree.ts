@@ -10,12 +10,13 @@ import type { StoredObject } from "../objects/stored-object.js";
 const BTree = sortedBTree.default;
 type Tree = InstanceType<typeof BTree<string, StoredObject>>;
 
-/** Above every character that a name may have; closes the range of a namespace. */
-const AFTER_ALL_NAMES = "\u{10ffff}";
+/** The character behind "/": closes the range of a namespace. */
+const AFTER_SLASH = "0";
 
 /** Return it from a visitor to stop. */
 export const STOP = Symbol("stop");
 
+const BREAK = { break: true };
 const NO_PATHS: ReadonlySet<string> = new Set();
 
 export class ObjectTree {
@@ -88,13 +89,20 @@ export class ObjectTree {
     after: string,
     visitor: (object: StoredObject) => typeof STOP | undefined,
   ): void {
-    const low = namespace === "" ? "" : `${namespace}/`;
-    const high = namespace === "" ? AFTER_ALL_NAMES : `${namespace}/${AFTER_ALL_NAMES}`;
+    const isAll = namespace === "";
+    const low = isAll ? "" : `${namespace}/`;
+    // Bounds of one-byte characters, as names mostly are: V8 compares others in its slow runtime.
+    const high = isAll ? this.#tree.maxKey() : `${namespace}${AFTER_SLASH}`;
+    if (high === undefined) return;
     const from = after > low ? after : low;
+    let mayBeAfter = true;
     // The library ends the walk on `{ break }`; its type says void only for callers without one.
-    this.#tree.forRange(from, high, false, (path: string, object: StoredObject): unknown => {
-      if (path === after) return undefined;
-      return visitor(object) === STOP ? { break: true } : undefined;
+    this.#tree.forRange(from, high, isAll, (path: string, object: StoredObject): unknown => {
+      if (mayBeAfter) {
+        mayBeAfter = false;
+        if (path === after) return undefined;
+      }
+      return visitor(object) === STOP ? BREAK : undefined;
     });
   }
 
