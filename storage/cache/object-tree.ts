@@ -10,6 +10,8 @@ import type { StoredObject } from "../objects/stored-object.js";
 const BTree = sortedBTree.default;
 type Tree = InstanceType<typeof BTree<string, StoredObject>>;
 
+/** Above all names in ASCII by its first character, and like them of one-byte characters: V8 compares such strings fastest. */
+const AFTER_ASCII = "\xff";
 /** The character behind "/": closes the range of a namespace. */
 const AFTER_SLASH = "0";
 
@@ -90,10 +92,9 @@ export class ObjectTree {
     visitor: (object: StoredObject) => typeof STOP | undefined,
   ): void {
     const isAll = namespace === "";
+    const last = this.#tree.maxKey() ?? "";
     const low = isAll ? "" : `${namespace}/`;
-    // Bounds of one-byte characters, as names mostly are: V8 compares others in its slow runtime.
-    const high = isAll ? this.#tree.maxKey() : `${namespace}${AFTER_SLASH}`;
-    if (high === undefined) return;
+    const high = isAll ? (last < AFTER_ASCII ? AFTER_ASCII : last) : `${namespace}${AFTER_SLASH}`;
     const from = after > low ? after : low;
     let mayBeAfter = true;
     // The library ends the walk on `{ break }`; its type says void only for callers without one.
