@@ -344,7 +344,7 @@ class WatchStream implements WatchSink, Tick {
   async #sendState({ tree, revision }: Snapshot, stalled: () => void): Promise<boolean> {
     const pace = { patienceMs: () => CHUNK_PATIENCE_MS, stalled, turn: this.#turn };
     const stream = new PacedStream(this.#sink, pace);
-    const { namespace, matches } = this.#selector;
+    const { namespace, isFiltered, matches } = this.#selector;
     const { chunks, reader } = this.#services;
     const { bytes } = reader.view.partition(this.resource.partition).sizeIn(namespace);
     const out = new ChunkWriter(bytes < SMALL_STATE_BYTES ? undefined : chunks);
@@ -355,7 +355,7 @@ class WatchStream implements WatchSink, Tick {
       (object) => {
         if (this.#isEnding) return STOP;
         if (this.#isDue(out)) return REST;
-        if (object.corruption === undefined && !matches(object)) return undefined;
+        if (isFiltered && object.corruption === undefined && !matches(object)) return undefined;
         if (!this.#putAdded(out, object)) return STOP;
         count++;
         return undefined;
