@@ -32,6 +32,8 @@ export class ClientGoneError extends Error {
     super("the client closed the connection");
   }
 }
+/** One for all requests, as nobody needs its stack: hundreds of watches close at once. */
+const CLIENT_GONE = new ClientGoneError();
 
 /** The flow schema and the priority level of a request, as their uids. */
 export interface FlowPlace {
@@ -248,7 +250,7 @@ export class RequestState {
     // A pipelined response that is still queued does not notice the end of its connection.
     const connection = this.#request.httpVersionMajor === 1 ? this.#request.socket : undefined;
     if (response.closed || response.destroyed || connection?.destroyed) {
-      controller.abort(new ClientGoneError());
+      controller.abort(CLIENT_GONE);
       return controller;
     }
     const remainingMs = this.#deadlineMs - performance.now();
@@ -263,7 +265,7 @@ export class RequestState {
       clearTimeout(timer);
       response.off("close", end);
       connection?.off("close", end);
-      if (!response.writableFinished) controller.abort(new ClientGoneError());
+      if (!response.writableFinished) controller.abort(CLIENT_GONE);
     };
     response.once("close", end);
     connection?.once("close", end);

@@ -113,7 +113,8 @@ class WatchStream implements WatchSink, Tick {
   #isPreparing = false;
   /** What later events of the ring show that were converted together with the last one. */
   #prepared: Map<ObjectEvent, StoredObject> | undefined;
-  readonly #closed = new AbortController();
+  /** Aborted when the response closes; made on first use, as few watches convert. */
+  #closed: AbortController | undefined;
 
   constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
     this.#takeSeats = () => ctx.state.takeSeats();
@@ -162,7 +163,7 @@ class WatchStream implements WatchSink, Tick {
     this.#partition = partition;
     this.#sink.onDrain(() => this.#resume());
     this.#sink.onClose(() => {
-      this.#closed.abort();
+      this.#closed?.abort();
       watcher.close();
       this.#services.ticker.remove(this);
     });
@@ -229,7 +230,7 @@ class WatchStream implements WatchSink, Tick {
       if (shown !== next.state) this.#prepared.set(next, shown);
       objects.push(shown);
     }
-    return prepareObjects(this.resource, objects, this.#closed.signal);
+    return prepareObjects(this.resource, objects, this.#closedSignal());
   }
 
   async #sendPrepared(
@@ -247,6 +248,14 @@ class WatchStream implements WatchSink, Tick {
     }
     this.#isPreparing = false;
     if (!this.#isEnding && this.#sendReady(type, object, event)) this.#watcher?.resume();
+  }
+
+  #closedSignal(): AbortSignal {
+    if (this.#closed === undefined) {
+      this.#closed = new AbortController();
+      if (this.#sink.isClosed) this.#closed.abort();
+    }
+    return this.#closed.signal;
   }
 
   #resume(): void {
@@ -385,7 +394,7 @@ class WatchStream implements WatchSink, Tick {
     try {
       for (let at = 0; at < objects.length; at += PREPARED_MAX) {
         const page = objects.slice(at, at + PREPARED_MAX);
-        await prepareObjects(this.resource, page, this.#closed.signal);
+        await prepareObjects(this.resource, page, this.#closedSignal());
       }
       return true;
     } catch (error) {
