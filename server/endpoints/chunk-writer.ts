@@ -16,6 +16,7 @@ const CHUNK_BYTES = 320 * 1024;
 const FIRST_BYTES = 8 * 1024;
 
 const NO_MEMORY = Buffer.alloc(0);
+const NO_SOURCE: ArrayBufferLike = NO_MEMORY.buffer;
 
 export class ChunkWriter {
   readonly #pool: ChunkPool | undefined;
@@ -24,7 +25,7 @@ export class ChunkWriter {
   #end = FRAME_HEAD_BYTES;
   /** The source of the last bytes, and the memory that it is a view of. */
   #source: Buffer = NO_MEMORY;
-  #sourceMemory: ArrayBufferLike = NO_MEMORY.buffer;
+  #sourceMemory = NO_SOURCE;
 
   /** @param pool for answers that are large, or sent before anything else runs */
   constructor(pool?: ChunkPool) {
@@ -107,7 +108,7 @@ export class ChunkWriter {
   /** Leaves the memory to its readers and starts a new chunk. */
   renew(): void {
     this.#memory = NO_MEMORY;
-    this.#source = NO_MEMORY;
+    this.#forgetSource();
     this.reset();
   }
 
@@ -120,7 +121,14 @@ export class ChunkWriter {
       this.#pool?.give(this.#memory);
       this.#memory = NO_MEMORY;
     }
+    this.#forgetSource();
     this.reset();
+  }
+
+  /** So that it is not kept alive by a writer that is kept for later. */
+  #forgetSource(): void {
+    this.#source = NO_MEMORY;
+    this.#sourceMemory = NO_SOURCE;
   }
 
   #reserve(bytes: number): void {
