@@ -93,3 +93,13 @@ test("the least cost of an expression is what it costs where it looks at as litt
     );
   }
 });
+
+test("S2-AZC-25: where a side of || or && fails and the other decides, the least cost is not above what that costs", () => {
+  const failing = "[numbers[0], 1, 2, 3].map(x, x + 1).size() > 0";
+  const sources = [`${failing} || true`, `true || ${failing}`, `${failing} && false`];
+  for (const source of sources) {
+    const program = environment.compile(source, ["dyn"]);
+    const { cost } = program.evaluateWithin({ ...bindings, numbers: [] }, 1_000_000);
+    assert.ok(program.leastCost <= cost, `${source}: ${program.leastCost} of ${cost}`);
+  }
+});

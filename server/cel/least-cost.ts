@@ -64,8 +64,8 @@ function ofCall({ name, target, args, isNamespaced }: Call, scope: Scope): Least
   switch (name) {
     case "_&&_":
     case "_||_":
-      // The left side may decide alone.
-      return sized(first.cost);
+      // The left side may decide alone, or fail at its start, and then the right one decides.
+      return sized(Math.min(first.cost, second.cost));
     case "_?_:_":
       return {
         cost: 1 + first.cost + Math.min(second.cost, third.cost),
