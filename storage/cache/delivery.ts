@@ -52,16 +52,15 @@ export class Delivery {
   /** The watcher has events to deliver; it is not marked again before they are. */
   markAwake(watcher: Watcher): void {
     this.#awake.push(watcher);
-    this.#decideSoon();
+    if (!this.#isDue) this.#decideSoon();
   }
 
   /** An event was appended, and the watchers that it may concern are awake. */
   appended(): void {
-    if (this.#awake.length > 0) this.#decideSoon();
+    if (this.#awake.length > 0 && !this.#isDue) this.#decideSoon();
   }
 
   #decideSoon(): void {
-    if (this.#isDue) return;
     this.#isDue = true;
     setImmediate(() => this.#decide());
   }
