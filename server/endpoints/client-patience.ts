@@ -11,7 +11,7 @@
  */
 
 /** A client that takes longer counts as stalled. */
-export const STALLED_AFTER_MS = 1_000;
+const STALLED_AFTER_MS = 1_000;
 
 export interface PatienceEnds {
   /** The client has stopped reading; at most once in a wait. */
