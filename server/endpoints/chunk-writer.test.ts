@@ -73,6 +73,20 @@ test("memory that has outgrown the pool stays with its writer", () => {
   assert.ok(writer.peek().equals(large));
 });
 
+test("parts of several sources are copied, wherever a source lies in its memory", () => {
+  const slab = Buffer.from("0123456789abcdef");
+  const [first, second] = [slab.subarray(4, 12), Buffer.from("wxyz")];
+  const writer = new ChunkWriter();
+  for (const source of [first, second, first, slab]) writer.putBytes(source, 1, 3);
+  writer.renew();
+  writer.putBytes(first, 0, 2);
+  writer.putBytes(first, 0, 8);
+  assert.equal(writer.peek().toString(), "45456789ab");
+  writer.reset();
+  for (const source of [first, second, first, slab]) writer.putBytes(source, 1, 3);
+  assert.equal(writer.peek().toString(), "56xy5612");
+});
+
 test("what fits into a chunk is known before it is put", () => {
   const writer = new ChunkWriter(new ChunkPool());
   assert.ok(writer.hasRoomFor(320 * 1024));

@@ -92,9 +92,8 @@ export class ObjectTree {
     visitor: (object: StoredObject) => typeof STOP | undefined,
   ): void {
     const isAll = namespace === "";
-    const last = this.#tree.maxKey() ?? "";
     const low = isAll ? "" : `${namespace}/`;
-    const high = isAll ? (last < AFTER_ASCII ? AFTER_ASCII : last) : `${namespace}${AFTER_SLASH}`;
+    const high = isAll ? this.#highest() : `${namespace}${AFTER_SLASH}`;
     const from = after > low ? after : low;
     let mayBeAfter = true;
     // The library ends the walk on `{ break }`; its type says void only for callers without one.
@@ -121,6 +120,12 @@ export class ObjectTree {
       return undefined;
     });
     return count;
+  }
+
+  /** A path that none is above. */
+  #highest(): string {
+    const last = this.#tree.maxKey() ?? "";
+    return last < AFTER_ASCII ? AFTER_ASCII : last;
   }
 
   #account(previous: StoredObject | undefined, next: StoredObject | undefined): void {

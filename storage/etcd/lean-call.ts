@@ -5,7 +5,12 @@
 import type { Abortable } from "../base/abort-hub.js";
 import { AnswerTooLong, GRPC_STATUS, RpcError } from "./errors.js";
 import { FLAG, FRAME, FRAME_HEADER_BYTES, writeFrameHeader } from "./http2-frames.js";
-import { ANSWER_BYTES_MAX, failureOfHttp, type LeanExchange } from "./lean-exchange.js";
+import {
+  ANSWER_BYTES_MAX,
+  failureOfHttp,
+  type LeanExchange,
+  STREAM_WINDOW_BYTES,
+} from "./lean-exchange.js";
 import { MessageReader, PREFIX_BYTES } from "./message-reader.js";
 
 /** Called once, with the failure or the answer. */
@@ -20,6 +25,7 @@ export class LeanCall implements LeanExchange, Abortable {
   readonly #reader = new MessageReader(ANSWER_BYTES_MAX, (message) => this.#take(message));
   #answer: Buffer | undefined;
   #hasMany = false;
+  #windowBytes = 0;
   #isOver = false;
   /** 0 = unsent. */
   streamId = 0;
@@ -82,8 +88,9 @@ export class LeanCall implements LeanExchange, Abortable {
     return position;
   }
 
-  receive(content: Buffer): boolean {
-    return this.#reader.push(content);
+  receive(content: Buffer, windowBytes: number): boolean {
+    this.#windowBytes += windowBytes;
+    return this.#windowBytes <= STREAM_WINDOW_BYTES && this.#reader.push(content);
   }
 
   succeed(): void {

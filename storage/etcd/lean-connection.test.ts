@@ -30,6 +30,7 @@ import {
 } from "./http2-frames.js";
 import type { LeanCall } from "./lean-call.js";
 import { LeanConnection } from "./lean-connection.js";
+import { STREAM_WINDOW_BYTES } from "./lean-exchange.js";
 import {
   answer,
   DENIED_TEXT,
@@ -347,6 +348,24 @@ test("a peer that changes its window changes it for the streams that are open", 
   assert.equal(await sent(), "");
   say(encodeNumberFrame(FRAME.windowUpdate, 1, 1));
   assert.equal(await sent(), "2");
+  connection.destroy(new Error("done"));
+});
+
+test("a call ends when its peer sends more than the stream's window, in however many messages", async () => {
+  const { socket, connection, say } = connectFake();
+  const pending = failureOf(call(connection));
+  await setImmediate();
+  socket.taken();
+  say(frame(FRAME.headers, FLAG.endHeaders, 1, HEADERS));
+  const message = frame(FRAME.data, 0, 1, framed(Buffer.alloc(16_000)));
+  const isReset = () => framesOf(socket.taken()).some(({ type }) => type === FRAME.rstStream);
+  for (let sent = 0; sent <= STREAM_WINDOW_BYTES - 16_005; sent += 16_005) say(message);
+  await setImmediate();
+  assert.equal(isReset(), false);
+  say(message);
+  assert.equal((await pending).isSent, true);
+  await setImmediate();
+  assert.equal(isReset(), true);
   connection.destroy(new Error("done"));
 });
 
