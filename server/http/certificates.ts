@@ -117,7 +117,7 @@ interface LeafRequest {
 
 async function ensureAuthority(file: string, name: string, now: Date): Promise<Identity> {
   const existing = await readIdentity(file);
-  if (existing !== undefined && isUsable(existing, now)) return existing;
+  if (existing !== undefined && !isWornOut(existing, now)) return existing;
   return await storeIdentity(file, await makeAuthority(name, now), existing !== undefined);
 }
 
@@ -229,10 +229,17 @@ async function toIdentity(
 }
 
 /** Whether it is valid now, and long enough to start with. */
-export function isUsable({ cert }: Identity, now: Date): boolean {
-  const { validTo, validFrom } = new X509Certificate(cert);
-  const renewAtMs = Date.parse(validTo) - RENEWAL_DAYS * DAY_MS;
-  return now.getTime() < renewAtMs && Date.parse(validFrom) <= now.getTime();
+function isUsable(identity: Identity, now: Date): boolean {
+  const { validFrom } = new X509Certificate(identity.cert);
+  return !isWornOut(identity, now) && Date.parse(validFrom) <= now.getTime();
+}
+
+/**
+ * Whether it ends soon or has ended. An authority that is not yet valid is never replaced: this machine's
+ * clock is behind, and whoever trusts the authority would be shut out.
+ */
+export function isWornOut({ cert }: Identity, now: Date): boolean {
+  return now.getTime() >= Date.parse(new X509Certificate(cert).validTo) - RENEWAL_DAYS * DAY_MS;
 }
 
 /** Whether this authority signed it, for this subject and at least these hosts. */

@@ -73,3 +73,12 @@ test("authorities are replaced before they end, once, and not when they cannot b
   });
   assert.equal(writes(), 2);
 });
+
+test("A5: a replica whose clock is behind keeps authorities that are not valid yet", async () => {
+  const { store, writes } = openStore();
+  const now = new Date();
+  const first = await openSharedAuthorities(store, KEY, now, signal);
+  const behind = new Date(now.getTime() - 3 * YEAR_MS);
+  assert.deepEqual(await openSharedAuthorities(store, KEY, behind, signal), first);
+  assert.equal(writes(), 1);
+});

@@ -2,10 +2,10 @@
  * The authorities that all replicas of one etcd share, so that replicas on a fresh etcd need no
  * files: a client that trusts one replica trusts all, and all accept the administrator of one. They
  * are stored and encrypted like the token signing key. The first replica to notice replaces them a
- * month before they expire.
+ * month before they expire; one whose clock is behind keeps what it finds.
  */
 import { openSharedValue, type SharedValueStore } from "../../storage/kv/shared-value.js";
-import { type Authorities, isUsable, makeAuthorities, parseIdentity } from "./certificates.js";
+import { type Authorities, isWornOut, makeAuthorities, parseIdentity } from "./certificates.js";
 
 /** Separates the two stored identities, each of which is a PEM key and certificate. */
 const SEPARATOR = "# client authority\n";
@@ -36,7 +36,7 @@ export async function openSharedAuthorities(
 
 function isGood(authorities: Authorities | undefined, now: Date): boolean {
   if (authorities === undefined) return false;
-  return isUsable(authorities.serving, now) && isUsable(authorities.client, now);
+  return !isWornOut(authorities.serving, now) && !isWornOut(authorities.client, now);
 }
 
 function encode({ serving, client }: Authorities): Buffer {
