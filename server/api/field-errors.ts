@@ -3,6 +3,7 @@
  * rules:
  * `invalidValue("spec.port", 0, "must be between 1 and 65535, inclusive")`.
  */
+import { showJson } from "./shown-value.js";
 import type { FieldError } from "./status.js";
 
 export function invalidValue(field: string, value: unknown, why: string): FieldError {
@@ -51,7 +52,7 @@ export function unsupportedValue(
   value: unknown,
   supported: readonly string[],
 ): FieldError {
-  const list = supported.map((item) => JSON.stringify(item)).join(", ");
+  const list = supported.map(showJson).join(", ");
   return {
     reason: "FieldValueNotSupported",
     field,
@@ -81,14 +82,9 @@ export function tooManyItems(field: string, count: number, max: number): FieldEr
   };
 }
 
-/**
- * A value in messages: JSON, with `null` for undefined; objects and lists escape `<`, `>` and `&`.
- */
+/** A value in messages: JSON, cut; objects and lists escape `<`, `>` and `&`. */
 function showValue(value: unknown): string {
-  if (value === undefined || value === null) return "null";
-  const text = JSON.stringify(value, (_key, item: unknown) =>
-    typeof item === "bigint" ? Number(item) : item,
-  );
+  const text = showJson(value);
   return typeof value === "object" ? text.replace(/[<>&]/g, escaped) : text;
 }
 

@@ -118,11 +118,32 @@ test("S1-PATCH-02: a negative index counts from the end of the array as the oper
   assert.deepEqual(run(inner, [replace]), { a: [{ b: 1 }, { b: 3 }] });
 });
 
+test("R12: replace of a missing member adds it, and copy of one gives null, as in kube-apiserver", () => {
+  assert.deepEqual(run({ a: 1 }, [{ op: "replace", path: "/b", value: 2 }]), { a: 1, b: 2 });
+  assert.deepEqual(run({ a: 1 }, [{ op: "copy", from: "/b", path: "/c" }]), { a: 1, c: null });
+});
+
+test("H2: copies do not make later operations copy the whole, and moved items are bounded", () => {
+  const list = Array.from({ length: 200_000 }, () => 1);
+  const copies = Array.from({ length: 300 }, () => ({ op: "copy", from: "/x", path: "/list/-" }));
+  const patched = run({}, [
+    { op: "add", path: "/list", value: list },
+    { op: "add", path: "/x", value: { y: 1 } },
+    ...copies,
+    { op: "replace", path: "/list/200000/y", value: 2 },
+  ]) as { x: JsonValue; list: JsonValue[] };
+  assert.deepEqual(patched.x, { y: 1 });
+  assert.deepEqual(patched.list.slice(199_999, 200_002), [1, { y: 2 }, { y: 1 }]);
+  const inserts = Array.from({ length: 9_000 }, () => ({ op: "add", path: "/list/0", value: 1 }));
+  assert.throws(() => run({ list }, inserts), { code: 413 });
+});
+
 test("S1-PATCH-03: an operation that does not fit is 422 and changes nothing", () => {
   const table: [JsonValue, JsonValue][] = [
     [{ a: 1 }, [{ op: "test", path: "/a", value: 2 }]],
     [{ a: 1 }, [{ op: "remove", path: "/b" }]],
-    [{ a: 1 }, [{ op: "replace", path: "/b", value: 1 }]],
+    [{ a: [1] }, [{ op: "replace", path: "/a/1", value: 1 }]],
+    [{ a: 1 }, [{ op: "copy", from: "/b/c", path: "/d" }]],
     [{ a: 1 }, [{ op: "add", path: "/b/c", value: 1 }]],
     [{ a: [] }, [{ op: "add", path: "/a/1", value: 1 }]],
     [{ a: [1] }, [{ op: "remove", path: "/a/01" }]],

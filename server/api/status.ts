@@ -261,7 +261,9 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
 }
 
 /** A body of 3 MB has room for 600,000 mistakes; nobody needs that many. */
-export const CAUSES_MAX = 1_000;
+export const CAUSES_MAX = 100;
+/** Bytes of all causes, which stand in the message as well: a Status has at most 64 KiB. */
+const CAUSES_BYTES_MAX = 24 * 1024;
 
 /** 422: the object (or the options) violates rules; one cause per violation, up to a limit. */
 export function invalid(
@@ -269,7 +271,7 @@ export function invalid(
   name: string,
   problems: readonly FieldError[],
 ): StatusError {
-  const errors = problems.slice(0, CAUSES_MAX);
+  const errors = reported(problems);
   const texts = errors.map(({ field, message }) =>
     field === "" ? message : `${field}: ${message}`,
   );
@@ -287,6 +289,26 @@ export function invalid(
       causes: errors.map(({ reason, field, message }) => ({ reason, message, field })),
     },
   });
+}
+
+/** The first problems, as far as they fit; the first one always does, cut. */
+function reported(problems: readonly FieldError[]): readonly FieldError[] {
+  const kept: FieldError[] = [];
+  let left = CAUSES_BYTES_MAX;
+  for (const { reason, field, message } of problems) {
+    const shown = { reason, field: cutText(field), message: cutText(message) };
+    left -= Buffer.byteLength(JSON.stringify(shown));
+    if (kept.length > 0 && (kept.length === CAUSES_MAX || left < 0)) break;
+    kept.push(shown);
+  }
+  return kept;
+}
+
+/** UTF-16 units of one text. */
+const CAUSE_CHARS_MAX = 8 * 1024;
+
+function cutText(text: string): string {
+  return text.length <= CAUSE_CHARS_MAX ? text : `${text.slice(0, CAUSE_CHARS_MAX)}...`;
 }
 
 /** 422 about request options rather than about an object. */

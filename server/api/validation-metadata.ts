@@ -3,9 +3,11 @@
  * messages and reasons. Pure functions; the registry handles fields that clients may not set before
  * they run.
  */
+
 import { forbiddenField, invalidValue, requiredValue, tooLongValue } from "./field-errors.js";
 import type { ObjectMeta, OwnerReference } from "./meta.js";
 import { parseGroupVersion } from "./names.js";
+import { Problems } from "./problems.js";
 import type { FieldError } from "./status.js";
 import {
   checkDnsLabelName,
@@ -44,7 +46,7 @@ export interface MetadataRules {
 
 /** All errors in the metadata of an object to be stored. */
 export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   validateNames(meta, rules, errors);
   if (meta.generation !== undefined && meta.generation < 0) {
     errors.push(
@@ -64,7 +66,7 @@ export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldE
 
 /** All forbidden changes to the metadata of an existing object. */
 export function validateMetadataUpdate(next: ObjectMeta, current: ObjectMeta): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (current.deletionTimestamp !== undefined && next.finalizers !== undefined) {
     const known = current.finalizers ?? [];
     const added = next.finalizers.filter((finalizer) => !known.includes(finalizer));

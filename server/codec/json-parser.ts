@@ -149,8 +149,8 @@ class JsonParser {
     this.#at = NUMBER.lastIndex;
     const value = Number(match[0]);
     const isInteger = match[1] === undefined && match[2] === undefined;
-    // No field holds such an integer, and parsing its digits takes long.
-    if (isInteger && !Number.isFinite(value)) {
+    // Nothing holds such a number: as it is no JSON any more, it would make its object unreadable.
+    if (!Number.isFinite(value)) {
       throw new JsonSyntaxError("number out of range", this.#at - match[0].length);
     }
     return isInteger && !Number.isSafeInteger(value) ? BigInt(match[0]) : value;

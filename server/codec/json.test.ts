@@ -27,15 +27,20 @@ test("S1-VER-09: integers beyond 2^53 survive a round trip digit by digit", () =
 
 test("S1-VER-09: safe integers and other numbers are plain numbers", () => {
   const text =
-    '[9007199254740991,-9007199254740991,1.5,1e400,1234567890123456789e-1,"12345678901234567"]';
+    '[9007199254740991,-9007199254740991,1.5,1234567890123456789e-1,"12345678901234567"]';
   const tokens = [
     Number.MAX_SAFE_INTEGER,
     Number.MIN_SAFE_INTEGER,
     1.5,
-    Infinity,
     Number("1234567890123456789e-1"),
   ];
   assert.deepEqual(parseJson(text), [...tokens, "12345678901234567"]);
+});
+
+test("a number beyond a double is refused, wherever it stands", () => {
+  for (const number of ["1e400", "-1e400", "1.5e999", "9".repeat(400)]) {
+    assert.throws(() => parseJson(`{"a":[${number}]}`), JsonSyntaxError, number);
+  }
 });
 
 test("malformed text is named with its offset", () => {
@@ -180,7 +185,10 @@ test("the two parsers accept the same texts, and nothing else than JsonSyntaxErr
         assert.throws(() => parseJson(text), JsonSyntaxError);
         return;
       }
-      assert.deepEqual(parseExactly(text), expected);
+      // No snippet is a null, so it stands for a number beyond a double, which is refused.
+      const isBeyond = JSON.stringify(expected).includes("null");
+      if (isBeyond) assert.throws(() => parseExactly(text), JsonSyntaxError);
+      else assert.deepEqual(parseExactly(text), expected);
     }),
     { numRuns: 2000 },
   );

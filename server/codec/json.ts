@@ -7,6 +7,8 @@
  */
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { PROBLEMS_MAX } from "../api/problems.js";
+import { cutPath } from "../api/shown-value.js";
 import { stringifyJson as textOf } from "../schema/json-text.js";
 import { BACKSLASH, QUOTE } from "./json-bytes.js";
 import { endOfString, JSON_DEPTH_MAX, parseExactly } from "./json-parser.js";
@@ -140,7 +142,7 @@ export interface RepeatedKey {
   readonly at: number;
 }
 
-/** Like `findDuplicateKeys`, but with every repetition, in text order. */
+/** Like `findDuplicateKeys`, but with every repetition, in text order; the first PROBLEMS_MAX of them. */
 export function findRepeatedKeys(text: string, value: JsonValue): readonly RepeatedKey[] {
   // A key that ends in a backslash is not counted, so such texts are scanned.
   if (!text.includes('\\\\"') && countKeyEnds(text) === keysIn(value)) return [];
@@ -170,17 +172,19 @@ interface Level {
   index: number;
 }
 
+/** Cut: a key of a megabyte must not be copied for each key below it (H1). */
 function childPath(level: Level | undefined): string {
   if (level === undefined) return "";
   if (level.keys === undefined) return `${level.path}[${level.index}]`;
-  return level.path === "" ? level.key : `${level.path}.${level.key}`;
+  const key = cutPath(level.key);
+  return level.path === "" ? key : cutPath(`${level.path}.${key}`);
 }
 
 function scanRepeated(text: string): RepeatedKey[] {
   const found: RepeatedKey[] = [];
   const levels: Level[] = [];
   let expectsKey = false;
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0; at < text.length && found.length < PROBLEMS_MAX; at++) {
     const level = levels.at(-1);
     switch (text[at]) {
       case '"': {

@@ -3,6 +3,7 @@
  * `yes` is true and `0644` is octal; dates stay text. Accepts only what JSON can express: one document, no
  * tags, no infinite numbers. Integers are lossless as in codec/json.ts.
  */
+
 import {
   Composer,
   type CST,
@@ -21,6 +22,8 @@ import {
   type YAMLMap,
 } from "yaml";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { PROBLEMS_MAX } from "../api/problems.js";
+import { cutPath } from "../api/shown-value.js";
 import { findRepeatedKeys, parseJson, type RepeatedKey } from "./json.js";
 import { JsonSyntaxError } from "./json-parser.js";
 
@@ -71,6 +74,7 @@ export function parseYaml(text: string): YamlResult {
   const [problem] = document.errors;
   if (problem !== undefined) throw new YamlSyntaxError(problem.message);
   if (others.length > 0) throw new YamlSyntaxError("there is more than one document");
+  refuseOtherVersion(document);
   const reader = new NodeReader(document);
   const value = reader.read(document.contents as ParsedNode | null, "", 0);
   return toResult(text, value, [...reader.repeated.values()]);
@@ -89,6 +93,17 @@ function toResult(text: string, value: JsonValue, repeated: readonly RepeatedKey
 }
 
 const NEWLINE = 0x0a;
+
+/** Octal numbers of YAML 1.2, which kube-apiserver reads beside those of 1.1 (R11). */
+const OCTAL = /^0o[0-7]{1,21}$/;
+
+/** `%YAML 1.2` would switch the dialect within a request (R11). @throws {YamlSyntaxError} */
+function refuseOtherVersion({ directives }: Document.Parsed): void {
+  const { explicit, version } = directives.yaml;
+  if (explicit === true && version !== OPTIONS.version) {
+    throw new YamlSyntaxError("found incompatible YAML document");
+  }
+}
 
 /**
  * Replaces the composer's own handler, which would create 100,000 errors before reporting the first. If
@@ -165,7 +180,10 @@ class NodeReader {
       );
     }
     if (isMap(node)) return this.#readMap(node, path, depth);
-    return isScalar(node) ? toJson(node.value, node.source ?? "") : null;
+    if (!isScalar(node)) return null;
+    const { source = "" } = node;
+    const isOctal = node.type === "PLAIN" && OCTAL.test(source);
+    return toJson(isOctal ? BigInt(source) : node.value, source);
   }
 
   #readMap(map: YAMLMap, path: string, depth: number): JsonValue {
@@ -175,13 +193,13 @@ class NodeReader {
       if (!isPair(pair)) continue;
       const isMerge = isScalar(pair.key) && typeof pair.key.value === "symbol";
       const key = isMerge ? MERGE_KEY : this.#keyOf(pair.key as ParsedNode | null, depth);
-      const field = path === "" ? key : `${path}.${key}`;
+      const field = cutPath(path === "" ? key : `${path}.${key}`);
       const value = this.read(pair.value as ParsedNode | null, field, depth + 1);
       if (isMerge) {
         mergeInto(merged, value);
         continue;
       }
-      if (members.has(key)) {
+      if (members.has(key) && this.repeated.size < PROBLEMS_MAX) {
         const at = (pair.key as ParsedNode | null)?.range?.[0] ?? 0;
         this.repeated.set(at, { path: field, key, at });
       }

@@ -1,5 +1,7 @@
 /** PodLogOptions: selects a part of a container's log, validated as in the existing API. */
+
 import { forbiddenField, invalidValue, unsupportedValue } from "../api/field-errors.js";
+import { Problems } from "../api/problems.js";
 import { badRequest, type FieldError } from "../api/status.js";
 import { booleanParameter, type Query } from "../request/query.js";
 import { integer } from "./options.js";
@@ -44,7 +46,7 @@ export function logOptions(query: Query, hasStreams: boolean): LogOptions {
 
 /** The validation errors of parsed options. */
 export function problemsOfLogOptions(options: LogOptions): FieldError[] {
-  const problems: FieldError[] = [];
+  const problems = new Problems();
   const { tailLines, limitBytes, sinceSeconds, sinceTime, stream } = options;
   if (tailLines !== undefined && tailLines < 0) {
     problems.push(invalidValue("tailLines", tailLines, "must be greater than or equal to 0"));

@@ -4,7 +4,8 @@
  * becomes a 500 without details, with the stack in the log under the same audit id.
  */
 import { StorageError } from "../../storage/kv/errors.js";
-import { internalError, type Status, StatusError } from "../api/status.js";
+import { ProblemsFull } from "../api/problems.js";
+import { internalError, invalid, type Status, StatusError } from "../api/status.js";
 import { storageFailure } from "../api/storage-failure.js";
 import type { RequestContext } from "../request/request-state.js";
 
@@ -19,6 +20,7 @@ export type StatusEncoder = (
 export function toClientError(error: unknown, auditId: string): StatusError {
   if (error instanceof StatusError) return error;
   if (isUnreachable(error)) return storageFailure(error);
+  if (error instanceof ProblemsFull) return invalid({ group: "", kind: "" }, "", error.problems);
   return internalError(
     `the request failed unexpectedly; the log has more under audit id ${auditId}`,
     error,

@@ -37,6 +37,9 @@ export function stringifyJson(value: JsonValue): string {
       return quoteString(value);
     case "object":
       return escapeHtml(nativeText(value) ?? builtText(value));
+    case "number":
+      if (!Number.isFinite(value)) throw new RangeError(`${value} is no JSON number`);
+      return String(value);
     default:
       return String(value);
   }

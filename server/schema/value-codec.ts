@@ -9,6 +9,7 @@
 import { kindOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
+import { cutPath } from "../api/shown-value.js";
 import { quoteString, stringifyJson } from "./json-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
@@ -371,6 +372,6 @@ export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolea
 export function prefixPaths(paths: string[], from: number, segment: string): void {
   for (let index = from; index < paths.length; index++) {
     const path = paths[index] ?? "";
-    paths[index] = path.startsWith("[") ? segment + path : `${segment}.${path}`;
+    paths[index] = cutPath(path.startsWith("[") ? segment + path : `${segment}.${path}`);
   }
 }

@@ -2,10 +2,12 @@
  * Embedded resources (`x-kubernetes-embedded-resource`): they have an apiVersion, a kind and
  * metadata like any object, without a schema for these.
  */
+
 import { invalidValue, requiredValue } from "../api/field-errors.js";
 import { isJsonObject, setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
 import { parseGroupVersion } from "../api/names.js";
+import { Problems } from "../api/problems.js";
 import type { FieldError } from "../api/status.js";
 import { validateMetadata } from "../api/validation-metadata.js";
 import { checkDns1035Label, checkPathSegmentName } from "../api/validation-names.js";
@@ -98,7 +100,7 @@ function withoutZeros(decoded: JsonValue, sent: JsonObject): JsonValue {
 }
 
 export function validateEmbedded(object: JsonValue, root: Structural): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   eachEmbedded(object, root, "", (resource, path) => {
     validateResource(resource, path, errors);
   });

@@ -3,8 +3,10 @@
  * apiVersion and metadata of a resource, including embedded ones, are copied as they are: the codec of
  * metadata decodes them (embedded.ts, structural-codec.ts). Integers beyond 64 bits become floats.
  */
+
 import { setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { cutPath } from "../api/shown-value.js";
 import { isUnsetNull } from "./defaulting.js";
 import { META_MEMBERS, memberOf, type Structural } from "./structural.js";
 
@@ -87,7 +89,7 @@ function copyItems(
 function prefix(paths: string[], from: number, segment: string): void {
   for (let at = from; at < paths.length; at++) {
     const path = paths[at] as string;
-    paths[at] = path.startsWith("[") ? segment + path : `${segment}.${path}`;
+    paths[at] = cutPath(path.startsWith("[") ? segment + path : `${segment}.${path}`);
   }
 }
 

@@ -195,7 +195,7 @@ describe("rules of a schema", () => {
     };
     const check = createRuleCheck(toStructural(root));
     const object = { kind: "Thing", apiVersion: "g/v1", metadata: { name: "a" } };
-    assert.deepEqual(check(object, undefined), []);
+    assert.equal(check(object, undefined).length, 0);
     assert.equal(check({ ...object, metadata: { name: "b" } }, undefined).length, 1);
   });
 

@@ -2,6 +2,7 @@
  * Evaluates a schema's CEL rules on objects: one budget for all rules of an object, transition rules
  * only with an old value, and a rule that does not use the old value never refuses an unchanged value.
  */
+
 import { deepEqual } from "../api/deep-equal.js";
 import {
   duplicateValue,
@@ -12,6 +13,7 @@ import {
 } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonValue } from "../api/meta.js";
+import { Problems } from "../api/problems.js";
 import type { FieldError } from "../api/status.js";
 import { CelEvaluationError, type CelProgram } from "../cel/environment.js";
 import { type CompiledRule, compileRules, EVALUATION_COST_MAX } from "./compiled-rules.js";
@@ -68,7 +70,7 @@ const UNTYPED =
   "rule compiler initialization error: failed to convert to declType for CEL validation rules";
 
 class Run {
-  readonly errors: FieldError[] = [];
+  readonly errors: FieldError[] = new Problems();
   readonly #rulesOf: RulesOf;
   readonly #ratchets: boolean;
   readonly #warn: ((text: string) => void) | undefined;

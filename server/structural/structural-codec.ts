@@ -11,6 +11,7 @@
 import { invalidValue } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
+import { Problems } from "../api/problems.js";
 import { badRequest, type FieldError } from "../api/status.js";
 import { stringifyJson } from "../schema/json-text.js";
 import type { DecodeOptions, DecodeResult } from "../schema/object-codec.js";
@@ -157,7 +158,7 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
 }
 
 function repeatedItems(object: JsonObject, structural: Structural): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   validateListTypes(object, structural, "", errors);
   return errors;
 }

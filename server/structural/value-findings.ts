@@ -1,6 +1,6 @@
 /**
  * The errors of a value validator. Paths are built on the way out of the recursion, so that a valid
- * object costs no path at all. Messages are those of the existing API's validators: most name the
+ * object costs no path at all; finding ends at a bound, and what is shown is cut (H3). Messages are those of the existing API's validators: most name the
  * field themselves, "spec.replicas in body must be of type integer".
  */
 import {
@@ -11,6 +11,8 @@ import {
   unsupportedValue,
 } from "../api/field-errors.js";
 import type { JsonValue } from "../api/meta.js";
+import { PROBLEMS_MAX } from "../api/problems.js";
+import { cutPath, showJson } from "../api/shown-value.js";
 import type { FieldError } from "../api/status.js";
 
 interface Problem {
@@ -32,8 +34,13 @@ export class Findings {
     return this.#problems.length;
   }
 
+  /** Whether no more is taken: walks over members and items end. */
+  get isFull(): boolean {
+    return this.#problems.length >= PROBLEMS_MAX;
+  }
+
   add(toError: Problem["toError"], path = ""): void {
-    this.#problems.push({ path, toError });
+    if (!this.isFull) this.#problems.push({ path, toError });
   }
 
   /** Prepends `segment` (".a", "[0]") to the paths of findings from index `from` on. */
@@ -50,7 +57,7 @@ export class Findings {
   }
 
   append(other: Findings): void {
-    this.#problems.push(...other.#problems);
+    this.#problems.push(...other.#problems.slice(0, PROBLEMS_MAX - this.#problems.length));
     this.matches += other.matches;
   }
 
@@ -58,8 +65,8 @@ export class Findings {
   toErrors(base = ""): FieldError[] {
     const errors = new Map<string, FieldError>();
     for (const { path, toError } of this.#problems) {
-      const name = path.startsWith(".") ? path.slice(1) : path;
-      const place = base === "" ? name : base + path;
+      const name = cutPath(path.startsWith(".") ? path.slice(1) : path);
+      const place = base === "" ? name : cutPath(base + path);
       const error = toError(name, place === "" ? WHOLE : place);
       const field = error.field === WHOLE && base !== "" ? base : error.field;
       // Several alternatives may report the same error.
@@ -71,11 +78,11 @@ export class Findings {
 
 /** A wrong type: rules are not evaluated on such an object. */
 export function wrongType(type: string, shown: JsonValue) {
-  return (name: string, field: string): FieldError => ({
-    reason: "FieldValueTypeInvalid",
-    field,
-    message: `Invalid value: ${JSON.stringify(shown)}: ${name} in body must be of type ${type}: ${JSON.stringify(shown)}`,
-  });
+  return (name: string, field: string): FieldError => {
+    const text = showJson(shown);
+    const message = `Invalid value: ${text}: ${name} in body must be of type ${type}: ${text}`;
+    return { reason: "FieldValueTypeInvalid", field, message };
+  };
 }
 
 /** A violated bound: "spec.x in body should be at least 1 chars long". */
@@ -85,14 +92,8 @@ export function outOfBounds(shown: JsonValue, why: string) {
 }
 
 export function notAmong(value: JsonValue, allowed: readonly JsonValue[]) {
-  const texts = allowed.map((item) =>
-    typeof item === "string" ? item : JSON.stringify(item, toNumber),
-  );
+  const texts = allowed.map((item) => (typeof item === "string" ? item : showJson(item)));
   return (_name: string, field: string): FieldError => unsupportedValue(field, value, texts);
-}
-
-function toNumber(_key: string, value: unknown): unknown {
-  return typeof value === "bigint" ? Number(value) : value;
 }
 
 export const missing = (_name: string, field: string): FieldError => requiredValue(field);

@@ -147,7 +147,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [
       { type: "integer", maximum: 9_007_199_254_740_992 },
       9_007_199_254_740_993n,
-      "x: Invalid value: 9007199254740992: x in body should be less than or equal to 9007199254740992",
+      "x: Invalid value: 9007199254740993: x in body should be less than or equal to 9007199254740992",
     ],
   ],
   enum: [

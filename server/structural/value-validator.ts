@@ -156,7 +156,7 @@ function listCheck(schema: JsonSchema): Check | undefined {
     findings.matches++;
     if (check !== undefined) {
       const olds = old === undefined ? undefined : oldItems(schema, value, old);
-      for (let index = 0; index < value.length; index++) {
+      for (let index = 0; index < value.length && !findings.isFull; index++) {
         const before = findings.size;
         check(value[index] as JsonValue, findings, olds?.[index]);
         if (findings.size > before) findings.prefix(before, `[${index}]`);
@@ -201,6 +201,7 @@ function objectCheck(schema: JsonSchema): Check | undefined {
     const olds = mayCorrelate && old !== undefined && isJsonObject(old) ? old : undefined;
     for (const name in value) {
       const member = value[name];
+      if (findings.isFull) break;
       if (member === undefined) continue;
       const check = checks.get(name) ?? checkOther;
       if (check === undefined) {

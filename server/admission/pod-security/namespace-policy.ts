@@ -1,5 +1,7 @@
 /** What a namespace's labels say about its pods: which standard is enforced, noted in audit records, and warned about. */
+
 import { invalidValue } from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { LEVELS, type Level, type Standard } from "./standards.js";
 
@@ -22,7 +24,7 @@ export function parsePolicy(
   labels: Readonly<Record<string, string>>,
   labelDomain: string,
 ): ParsedPolicy {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const standard = (mode: "enforce" | "audit" | "warn", fallback: Level): Standard => {
     const key = `pod-security.${labelDomain}/${mode}`;
     const refuse = (label: string, value: string, why: string) => {

@@ -2,6 +2,7 @@
  * The rules of AuthenticationConfiguration, with the existing API's paths and messages, and the
  * compiled CEL expressions of a valid one. Pure: no file, no network.
  */
+
 import {
   duplicateValue,
   invalidValue,
@@ -9,6 +10,7 @@ import {
   tooManyItems,
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { CelCompileError, type CelProgram } from "../../cel/environment.js";
@@ -65,7 +67,7 @@ export function validateAuthenticationConfiguration(
   if (jwt.length > AUTHENTICATORS_MAX) {
     return { errors: [tooManyItems("jwt", jwt.length, AUTHENTICATORS_MAX)], compiled: [] };
   }
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const compiled: CompiledJwtAuthenticator[] = [];
   const compiler = createExpressionCompiler();
   const issuers = new Set<string>();

@@ -2,6 +2,7 @@
  * The rules of an AuthorizationConfiguration, in upstream's order and wording. Pure: the contents of
  * files are passed in. Also compiles the match conditions.
  */
+
 import { isAbsolute } from "node:path";
 import {
   duplicateValue,
@@ -10,6 +11,7 @@ import {
   tooManyItems,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { formatDuration } from "../../request/duration.js";
@@ -62,7 +64,7 @@ export function validateAuthorizationConfiguration(
 }
 
 class Validation {
-  readonly errors: FieldError[] = [];
+  readonly errors: FieldError[] = new Problems();
   readonly conditions = new Map<string, readonly MatchCondition[]>();
   readonly #surroundings: ValidationSurroundings;
 

@@ -3,8 +3,10 @@
  * S1-QP-01..09, S1-WATCH-11..19). Pure: the result says what kind of state is wanted; other code serves
  * it.
  */
+
 import { type Revision, toRevision } from "../../../storage/kv/store.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import { compareResourceVersions } from "../../api/resource-version.js";
 import { parseWholeNumber } from "../../api/selector-labels.js";
 import { badRequest, type FieldError, invalidOptions, type StatusError } from "../../api/status.js";
@@ -77,7 +79,7 @@ export function parseListOptions(query: Query, naming: Naming): ListOptions {
   const { limit } = parseNumbers(query);
   const wanted = parseVersion(version);
 
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (match !== "") {
     if (version === "") errors.push(forbiddenMatch(`${MATCH} ${WITHOUT_VERSION}`));
     if (continueToken !== "") errors.push(forbiddenMatch(`${MATCH} ${WITH_CONTINUE}`));
@@ -120,7 +122,7 @@ export function parseWatchOptions(
   // Without the parameter, no version or "0" requests initial events, for old clients.
   const isLegacyStart = !isAsked && match === "" && wanted.kind !== "atLeast";
 
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (isAsked && match !== NOT_OLDER_THAN) {
     errors.push(forbiddenMatch(`${INITIAL_EVENTS} requires setting ${MATCH} to ${NOT_OLDER_THAN}`));
   }

@@ -3,6 +3,7 @@
 import { withMembers } from "../../../storage/base/with-members.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import { compileSelector } from "../../api/selectors.js";
 import { badRequest, type FieldError, invalidOptions } from "../../api/status.js";
 import { jsonToText } from "../../codec/json.js";
@@ -97,7 +98,7 @@ async function readDeleteOptions(
 ): Promise<DeleteOptions> {
   const { naming } = decoders;
   const { query } = ctx.state.info;
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const isDryRun = parseDryRun(query.getAll("dryRun"), errors);
   const bytes = await readBytes(ctx);
   let options: RawDeleteOptions;

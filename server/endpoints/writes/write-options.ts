@@ -2,6 +2,7 @@
  * The query parameters of writes (S1-QP-10..13, S1-DRY, S1-FV): parsing, and the errors for invalid
  * values.
  */
+
 import {
   forbiddenField,
   invalidValue,
@@ -10,6 +11,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import { type FieldError, invalidOptions } from "../../api/status.js";
 import { MANAGER_NAME_BYTES_MAX, managerNameOf } from "../../apply/writers.js";
 import type {
@@ -66,7 +68,7 @@ function parseOptions(
       fieldManager: managerOfUserAgent(ctx),
     };
   }
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const isDryRun = parseDryRun(query.getAll("dryRun"), errors);
   const manager = query.get("fieldManager") ?? "";
   checkManager(manager, errors);

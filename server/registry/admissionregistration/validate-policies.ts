@@ -2,6 +2,7 @@
  * Rules for admission policies and their bindings: every expression must compile to the required type,
  * in the environment of its evaluation.
  */
+
 import { EXPRESSION_COST_MAX, POLICY_COST_MAX } from "../../admission/policies/evaluation.js";
 import {
   mutationTypes,
@@ -19,6 +20,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import {
   checkDnsLabel,
@@ -147,7 +149,7 @@ function validateMatchResources(
 }
 
 function validateValidatingPolicy(policy: StoredPolicy): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const spec = policy.spec ?? {};
   const environments = new PolicyEnvironments(spec);
   validateCommon(spec, environments, errors);
@@ -243,7 +245,7 @@ function validateAnnotations(
 }
 
 function validateMutatingPolicy({ spec: stored }: StoredPolicy): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const spec = stored ?? {};
   const environments = new PolicyEnvironments(spec);
   validateCommon(spec, environments, errors);
@@ -302,7 +304,7 @@ function validateMutation(
 }
 
 function validateBinding(binding: StoredBinding, isValidating: boolean): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const { policyName = "", paramRef, matchResources, validationActions } = binding.spec ?? {};
   if (policyName === "") errors.push(requiredValue("spec.policyName"));
   else {

@@ -10,6 +10,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
 import {
@@ -57,7 +58,7 @@ const CONDITION_ENVIRONMENT = createConditionEnvironment();
 
 const webhookRules: Rules<Configuration> = {
   object({ webhooks }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const names = new Set<string>();
     webhooks?.forEach((hook, index) => {
       const field = `webhooks[${index}]`;

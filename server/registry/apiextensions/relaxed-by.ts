@@ -1,5 +1,5 @@
 /** Rules that a definition may break because the one it replaces already breaks them. */
-import type { FieldError } from "../../api/status.js";
+import { Problems } from "../../api/problems.js";
 import { checkDefaults } from "../../structural/definition/check-defaults.js";
 import { checkListKeys } from "../../structural/definition/check-schema.js";
 import { checkStructural } from "../../structural/definition/check-structural.js";
@@ -51,7 +51,7 @@ function isNonAtomicSet(schema: JsonSchema): boolean {
 }
 
 function lacksListKeys(schema: JsonSchema): boolean {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   checkListKeys(schema, "", errors);
   return errors.length > 0;
 }

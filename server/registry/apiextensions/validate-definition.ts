@@ -3,6 +3,7 @@
  * schema that can validate objects (server/structural/definition). Problems of parts that all versions
  * share are reported under `spec` rather than under each version, as the existing API does.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
@@ -11,6 +12,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
 import { checkValidation } from "../../structural/definition/check-validation.js";
@@ -62,7 +64,7 @@ const definitionRules: Rules<Definition> = {
     return errors;
   },
   status(next) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     checkNames(next.status?.acceptedNames ?? {}, "status.acceptedNames", errors);
     // The client that migrates objects maintains the stored versions; the next change of the spec
     // reports missing ones.
@@ -83,7 +85,7 @@ function checkDefinition(
   current: Definition | undefined,
   naming: Naming,
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const { spec = {} } = next;
   const { group = "", scope = "", names } = spec;
   if (group !== "") checkGroup(group, "spec.group", errors);
@@ -347,7 +349,7 @@ function checkStoredVersions({ spec, status }: Definition): FieldError[] {
   const field = "status.storedVersions";
   const stored = status?.storedVersions ?? [];
   if (stored.length === 0) return [noStoredVersion(null)];
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const versions = spec?.versions ?? [];
   for (const { name, storage } of versions) {
     if (storage !== true || stored.includes(name)) continue;

@@ -1,6 +1,8 @@
 /** Rules for APIServices: group-version, priorities and the serving Service. */
+
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
 import { type Maybe, validateServicePort, type Whole } from "../../api/validation-values.js";
@@ -27,7 +29,7 @@ const VERSION_PRIORITY_MAX = 1_000;
 
 const apiServiceRules: Rules<ApiService> = {
   object({ metadata, spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { group = "", version = "" } = spec;
     if (metadata.name !== `${version}.${group}`) {
       const why = 'must be `spec.version+"."+spec.group`';

@@ -1,4 +1,5 @@
 /** Rules for the kinds of the apps group: rollout settings and immutable fields. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
@@ -7,6 +8,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
 import {
@@ -59,7 +61,7 @@ const COMMON_COUNTS = ["replicas", "minReadySeconds", "revisionHistoryLimit"];
 
 const deploymentRules: Rules<Deployment> = {
   object({ spec = {} }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const names = [...COMMON_COUNTS, "progressDeadlineSeconds"];
     validateCounts(spec, "spec", { names, errors });
     validateSelectorAndTemplate(spec, "spec", { kind: "deployment", naming, errors });
@@ -117,7 +119,7 @@ interface ReplicaSet extends ApiObject {
 
 const replicaSetRules: Rules<ReplicaSet> = {
   object({ spec = {} }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
     validateSelectorAndTemplate(spec, "spec", { kind: "replicaset", naming, errors });
     return errors;
@@ -146,7 +148,7 @@ const DAEMON_COUNTS = [
 
 const daemonSetRules: Rules<DaemonSet> = {
   object({ spec = {} }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateSelectorAndTemplate(spec, "spec", { kind: "daemonset", naming, errors });
     validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
     const { type, rollingUpdate } = spec.updateStrategy ?? {};
@@ -162,7 +164,7 @@ const daemonSetRules: Rules<DaemonSet> = {
   },
   change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
   status({ status }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateCounts(status, "status", { names: DAEMON_COUNTS, errors });
     return errors;
   },
@@ -213,7 +215,7 @@ const RETENTION_POLICIES = ["Delete", "Retain"];
 
 const statefulSetRules: Rules<StatefulSet> = {
   object({ spec = {} }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const management = spec.podManagementPolicy ?? "";
     if (!MANAGEMENT_POLICIES.includes(management)) {
       const why = "must be 'OrderedReady' or 'Parallel'";
@@ -294,7 +296,7 @@ interface ControllerRevision extends ApiObject {
 
 const controllerRevisionRules: Rules<ControllerRevision> = {
   object(next) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if ((next.data ?? undefined) === undefined) {
       errors.push(requiredValue("data", "data is mandatory"));
     }

@@ -3,8 +3,10 @@
  * request, for the caller (Self...), for any user (SubjectAccessReview), or for any user in one
  * namespace (Local...). The answer is that of the real request: it is the same authorizer (S2-SAR).
  */
+
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import { badRequest, type FieldError, invalid } from "../../api/status.js";
 import type {
   AuthorizationAttributes,
@@ -92,7 +94,7 @@ function subjectOf(object: ApiObject): UserInfo {
 /** Exactly one request is asked about (S2-SAR-06). */
 function checkAttributes(object: ApiObject): FieldError[] {
   const { resourceAttributes: resource, nonResourceAttributes: path } = specOf(object);
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (resource !== undefined && path !== undefined) {
     const why = "cannot be specified in combination with resourceAttributes";
     errors.push(invalidValue("spec.nonResourceAttributes", path, why));
@@ -142,7 +144,7 @@ function isEmpty(value: unknown): boolean {
 /** A local review stays in its namespace (S2-SAR-03). */
 function checkLocal(object: ApiObject, namespace: string): FieldError[] {
   const { resourceAttributes: resource, nonResourceAttributes: path } = specOf(object);
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (resource !== undefined && (resource.namespace ?? "") !== namespace) {
     const field = "spec.resourceAttributes.namespace";
     errors.push(invalidValue(field, resource.namespace ?? "", "must match metadata.namespace"));

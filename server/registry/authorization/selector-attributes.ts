@@ -5,6 +5,7 @@
  */
 
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
 import { parseFieldSelector } from "../../api/selector-fields.js";
 import { parseLabelSelector } from "../../api/selector-labels.js";
 import type { FieldError } from "../../api/status.js";
@@ -42,7 +43,7 @@ function validateSelector(
   checkTerm: (requirement: Requirement, field: string) => FieldError[],
 ): FieldError[] {
   if (selector == null) return [];
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const raw = selector.rawSelector ?? "";
   const requirements = selector.requirements ?? [];
   if (raw !== "" && requirements.length > 0) {

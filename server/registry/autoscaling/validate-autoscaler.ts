@@ -1,4 +1,5 @@
 /** Rules for HorizontalPodAutoscalers, in their stored version: bounds, metrics and behaviour. */
+
 import {
   forbiddenField,
   invalidValue,
@@ -6,6 +7,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkPathSegmentName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
@@ -83,7 +85,7 @@ const POLICY_TYPES = ["Percent", "Pods"];
 
 const autoscalerRules: Rules<Autoscaler> = {
   object({ spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateBounds(spec, errors);
     if (spec.scaleTargetRef) {
       validateReference(spec.scaleTargetRef, "spec.scaleTargetRef", errors);
@@ -97,7 +99,7 @@ const autoscalerRules: Rules<Autoscaler> = {
     return errors;
   },
   status({ status }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateCounts(status, "status", { names: ["currentReplicas", "desiredReplicas"], errors });
     return errors;
   },

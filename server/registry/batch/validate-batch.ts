@@ -1,4 +1,5 @@
 /** Rules for jobs and for schedules of jobs. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
@@ -9,6 +10,7 @@ import {
 } from "../../api/field-errors.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import {
   isEmptySelector,
@@ -215,7 +217,7 @@ const JOB_STATUS_COUNTS = ["active", "succeeded", "failed", "ready", "terminatin
 
 const jobRules: Rules<Job> = {
   object({ spec = {} }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { selector } = spec;
     validateJobSpec(spec, "spec", { naming, errors });
     if (selector) {
@@ -243,7 +245,7 @@ const jobRules: Rules<Job> = {
     return errors;
   },
   status({ status }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateCounts(status, "status", { names: JOB_STATUS_COUNTS, errors });
     return errors;
   },
@@ -310,7 +312,7 @@ const CRON_COUNTS = [
 
 const cronJobRules: Rules<CronJob> = {
   object({ spec }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if (spec === undefined) return [requiredValue("spec")];
     validateSchedule(spec.schedule, "spec.schedule", errors);
     const timeZone = spec.timeZone ?? undefined;

@@ -1,4 +1,5 @@
 /** Rules for CertificateSigningRequests: a request in PEM, a signer by name, usages. */
+
 import {
   duplicateValue,
   invalidValue,
@@ -7,6 +8,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
@@ -31,7 +33,7 @@ const EXPIRATION_SECONDS_MIN = 600;
 
 const signingRequestRules: Rules<SigningRequest> = {
   object({ spec = {}, status }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { request, signerName = "" } = spec;
     const problem = requestProblem(Buffer.from(request ?? "", "base64"));
     if (problem !== undefined) errors.push(invalidValue("spec.request", request ?? "", problem));
@@ -51,7 +53,7 @@ const signingRequestRules: Rules<SigningRequest> = {
     return errors;
   },
   status({ status }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateDecision(status?.conditions ?? [], errors);
     return errors;
   },

@@ -1,4 +1,5 @@
 /** Rules for Leases and LeaseCandidates. */
+
 import {
   forbiddenField,
   invalidValue,
@@ -6,6 +7,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
@@ -25,7 +27,7 @@ const STRATEGIES = ["OldestEmulationVersion"];
 
 const leaseRules: Rules<Lease> = {
   object({ spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const duration = spec.leaseDurationSeconds ?? undefined;
     if (duration !== undefined && duration <= 0) {
       const why = "must be greater than 0";
@@ -69,7 +71,7 @@ const SEMANTIC = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-+][-+.0-9A-Za-z]+)
 
 const candidateRules: Rules<Candidate> = {
   object({ spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { emulationVersion = "", binaryVersion = "" } = spec;
     for (const [member, version] of [
       ["emulationVersion", emulationVersion],

@@ -9,6 +9,7 @@ import {
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkConfigKey, type Maybe } from "../../api/validation-values.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
@@ -33,7 +34,7 @@ interface ConfigMapObject extends ApiObject {
 
 export const configMapStrategy: ResourceStrategy = validated<ConfigMapObject>({
   object({ data, binaryData }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateKeys(data, "data", errors);
     for (const key in data) {
       if (!binaryData || !Object.hasOwn(binaryData, key)) continue;
@@ -80,7 +81,7 @@ interface SecretObject extends ApiObject {
 }
 
 function validateSecret({ metadata, data, type = "" }: SecretObject, naming: Naming): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   validateKeys(data, "data", errors);
   if (base64Bytes(data) > DATA_BYTES_MAX) errors.push(tooLongValue("data", DATA_BYTES_MAX));
   const { labelDomain } = naming;

@@ -3,11 +3,13 @@
  * guesses from the view what is free, starting at a random place so that replicas seldom collide.
  * The reservations in the Service's own transaction decide (write/reservations.ts).
  */
+
 import { randomInt } from "node:crypto";
 import type { PartitionId } from "../../../storage/objects/keys.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import { formatIp, type IpBlock, isWithin, parseIp } from "../../api/ip-address.js";
+import { Problems } from "../../api/problems.js";
 import { type FieldError, internalError, invalid } from "../../api/status.js";
 import type { Allocator, IsTaken } from "../generic/allocator.js";
 import { NODE_PORT_PARTITION } from "./service.js";
@@ -79,7 +81,7 @@ function settleFamilies(
   before: ServiceSpec | undefined,
   { pools, defaultFamily }: Families,
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const isFree = spec.clusterIP === "None" && Object.keys(spec.selector ?? {}).length === 0;
   spec.ipFamilyPolicy ??= before?.ipFamilyPolicy ?? (isFree ? "RequireDualStack" : "SingleStack");
   const policy = spec.ipFamilyPolicy;

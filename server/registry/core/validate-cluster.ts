@@ -1,4 +1,5 @@
 /** Rules for Nodes, Namespaces and Endpoints. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
@@ -7,6 +8,7 @@ import {
   requiredValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
@@ -42,7 +44,7 @@ interface Node extends ApiObject {
 
 const nodeRules: Rules<Node> = {
   object(node, context) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     // The existing API reports this path.
     validateTaints(node.spec?.taints ?? [], "metadata.taints", errors);
     validateNodeAmounts(node, context, errors);
@@ -51,7 +53,7 @@ const nodeRules: Rules<Node> = {
   },
   change: (next, current) => validateNodeChange(next, current),
   status(next, current, context) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateNodeAmounts(next, context, errors);
     const addresses = next.status?.addresses ?? [];
     addresses.forEach((address, index) => {
@@ -95,7 +97,7 @@ function validatePodCidrs(cidrs: readonly string[], errors: FieldError[]): void 
 
 /** Settings of a node that a network or a cloud relies on are immutable. */
 function validateNodeChange(next: Node, current: Node): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
   const cidrs = before.podCIDRs ?? [];
   if (cidrs.length > 0 && !deepEqual(cidrs, spec.podCIDRs ?? [])) {
@@ -120,7 +122,7 @@ interface Namespace extends ApiObject {
 
 const namespaceRules: Rules<Namespace> = {
   object({ spec }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     spec?.finalizers?.forEach((finalizer) => {
       const messages = checkQualifiedName(finalizer);
       for (const why of messages) {
@@ -168,7 +170,7 @@ interface EndpointAddress {
 
 const endpointsRules: Rules<Endpoints> = {
   object({ subsets }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     subsets?.forEach((subset, index) => {
       validateSubset(subset, `subsets[${index}]`, errors);
     });

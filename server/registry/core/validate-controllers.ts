@@ -1,7 +1,8 @@
 /** Rules for the core group's workloads: PodTemplate and ReplicationController. */
+
 import { requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
-import type { FieldError } from "../../api/status.js";
+import { Problems } from "../../api/problems.js";
 import type { Maybe } from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
 import type { PodTemplateSpec } from "./pod-types.js";
@@ -19,7 +20,7 @@ interface PodTemplate extends ApiObject {
 
 const podTemplateRules: Rules<PodTemplate> = {
   object({ template }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validatePodTemplate(template ?? {}, "template", { naming, errors });
     return errors;
   },
@@ -35,7 +36,7 @@ interface ReplicationController extends ApiObject {
 
 const replicationControllerRules: Rules<ReplicationController> = {
   object({ spec = {} }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateCounts(spec, "spec", { names: ["minReadySeconds", "replicas"], errors });
     const matchLabels = spec.selector ?? {};
     const { template } = spec;

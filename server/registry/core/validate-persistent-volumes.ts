@@ -1,4 +1,5 @@
 /** Rules for PersistentVolumes: one immutable source, a size, and access modes. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
@@ -7,6 +8,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { type Maybe, validateNoBacksteps } from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
@@ -59,7 +61,7 @@ const NOT_SOURCES: ReadonlySet<string> = new Set([
 const volumeRules: Rules<PersistentVolume> = {
   object: ({ spec }) => validateVolume(spec ?? {}),
   change: ({ spec = {} }, { spec: before = {} }) => {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if (!deepEqual(sourceOf(spec, before), sourceOf(before, before))) {
       const why = "spec.persistentvolumesource is immutable after creation";
       errors.push(forbiddenField("spec.persistentvolumesource", why));
@@ -76,7 +78,7 @@ const volumeRules: Rules<PersistentVolume> = {
 };
 
 function validateVolume(spec: VolumeSpec): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if ((spec.accessModes?.length ?? 0) === 0) errors.push(requiredValue("spec.accessModes"));
   validateAccessModes(spec.accessModes ?? [], "spec.accessModes", errors);
   const capacity = spec.capacity ?? {};

@@ -2,9 +2,11 @@
  * Rules for new pods, and for the changes that each endpoint allows to a running one. A pod's
  * processes are already running, so hardly any of its specification may change.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
@@ -45,7 +47,7 @@ interface ContainerStatus {
 }
 
 export function validatePod(next: ValidatedPod, { naming }: StrategyContext): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const spec = next.spec ?? {};
   validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
   if ((spec.ephemeralContainers?.length ?? 0) > 0) {
@@ -65,7 +67,7 @@ export function validatePodUpdate(
 ): FieldError[] {
   const { naming, subresource } = context;
   if (subresource === "status") return validateStatusChange(next, current);
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const spec = next.spec ?? {};
   validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
   const before = current.spec ?? {};
@@ -349,7 +351,7 @@ function validateContainerResize(
 const SYSTEM_CONDITIONS: ReadonlySet<string> = new Set(["PodScheduled", "Ready", "Initialized"]);
 
 function validateStatusChange(next: ValidatedPod, current: ValidatedPod): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const [status, before] = [next.status ?? {}, current.status ?? {}];
   status.conditions?.forEach(({ type }, index) => {
     const field = `status.conditions[${index}].type`;

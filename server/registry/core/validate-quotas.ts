@@ -1,4 +1,5 @@
 /** Rules for ResourceQuota and LimitRange: resources that may be limited, and consistent limits. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
@@ -8,6 +9,7 @@ import {
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import type { Maybe } from "../../api/validation-values.js";
@@ -40,7 +42,7 @@ interface ScopeTerm {
 
 const quotaRules: Rules<ResourceQuota> = {
   object({ spec = {} }, context) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateAmounts(spec.hard, "spec.hard", { ...context, errors });
     validateScopes(spec, errors);
     return errors;
@@ -51,7 +53,7 @@ const quotaRules: Rules<ResourceQuota> = {
     return [invalidValue("spec.scopes", spec.scopes ?? null, "field is immutable")];
   },
   status({ status }, _current, context) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateAmounts(status?.hard, "status.hard", { ...context, errors });
     validateAmounts(status?.used, "status.used", { ...context, errors });
     return errors;
@@ -156,7 +158,7 @@ const LIMIT_TYPES = ["Pod", "Container", "PersistentVolumeClaim"];
 
 const limitRangeRules: Rules<LimitRange> = {
   object({ spec }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const limits = spec?.limits ?? [];
     limits.forEach((item, index) => {
       const field = `spec.limits[${index}]`;

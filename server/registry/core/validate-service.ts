@@ -2,6 +2,7 @@
  * Rules for Services: types and their fields, ports, addresses and families. Whether an address or a
  * node port is free is decided by its reservation when the Service is stored.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
@@ -11,6 +12,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import { parseIp, specialIpProblem } from "../../api/ip-address.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
@@ -41,7 +43,7 @@ export const serviceRules: Rules<ServiceObject> = {
 };
 
 function validateService(spec: ServiceSpec): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   validateType(spec, errors);
   validatePorts(spec, errors);
   if (spec.selector) validateLabels(spec.selector, "spec.selector", errors);
@@ -162,7 +164,7 @@ const FAMILY_VERSIONS = { IPv4: 4, IPv6: 6 } as const;
 
 /** Checks addresses, families and policy by themselves; the allocator checks availability. */
 function validateAddresses(spec: ServiceSpec): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (spec.type === "ExternalName") return errors;
   const field = "spec.clusterIPs";
   const ips = spec.clusterIPs ?? [];
@@ -262,7 +264,7 @@ function validateTraffic(spec: ServiceSpec, errors: FieldError[]): void {
 }
 
 function validateChange(spec: ServiceSpec, before: ServiceSpec): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (spec.type !== "ExternalName" && before.type !== "ExternalName") {
     validateAddressChange(spec, before, errors);
     if (isHeadless(spec) === isHeadless(before) && !isHeadless(spec)) {
@@ -321,7 +323,7 @@ function validateRelease(policy: Maybe<string>, what: string, errors: FieldError
 const IP_MODES = ["Proxy", "VIP"];
 
 function validateStatus(status: ServiceObject["status"]): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   status?.loadBalancer?.ingress?.forEach(({ ip = "", hostname = "", ipMode }, index) => {
     const field = `status.loadBalancer.ingress[${index}]`;
     if (ip !== "") validateIp(ip, `${field}.ip`, errors);

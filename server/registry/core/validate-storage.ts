@@ -1,7 +1,9 @@
 /** Rules for PersistentVolumeClaims, including those embedded in pods. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import { type Maybe, validateDnsSubdomain } from "../../api/validation-values.js";
@@ -92,7 +94,7 @@ function isSameSource(left: DataSource, right: DataSource): boolean {
 }
 
 export function validateClaim({ spec }: ClaimObject): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   validateClaimSpec(spec ?? {}, "spec", errors);
   return errors;
 }
@@ -102,7 +104,7 @@ const CLAIM_IS_FIXED =
 
 /** A claim is bound once; afterwards only its size and attributes may change. */
 export function validateClaimChange(next: ClaimObject, current: ClaimObject): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
   const isBound = next.status?.phase === "Bound";
   const movable: (keyof ClaimSpec)[] = [];

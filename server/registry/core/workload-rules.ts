@@ -2,6 +2,7 @@
  * Rules that workloads of all kinds share: a selector that matches the template's pods, replica
  * counts, rolling updates, and counts in a status.
  */
+
 import {
   forbiddenField,
   invalidValue,
@@ -9,6 +10,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import {
   isEmptySelector,
@@ -117,7 +119,7 @@ export function validateReplicaStatus(
   status: object | undefined,
   parts: readonly string[],
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const names = ["replicas", ...parts, "observedGeneration", "collisionCount"];
   validateCounts(status, "status", { names, errors });
   const counts = (status ?? {}) as Readonly<Record<string, Maybe<Whole>>>;

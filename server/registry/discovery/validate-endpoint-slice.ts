@@ -1,4 +1,5 @@
 /** Rules for EndpointSlices: number and type of addresses. */
+
 import {
   duplicateValue,
   invalidValue,
@@ -6,6 +7,7 @@ import {
   tooManyItems,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
@@ -41,7 +43,7 @@ const TOPOLOGY_MAX = 16;
 
 const endpointSliceRules: Rules<EndpointSlice> = {
   object({ addressType = "", endpoints, ports }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const count = endpoints?.length ?? 0;
     if (count > ENDPOINTS_MAX) errors.push(tooManyItems("endpoints", count, ENDPOINTS_MAX));
     else {

@@ -1,10 +1,12 @@
 /**
  * Rules for Events in their stored form: common ones for both groups, and stricter ones for the newer.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import { type Rules, validated } from "../generic/validated.js";
@@ -32,7 +34,7 @@ const DEFAULT_NAMESPACE = "default";
 
 const eventRules: Rules<Event> = {
   object(event, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if (isNewStyle(event)) validateNewStyle(event, naming, errors);
     else validateOldStyle(event, errors);
     return errors;
@@ -61,7 +63,7 @@ const TOLD_ONCE = [
 const newerEventRules: Rules<Event> = {
   object: eventRules.object,
   create(event) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateSeries(event, errors);
     if (!isNewStyle(event)) errors.push(requiredValue("eventTime"));
     const { type, firstTimestamp, lastTimestamp, count = 0, source } = event;
@@ -80,7 +82,7 @@ const newerEventRules: Rules<Event> = {
     return errors;
   },
   change(next, current) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if (!deepEqual(next.series, current.series)) validateSeries(next, errors);
     for (const member of TOLD_ONCE) {
       if (deepEqual(next[member] ?? null, current[member] ?? null)) continue;

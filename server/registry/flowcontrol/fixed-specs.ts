@@ -1,7 +1,9 @@
 /** Common rules of flow schemas and priority levels: fixed specifications and conditions. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import { duplicateValue, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 
@@ -24,7 +26,7 @@ export function isSameSpec(one: unknown, other: unknown): boolean {
 export function validateConditions(
   conditions: Maybe<readonly { readonly type?: string }[]> | undefined,
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const known = new Set<string>();
   for (const [index, { type = "" }] of (conditions ?? []).entries()) {
     const field = `status.conditions[${index}].type`;

@@ -1,4 +1,5 @@
 /** Rules for FlowSchemas. */
+
 import {
   forbiddenField,
   invalidValue,
@@ -6,6 +7,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
@@ -75,7 +77,7 @@ const SUBJECT_KINDS = ["Group", "ServiceAccount", "User"];
 
 const flowSchemaRules: Rules<FlowSchema> = {
   object(next, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { metadata, spec = {} } = next;
     validatePrecedence(metadata.name ?? "", spec.matchingPrecedence ?? 0, errors);
     const { distinguisherMethod: method, priorityLevelConfiguration: level } = spec;

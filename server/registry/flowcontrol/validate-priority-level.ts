@@ -1,4 +1,5 @@
 /** Rules for PriorityLevelConfigurations. */
+
 import {
   forbiddenField,
   invalidValue,
@@ -6,6 +7,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
 import { mandatoryObjects } from "../../flowcontrol/default-objects.js";
@@ -43,7 +45,7 @@ const QUEUES_MAX = 10_000_000;
 
 const priorityLevelRules: Rules<PriorityLevel> = {
   object(next, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { metadata, spec = {} } = next;
     const { type = "", limited, exempt } = spec;
     if ((metadata.name === EXEMPT_NAME) !== (type === "Exempt")) {

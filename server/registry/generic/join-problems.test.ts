@@ -54,6 +54,6 @@ test("S1-ERR-08: of thousands of problems the first are told", async () => {
   const { message, status } = invalid({ group: "", kind: "Thing" }, "x", problems);
   const causes = status.details?.causes ?? [];
   assert.equal(causes[0]?.field, "metadata.name");
-  assert.equal(causes.length, 1_000);
+  assert.equal(causes.length, 100);
   assert.match(message, /, and more\]$/);
 });

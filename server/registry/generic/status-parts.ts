@@ -2,9 +2,11 @@
  * Building blocks of strategies. Most types are a spec that people write and a status that a
  * controller reports; a create drops the client's status.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { valueAt } from "./fields.js";
@@ -57,7 +59,7 @@ export function checkImmutable(
   current: ApiObject,
   paths: readonly string[],
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   for (const path of paths) {
     const names = path.split(".");
     const value = valueAt(next, names);

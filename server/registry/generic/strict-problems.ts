@@ -66,7 +66,10 @@ function isWithin(path: string, others: ReadonlySet<string>): boolean {
 /** The positions of the fields in the text. */
 function placesOf(value: JsonValue, wanted: ReadonlySet<string>): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
+  const longest = Math.max(...[...wanted].map((path) => path.length));
   const visit = (node: JsonValue | undefined, path: string): void => {
+    // Paths are cut, so no wanted one is longer.
+    if (path.length > longest) return;
     if (places.size === wanted.size || typeof node !== "object" || node === null) return;
     if (Array.isArray(node)) {
       node.forEach((item, index) => {
@@ -76,7 +79,7 @@ function placesOf(value: JsonValue, wanted: ReadonlySet<string>): ReadonlyMap<st
     }
     for (const [key, member] of Object.entries(node)) {
       const field = path === "" ? key : `${path}.${key}`;
-      if (wanted.has(field)) places.set(field, places.size);
+      if (field.length <= longest && wanted.has(field)) places.set(field, places.size);
       visit(member, field);
     }
   };

@@ -1,4 +1,5 @@
 /** Rules for the networking group: policies, ingresses and their classes, addresses and blocks. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
@@ -9,6 +10,7 @@ import {
 } from "../../api/field-errors.js";
 import { isWithin, parseBlock, parseIp } from "../../api/ip-address.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import {
   checkDnsLabel,
@@ -59,7 +61,7 @@ interface Peer {
 
 const networkPolicyRules: Rules<NetworkPolicy> = {
   object({ spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateLabelSelector(spec.podSelector, "spec.podSelector", errors);
     for (const [direction, peers] of [
       ["ingress", "from"],
@@ -196,7 +198,7 @@ interface Reference {
 
 const ingressRules: Rules<Ingress> = {
   object({ spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const rules = spec.rules ?? [];
     if (rules.length === 0 && !spec.defaultBackend) {
       const why = "either `defaultBackend` or `rules` must be specified";
@@ -230,7 +232,7 @@ const ingressRules: Rules<Ingress> = {
     return [invalidValue(`annotations[${name}]`, value, why)];
   },
   status({ status }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     status?.loadBalancer?.ingress?.forEach(({ ip = "", hostname = "" }, index) => {
       const field = `status.loadBalancer.ingress[${index}]`;
       if (ip !== "") validateIp(ip, `${field}.ip`, errors);
@@ -358,7 +360,7 @@ const SCOPES = ["Cluster", "Namespace"];
 
 const ingressClassRules: Rules<IngressClass> = {
   object({ spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { controller = "", parameters } = spec;
     const field = "spec.controller";
     if (controller === "") errors.push(requiredValue(field));
@@ -409,7 +411,7 @@ interface IpAddress extends ApiObject {
 
 const ipAddressRules: Rules<IpAddress> = {
   object({ spec }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const parent = spec?.parentRef;
     if (!parent) return errors;
     const field = "spec.parentRef";
@@ -443,7 +445,7 @@ interface ServiceCidr extends ApiObject {
 
 const serviceCidrRules: Rules<ServiceCidr> = {
   object({ spec }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const cidrs = spec?.cidrs ?? [];
     const field = "spec.cidrs";
     if (cidrs.length === 0) {

@@ -1,7 +1,8 @@
 /** Rules for RuntimeClasses. */
+
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
-import type { FieldError } from "../../api/status.js";
+import { Problems } from "../../api/problems.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { checkDnsLabel } from "../../api/validation-names.js";
 import type { Maybe } from "../../api/validation-values.js";
@@ -22,7 +23,7 @@ interface RuntimeClass extends ApiObject {
 
 const runtimeClassRules: Rules<RuntimeClass> = {
   object({ handler = "", overhead, scheduling }, { naming }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if (handler !== "") {
       for (const why of checkDnsLabel(handler)) errors.push(invalidValue("handler", handler, why));
     }

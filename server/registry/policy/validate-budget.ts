@@ -1,7 +1,8 @@
 /** Rules for PodDisruptionBudgets. */
+
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
-import type { FieldError } from "../../api/status.js";
+import { Problems } from "../../api/problems.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import {
   type Maybe,
@@ -36,7 +37,7 @@ function shownSpec(spec: NonNullable<Budget["spec"]>) {
 
 const budgetRules: Rules<Budget> = {
   object({ spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const isSet = (member: "minAvailable" | "maxUnavailable") =>
       spec[member] !== undefined && spec[member] !== null;
     if (isSet("minAvailable") && isSet("maxUnavailable")) {
@@ -51,7 +52,7 @@ const budgetRules: Rules<Budget> = {
     return errors;
   },
   status({ status }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateCounts(status, "status", { names: STATUS_COUNTS, errors });
     return errors;
   },

@@ -1,8 +1,10 @@
 /** Rules for roles and their bindings. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain, checkPathSegmentName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
@@ -27,7 +29,7 @@ interface PolicyRule {
 function roleRules(isNamespaced: boolean): Rules<Role> {
   return {
     object({ rules, aggregationRule }) {
-      const errors: FieldError[] = [];
+      const errors = new Problems();
       rules?.forEach((rule, index) => {
         validateRule(rule, `rules[${index}]`, { isNamespaced, errors });
       });
@@ -101,7 +103,7 @@ function bindingRules(isNamespaced: boolean): Rules<Binding> {
   const kinds = isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
   return {
     object({ roleRef, subjects }, { naming }) {
-      const errors: FieldError[] = [];
+      const errors = new Problems();
       const own = groupOf(naming);
       const { apiGroup = "", kind = "", name = "" } = roleRef ?? {};
       if (apiGroup !== own) errors.push(unsupportedValue("roleRef.apiGroup", apiGroup, [own]));

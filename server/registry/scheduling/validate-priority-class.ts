@@ -1,7 +1,8 @@
 /** Rules for PriorityClasses: the highest values are reserved for the system. */
+
 import { forbiddenField } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
-import type { FieldError } from "../../api/status.js";
+import { Problems } from "../../api/problems.js";
 import type { Whole } from "../../api/validation-values.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
@@ -20,7 +21,7 @@ const SYSTEM_VALUES: Readonly<Record<string, number>> = {
 
 const priorityClassRules: Rules<PriorityClass> = {
   object({ metadata, value = 0 }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { name = "" } = metadata;
     if (name.startsWith(SYSTEM_PREFIX)) {
       const problem = systemProblem(name, value);
@@ -34,7 +35,7 @@ const priorityClassRules: Rules<PriorityClass> = {
     return errors;
   },
   change(next, current) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if ((next.value ?? 0) !== (current.value ?? 0)) {
       errors.push(forbiddenField("value", "may not be changed in an update."));
     }

@@ -1,4 +1,5 @@
 /** Rules for the storage group: classes, drivers and attachments. */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
@@ -9,6 +10,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain, checkQualifiedName } from "../../api/validation-names.js";
 import {
@@ -66,7 +68,7 @@ const RECLAIM_POLICIES = ["Delete", "Retain"];
 
 const storageClassRules: Rules<StorageClass> = {
   object(next) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const { provisioner = "", reclaimPolicy } = next;
     if (provisioner !== "") {
       for (const why of checkQualifiedName(provisioner.toLowerCase())) {
@@ -84,7 +86,7 @@ const storageClassRules: Rules<StorageClass> = {
     return errors;
   },
   change(next, current) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     for (const member of ["parameters", "provisioner", "reclaimPolicy"] as const) {
       if (deepEqual(next[member] ?? null, current[member] ?? null)) continue;
       errors.push(forbiddenField(member, `updates to ${member} are forbidden.`));
@@ -122,7 +124,7 @@ const FS_GROUP_POLICIES = ["File", "None", "ReadWriteOnceWithFSType"];
 
 const csiDriverRules: Rules<CsiDriver> = {
   object({ metadata, spec = {} }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     validateDriverName(metadata.name ?? "", "metadata.name", errors);
     for (const mode of spec.volumeLifecycleModes ?? []) {
       if (LIFECYCLE_MODES.includes(mode)) continue;
@@ -163,7 +165,7 @@ const NODE_ID_BYTES_MAX = 192;
 
 const csiNodeRules: Rules<CsiNode> = {
   object({ spec }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     const drivers = spec?.drivers ?? [];
     drivers.forEach(({ name, nodeID, topologyKeys, allocatable }, index) => {
       const field = `spec.drivers[${index}]`;
@@ -204,7 +206,7 @@ interface Attachment extends ApiObject {
 
 const attachmentRules: Rules<Attachment> = {
   object({ spec }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if (spec === undefined) return errors;
     validateDriverName(spec.attacher, "spec.attacher", errors);
     const { persistentVolumeName, inlineVolumeSpec } = spec.source ?? {};
@@ -232,7 +234,7 @@ interface AttributesClass extends ApiObject {
 
 const attributesClassRules: Rules<AttributesClass> = {
   object({ driverName = "", parameters }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if (driverName !== "") {
       for (const why of checkDnsSubdomain(driverName.toLowerCase())) {
         errors.push(invalidValue("driverName", driverName, why));
@@ -242,7 +244,7 @@ const attributesClassRules: Rules<AttributesClass> = {
     return errors;
   },
   change(next, current) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     for (const member of ["driverName", "parameters"] as const) {
       if (deepEqual(next[member] ?? null, current[member] ?? null)) continue;
       errors.push(invalidValue(member, next[member], "field is immutable"));
@@ -260,7 +262,7 @@ interface Capacity extends ApiObject {
 
 const capacityRules: Rules<Capacity> = {
   object({ storageClassName = "", nodeTopology, capacity, maximumVolumeSize }) {
-    const errors: FieldError[] = [];
+    const errors = new Problems();
     if (storageClassName !== "") {
       for (const why of checkDnsSubdomain(storageClassName)) {
         errors.push(invalidValue("storageClassName", storageClassName, why));

@@ -2,9 +2,11 @@
  * Validation of StorageVersionMigration: its resource is immutable, and results in its status are not taken
  * back.
  */
+
 import { isRecord } from "../../../storage/base/is-record.js";
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import { valueAt } from "../generic/fields.js";
@@ -41,7 +43,7 @@ function validateStatus(next: ApiObject, current: ApiObject): FieldError[] {
 function validateRevision(next: ApiObject, current: ApiObject): FieldError[] {
   const field = "status.resourceVersion";
   const [value, before] = [next, current].map((one) => textAt(one, "status", "resourceVersion"));
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (value !== "" && !/^\d{1,19}$/.test(value ?? "")) {
     errors.push(invalidValue(field, value, `failed to parse resource version "${value}"`));
   }

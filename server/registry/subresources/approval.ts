@@ -2,10 +2,12 @@
  * approval of a CertificateSigningRequest: only conditions change, and a decision is final.
  * Authorization and admission decide who may approve for which signer.
  */
+
 import { isRecord } from "../../../storage/base/is-record.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { formatTime } from "../../api/time.js";
 import { conditionsOf } from "./conditions.js";
@@ -40,7 +42,7 @@ function withTimes(next: Conditions, before: Conditions, now: string): Condition
 }
 
 function checkDecisions(next: ApiObject): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const conditions = conditionsOf(next);
   conditions.forEach(({ type, status }, index) => {
     if (DECISIONS.some((decision) => decision === type) && status !== "True") {
@@ -59,7 +61,7 @@ function checkDecisions(next: ApiObject): FieldError[] {
 
 /** A decision can be made, but not withdrawn or rewritten. */
 function checkKept(next: ApiObject, current: ApiObject): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   for (const decision of DECISIONS) {
     const of = (object: ApiObject) => conditionsOf(object).filter(({ type }) => type === decision);
     const [before, after] = [of(current), of(next)];

@@ -2,8 +2,10 @@
  * binding: a scheduler assigns a pod to a node. Only a live, ungated pod without a node can be bound;
  * the compare in the write ensures that only one scheduler succeeds.
  */
+
 import { requiredValue, unsupportedValue } from "../../api/field-errors.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import {
   badRequest,
   conflict,
@@ -75,7 +77,7 @@ async function bind(
 }
 
 function checkTarget(target: BindingObject["target"]): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const kind = target?.kind ?? "";
   if (kind !== "" && kind !== "Node") {
     errors.push(unsupportedValue("target.kind", kind, ["Node", "<empty>"]));

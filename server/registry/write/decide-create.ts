@@ -8,6 +8,7 @@
 
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
+import { collectProblems } from "../../api/problems.js";
 import {
   alreadyExists,
   type FieldError,
@@ -153,13 +154,15 @@ function finish(
   existing: StoredObject | undefined,
 ): Decision {
   const { strategy, isNamespaced, storedCodec } = resource;
-  const metadata = validateMetadata(object.metadata, {
+  const rules = {
     isNamespaced,
     checkName: strategy.validateName,
     namespaceFinalizer: registry.naming.namespaceFinalizer,
     finalizers: strategy.finalizers,
-  });
-  const own = strategy.validate?.(object, strategyContext(registry, options)) ?? [];
+  };
+  const metadata = collectProblems(() => validateMetadata(object.metadata, rules));
+  const context = strategyContext(registry, options);
+  const own = collectProblems(() => strategy.validate?.(object, context) ?? []);
   const found = joinProblems({ facts: errors, metadata, own, ownFields: strategy.ownFields });
   const write = { next: object, current: undefined };
   const problems = registry.declarative?.judge(resource, write, found) ?? found;

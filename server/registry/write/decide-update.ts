@@ -10,6 +10,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
+import { collectProblems } from "../../api/problems.js";
 import { conflict, type FieldError, invalid } from "../../api/status.js";
 import {
   type MetadataRules,
@@ -177,12 +178,12 @@ function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): 
   const part = partOf(resource);
   const context = contextOf(registry, target);
   const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
-  const metadata = [
+  const metadata = collectProblems(() => [
     ...validateMetadata(next.metadata, metadataRules(step)),
     ...validateMetadataUpdate(next.metadata, before.metadata),
-  ];
+  ]);
   const rules = part ?? { validate: strategy.validateUpdate };
-  const own = rules.validate?.(next, before, context) ?? [];
+  const own = collectProblems(() => rules.validate?.(next, before, context) ?? []);
   const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
   const declarative = subresource === "" ? registry.declarative : undefined;
   const news = errors.length === 0 ? errors : newProblems(step, next, errors);
@@ -214,7 +215,7 @@ function metadataRules({ registry, target: { resource } }: Step): MetadataRules 
 function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[]) {
   const { before, target } = step;
   if (target.subresource !== "") return errors;
-  const known = validateMetadata(before.metadata, metadataRules(step));
+  const known = collectProblems(() => validateMetadata(before.metadata, metadataRules(step)));
   const isRestSame = deepEqual(
     { ...next, metadata: undefined },
     { ...before, metadata: undefined },

@@ -1,9 +1,11 @@
 /**
  * DeleteOptions: a client's options for a deletion, in the body or the query (S1-DEL-01..06).
  */
+
 import { withMembers } from "../../../storage/base/with-members.js";
 import { invalidValue, unsupportedValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import { type FieldError, invalidOptions } from "../../api/status.js";
 
 export type PropagationPolicy = "Foreground" | "Background" | "Orphan";
@@ -34,7 +36,7 @@ export interface RawDeleteOptions extends Omit<DeleteOptions, "propagationPolicy
 /** @throws {StatusError} 422 for contradictory or meaningless values */
 export function checkDeleteOptions(naming: Naming, options: RawDeleteOptions): DeleteOptions {
   const { propagationPolicy, orphanDependents } = options;
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (propagationPolicy !== undefined && orphanDependents !== undefined) {
     errors.push(
       invalidValue(

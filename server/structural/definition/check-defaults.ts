@@ -2,8 +2,10 @@
  * Checks the defaults of a structural schema: each must be valid by its own schema and contain
  * nothing that would be pruned, and the metadata of embedded resources must be valid.
  */
+
 import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateEmbedded } from "../embedded.js";
 import { validateListTypes } from "../list-types.js";
@@ -18,7 +20,7 @@ export function checkDefaults(
   path: string,
   requiresPruned: boolean,
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const resource = asResource(root);
   checkNode(resource, { path, requiresPruned, ...startOf(resource) }, errors);
   return errors;
@@ -109,7 +111,7 @@ function checkValue(node: Structural, value: JsonValue, path: string): FieldErro
   const findings = new Findings();
   compileValidator(node.schema)(value, findings);
   if (findings.size > 0) return findings.toErrors(path);
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   validateListTypes(value, node, path, errors);
   if (errors.length > 0 || !node.has.rules) return errors;
   // A default may exist from the start, and so replace itself, or appear without an old value.

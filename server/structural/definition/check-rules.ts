@@ -5,6 +5,7 @@
  */
 
 import { forbiddenField, internalProblem, invalidValue } from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { budgetFactor } from "../../cel/over-budget.js";
 import { compileRules } from "../compiled-rules.js";
@@ -83,7 +84,7 @@ export function checkRules(schema: JsonSchema, context: RuleContext): FieldError
   if (compiled === undefined) return [internalProblem(`${path}.x-kubernetes-validations`, NO_TYPE)];
   const fitting = countMax(bytesMinOf(node, isResource));
   const count = Number.isFinite(cost.count) ? cost.count : fitting;
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   const estimate = (at: string, what: string, whole: number) => {
     if (!context.skipsCost && whole > RULE_COST_MAX) {
       errors.push(forbiddenField(at, overBudget(what, whole, RULE_COST_MAX)));

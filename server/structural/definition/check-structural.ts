@@ -2,8 +2,10 @@
  * Checks that a schema is structural: every field has a type outside of junctors, which may only
  * restrict it; the root is an object with the common metadata.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { additionalSchema, itemSchema, type JsonSchema } from "../json-schema.js";
 import { patternProblem } from "../pattern.js";
@@ -23,7 +25,7 @@ function isIntOrString(anyOf: readonly JsonSchema[] | undefined): boolean {
 
 /** The errors, sorted, as the order of members has no meaning. */
 export function checkStructural(schema: JsonSchema, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   checkInvariants(schema, "root", path, errors);
   // Only the root's junctors are checked, as in the existing API: nested ones may name more fields.
   checkJunctorParts(schema, schema, path, path, errors);

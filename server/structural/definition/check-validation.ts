@@ -2,7 +2,9 @@
  * Checks `schema.openAPIV3Schema` of one version as a whole: structure, defaults, keywords and rules,
  * with the errors in the existing API's order.
  */
+
 import { forbiddenField, invalidValue } from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { type JsonSchema, structureProblem } from "../json-schema.js";
 import { toStructural } from "../structural.js";
@@ -51,7 +53,7 @@ export function checkValidation(
   hasStatus: boolean,
   strictness: Strictness,
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new Problems();
   if (hasStatus) checkRoot(schema, path, errors);
   if (schema.nullable === true) {
     errors.push(forbiddenField(`${path}.nullable`, "nullable cannot be true at the root"));

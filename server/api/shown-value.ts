@@ -1,0 +1,74 @@
+/**
+ * Values and paths as messages show them: JSON, cut while it is written, so that a value of megabytes costs
+ * what is shown of it (H3).
+ */
+
+/** UTF-16 units of one value in a message. */
+const SHOWN_CHARS_MAX = 2_048;
+/** UTF-16 units of a path in a message. */
+const PATH_CHARS_MAX = 1_024;
+const CUT = "...";
+
+/** JSON of a value, with `null` for undefined, all digits of integers, and "..." where it was cut. */
+export function showJson(value: unknown): string {
+  const parts: string[] = [];
+  const left = write(value, parts, SHOWN_CHARS_MAX);
+  if (left < 0) parts.push(CUT);
+  return parts.join("");
+}
+
+/** A text at most as long as a path may be in a message. */
+export function cutPath(path: string): string {
+  return path.length <= PATH_CHARS_MAX ? path : path.slice(0, PATH_CHARS_MAX) + CUT;
+}
+
+/** @returns how many units are left; below 0 = the rest was left out */
+function write(value: unknown, parts: string[], left: number): number {
+  if (left < 0) return left;
+  if (typeof value === "string") return writeText(value, parts, left);
+  if (typeof value !== "object" || value === null) {
+    const text = typeof value === "bigint" ? String(value) : (JSON.stringify(value) ?? "null");
+    parts.push(text);
+    return left - text.length;
+  }
+  return Array.isArray(value) ? writeList(value, parts, left) : writeObject(value, parts, left);
+}
+
+function writeText(text: string, parts: string[], left: number): number {
+  if (text.length <= left) {
+    const shown = JSON.stringify(text);
+    parts.push(shown);
+    return left - shown.length;
+  }
+  parts.push(JSON.stringify(text.slice(0, left)));
+  return -1;
+}
+
+function writeList(list: readonly unknown[], parts: string[], left: number): number {
+  let rest = left - 2;
+  parts.push("[");
+  for (let at = 0; at < list.length && rest >= 0; at++) {
+    if (at > 0) parts.push(",");
+    rest = write(list[at], parts, rest - 1);
+  }
+  parts.push("]");
+  return rest;
+}
+
+function writeObject(value: object, parts: string[], left: number): number {
+  let rest = left - 2;
+  let isFirst = true;
+  parts.push("{");
+  for (const key in value) {
+    const member = (value as Readonly<Record<string, unknown>>)[key];
+    if (member === undefined) continue;
+    if (rest < 0) break;
+    if (!isFirst) parts.push(",");
+    isFirst = false;
+    rest = writeText(key, parts, rest - 2);
+    parts.push(":");
+    rest = write(member, parts, rest);
+  }
+  parts.push("}");
+  return rest;
+}
