@@ -122,7 +122,7 @@ test("a service that is dead is said to be, answers 503, and delays nothing else
     return status === "False" && reason === "FailedDiscoveryCheck";
   });
   const answer = (await front.client.get("/apis/shop.example.com/v1/widgets")).expect(503);
-  assert.equal(answer.object.reason, "ServiceUnavailable");
+  assert.equal(answer.text, "service unavailable\n");
   const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   const { items } = (await front.client.get("/apis", accept)).expect(200);
   const group = items.find(({ metadata }) => metadata.name === "shop.example.com");

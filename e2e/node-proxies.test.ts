@@ -17,7 +17,9 @@ describe("proxies to nodes, pods and services", () => {
   });
   after(() => cluster[Symbol.asyncDispose]());
 
-  test("a proxy to a node leads to its agent, and its answers lead through the proxy again", async () => {
+  test("a proxy to a node leads to its agent, and its answers lead through the proxy again", {
+    skip: OWN_ADDRESS === undefined && "this machine has loopback addresses only",
+  }, async () => {
     const { server, kubectl } = cluster;
     const base = "/api/v1/nodes/old/proxy";
     const echoed = (await kubectl.ok(["get", "--raw", `${base}/stats/a%20b/?x=1`])).trim();
@@ -46,6 +48,29 @@ describe("proxies to nodes, pods and services", () => {
       await kubectl.ok(["get", "--raw", `/api/v1/nodes/https:old:/proxy/healthz`]),
       /healthz/,
     );
+  });
+
+  test("CVE-2022-3294: no spelling of a node's address leads to this machine (A8)", async () => {
+    const { client } = cluster.server;
+    const { port } = cluster.backend.address() as AddressInfo;
+    const cases = [
+      ["127.0.0.1", "address not allowed"],
+      ["localhost", "address not allowed"],
+      ["::ffff:127.0.0.1", "address not allowed"],
+      ["2130706433", "lookup 2130706433: no such host"],
+      ["0177.0.0.1", "lookup 0177.0.0.1: no such host"],
+      ["127.0.0.1.", "lookup 127.0.0.1.: no such host"],
+    ] as const;
+    for (const [at, [address, message]] of cases.entries()) {
+      const name = `astray-${at}`;
+      const status = { addresses: [{ type: "Hostname", address }] };
+      (await client.post("/api/v1/nodes", { metadata: { name }, status })).expect(201);
+      // The address is judged before the port, so that the agent's own is no way around.
+      for (const asked of [`${name}:${port}`, `https:${name}:${port}`, name, `${name}:10250`]) {
+        const answer = await client.get(`/api/v1/nodes/${asked}/proxy/x`);
+        assert.equal(answer.expect(400, asked).object.message, message);
+      }
+    }
   });
 
   test("a proxy to a pod or service leads to where it listens, and nowhere else", {

@@ -22,6 +22,8 @@ export const KUBELET_CLIENT = "apiserver-kubelet-client";
 export const OWN_ADDRESS = Object.values(networkInterfaces())
   .flat()
   .find((one) => one?.family === "IPv4" && !one.internal)?.address;
+/** Where agents are: proxies to nodes refuse loopback. */
+const NODE_ADDRESS = OWN_ADDRESS ?? "127.0.0.1";
 
 export interface NodeCluster extends AsyncDisposable {
   readonly server: ServerProcess;
@@ -61,7 +63,7 @@ export async function startNodeCluster(): Promise<NodeCluster> {
     return join(folder.path, name);
   };
   const agent = await NodeAgent.start({
-    identity: await agents.issue({ usage: "server", hosts: ["127.0.0.1"] }),
+    identity: await agents.issue({ usage: "server", hosts: [NODE_ADDRESS] }),
     clientAuthority: clients.certificate,
   });
   const backend = createServer((request, response) => {
@@ -109,7 +111,7 @@ async function furnish({ server, agent, backend }: NodeCluster): Promise<void> {
   const node = async (name: string, port: number, declaredFeatures: string[]) => {
     (await client.post("/api/v1/nodes", { metadata: { name } })).expect(201);
     const status = {
-      addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+      addresses: [{ type: "InternalIP", address: NODE_ADDRESS }],
       daemonEndpoints: { kubeletEndpoint: { Port: port } },
       declaredFeatures,
     };

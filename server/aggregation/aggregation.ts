@@ -9,13 +9,13 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 import { formatGroupVersion, type GroupVersion } from "../api/names.js";
-import { serviceUnavailable } from "../api/status.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 import type { ApiServices, Availability, RemoteService } from "./api-services.js";
 import { passOn } from "./proxy.js";
+import { answerUnavailable } from "./refusals.js";
 import type { RemoteDocuments } from "./remote-documents.js";
 import type { RemoteServers } from "./remote-server.js";
 import type { RemoteSpecs } from "./remote-specs.js";
@@ -66,7 +66,8 @@ export function withAggregation({
       entry = services.find(group, version);
     }
     if (entry === undefined) return await next();
-    if (entry.availability?.isAvailable === false) throw serviceUnavailable("service unavailable");
+    if (entry.availability?.isAvailable === false)
+      return answerUnavailable(ctx, "service unavailable");
     await passOn(ctx, servers.of(entry.service));
   }
 }

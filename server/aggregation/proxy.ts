@@ -1,14 +1,22 @@
-/** Proxies a request to the server behind an APIService, with the user's identity (server/proxy). */
-import { StatusError, serviceUnavailable } from "../api/status.js";
+/**
+ * Proxies a request to the server behind an APIService, with the user's identity (server/proxy). Its discovery is
+ * bounded, because clients ask for it one group after the other.
+ */
+import { StatusError } from "../api/status.js";
 import { describeFailure } from "../proxy/failures.js";
 import { forwardedHeaders, userHeaders } from "../proxy/forwarded-headers.js";
 import { passRequest } from "../proxy/pass-request.js";
-import { openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";
+import { InvalidUpgrade, openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";
 import type { RequestContext } from "../request/request-state.js";
 import { upgradeTo } from "../request/upgrade.js";
+import { answerUnavailable, withoutRedirect } from "./refusals.js";
 import type { RemoteServer } from "./remote-server.js";
+import { UnreachableService } from "./service-address.js";
 
-/** @throws {StatusError} 503 if the service is unreachable, and the signal's reason */
+/** For the document of a group-version, from the request to the end of the answer. */
+const DISCOVERY_TIMEOUT_MS = 5_000;
+
+/** Answers 503 if the service is unreachable. @throws {StatusError}; the signal's reason */
 export async function passOn(ctx: RequestContext, remote: RemoteServer): Promise<void> {
   const { state, req } = ctx;
   const path = req.url ?? "/";
@@ -22,9 +30,12 @@ export async function passOn(ctx: RequestContext, remote: RemoteServer): Promise
     ...["X-Forwarded-Host", ctx.host, "X-Forwarded-Proto", "https", "X-Forwarded-Uri", path],
   ];
   const upgrade = upgradeTo(req);
+  const limit = isDiscovery(ctx) ? AbortSignal.timeout(DISCOVERY_TIMEOUT_MS) : undefined;
   try {
     const pool = remote.pool();
-    if (upgrade === undefined) return await passRequest(ctx, { pool, path, headers });
+    if (upgrade === undefined) {
+      return await passRequest(ctx, { pool, path, headers, limit, change: withoutRedirect });
+    }
     const { signal } = state;
     const { protocol } = upgrade;
     const asked = { pool, method: ctx.method, path, headers, protocol, signal };
@@ -32,6 +43,18 @@ export async function passOn(ctx: RequestContext, remote: RemoteServer): Promise
   } catch (error) {
     if (state.signal.aborted) throw state.signal.reason;
     if (ctx.headerSent || error instanceof StatusError) throw error;
-    throw serviceUnavailable(`error trying to reach service: ${describeFailure(error)}`);
+    answerUnavailable(ctx, describe(error, limit));
   }
+}
+
+function describe(error: unknown, limit: AbortSignal | undefined): string {
+  if (error instanceof UnreachableService) return "service unavailable";
+  if (error instanceof InvalidUpgrade) return error.message;
+  const why = limit?.aborted === true ? "context deadline exceeded" : describeFailure(error);
+  return `error trying to reach service: ${why}`;
+}
+
+/** Whether the document of a group-version is asked for: /apis/GROUP/VERSION. */
+function isDiscovery({ state: { info } }: RequestContext): boolean {
+  return !info.isResourceRequest && /^\/apis\/[^/]+\/[^/]+\/?$/.test(info.path);
 }

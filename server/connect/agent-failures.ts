@@ -7,6 +7,7 @@ import {
   StatusError,
 } from "../api/status.js";
 import { describeFailure } from "../proxy/failures.js";
+import { InvalidUpgrade } from "../proxy/pass-upgrade.js";
 import { ClientGoneError } from "../request/request-state.js";
 
 const REASONS: Readonly<Record<number, readonly [string, string]>> = {
@@ -50,5 +51,6 @@ function reasonOf(code: number, text: string): readonly [string | undefined, str
 export function unreachedAgent(error: unknown, signal: AbortSignal, what: string): Error {
   if (signal.aborted) return signal.reason as Error;
   if (error instanceof StatusError || error instanceof ClientGoneError) return error;
+  if (error instanceof InvalidUpgrade) return nodeUnreachable(error.message, error);
   return nodeUnreachable(`${what}: ${describeFailure(error)}`, error);
 }

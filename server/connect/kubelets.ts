@@ -25,7 +25,13 @@ export interface Kubelet {
   /** Features that the agent declares. */
   readonly features: readonly string[];
   /** Connections, created on demand. */
-  pool(options?: { readonly skipsVerification: boolean }): Pool;
+  pool(options?: KubeletPoolOptions): Pool;
+}
+
+export interface KubeletPoolOptions {
+  readonly skipsVerification?: boolean;
+  /** For users' own requests: forbidden addresses are refused where the connection is made. */
+  readonly isJudged?: boolean;
 }
 
 /** Number of nodes with kept connections. */
@@ -70,14 +76,14 @@ export class Kubelets {
       host,
       port,
       features: declaredFeatures,
-      pool: ({ skipsVerification } = { skipsVerification: false }) => {
+      pool: ({ skipsVerification = false, isJudged = false } = {}) => {
         const trusted = authorities();
         const tls = {
           skipsVerification: skipsVerification || trusted === "",
           authorities: trusted,
           identity: identity(),
         };
-        return this.#pools.of({ scheme: "https", host, port, tls });
+        return this.#pools.of({ scheme: "https", host, port, isJudged, tls });
       },
     };
   }

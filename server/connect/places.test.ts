@@ -6,7 +6,7 @@ import { createNaming } from "../api/naming.js";
 import type { ServiceView } from "../client/service-address.js";
 import { NO_IDENTITY } from "../proxy/connection-pools.js";
 import { Kubelets } from "./kubelets.js";
-import { isProxyable, locatePod, locateService, parseProxyName } from "./proxy-places.js";
+import { locatePod, locateService, parseProxyName } from "./proxy-places.js";
 import { containerOf, podNamed } from "./targets.js";
 
 const naming = createNaming("kubernetes");
@@ -69,16 +69,6 @@ test("names of proxies have a scheme and a port, or not", () => {
     undefined,
     undefined,
   ]);
-});
-
-test("nobody is sent to this machine, its neighbours by link, or groups of machines", () => {
-  const no = [
-    ..."127.0.0.1 127.8.0.1 0.0.0.0 169.254.169.254 224.0.0.1 255.255.255.255".split(" "),
-    ..."::1 :: fe80::1 ff02::1 ::ffff:127.0.0.1 ::ffff:169.254.169.254 localhost".split(" "),
-  ];
-  assert.deepEqual(no.filter(isProxyable), []);
-  const yes = "10.0.0.1 192.168.1.1 8.8.8.8 fd00::1 2001:db8::1 node-1".split(" ");
-  assert.deepEqual(yes.filter(isProxyable), yes);
 });
 
 test("a proxy to a pod goes to its address, at the port asked for or its first", () => {

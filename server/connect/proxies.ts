@@ -8,24 +8,19 @@
  */
 import { posix } from "node:path";
 import type { Pool } from "undici";
-import { badRequest, StatusError, serviceUnavailable } from "../api/status.js";
-import { NO_IDENTITY } from "../proxy/connection-pools.js";
+import { badRequest, nodeUnreachable, StatusError, serviceUnavailable } from "../api/status.js";
+import { judgeHost, RefusedAddress } from "../client/judged-address.js";
+import { NO_IDENTITY, type Place } from "../proxy/connection-pools.js";
 import { describeFailure } from "../proxy/failures.js";
 import { forwardedHeaders } from "../proxy/forwarded-headers.js";
 import { passRequest } from "../proxy/pass-request.js";
-import { openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";
+import { InvalidUpgrade, openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestContext } from "../request/request-state.js";
 import { upgradeTo } from "../request/upgrade.js";
 import type { ConnectServices } from "./connect-services.js";
 import type { ProxyOptions } from "./options.js";
-import {
-  isProxyable,
-  locatePod,
-  locateService,
-  type ProxyName,
-  parseProxyName,
-} from "./proxy-places.js";
+import { locatePod, locateService, type ProxyName, parseProxyName } from "./proxy-places.js";
 import { rewriteAnswer } from "./rewrite.js";
 
 /** The target of a request. */
@@ -81,13 +76,23 @@ export async function proxyToNode(
   const name = nameOf(ctx, "node");
   const kubelet = services.kubelets.of(name.name);
   const { host } = kubelet;
+  await judge(host, ctx.state.signal);
   if (name.port === "" || name.port === String(kubelet.port)) {
-    const pool = kubelet.pool();
+    const pool = kubelet.pool({ isJudged: true });
     const address = `${host}:${kubelet.port}`;
     return await pass(ctx, options, { pool, scheme: "https", host: address });
   }
-  if (!isProxyable(host)) throw badRequest("address not allowed");
-  await pass(ctx, options, backendAt(services, name, { host, port: portNumber(name) }));
+  const port = portNumber(name);
+  await pass(ctx, options, backendAt(services, name, { host, port, isJudged: true }));
+}
+
+/** @throws {StatusError} 400 */
+async function judge(host: string, signal: AbortSignal): Promise<void> {
+  try {
+    await judgeHost(host, signal);
+  } catch (error) {
+    throw error instanceof RefusedAddress ? badRequest(error.message, error) : error;
+  }
 }
 
 function nameOf(ctx: RequestContext, what: string): ProxyName {
@@ -108,10 +113,11 @@ function portNumber({ port }: ProxyName): number {
 function backendAt(
   { pools }: ConnectServices,
   { scheme }: ProxyName,
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port, isJudged = false }: Pick<Place, "host" | "port" | "isJudged">,
 ): Backend {
   const tls = scheme === "https" && { tls: INSECURE };
-  return { pool: pools.of({ scheme, host, port, ...tls }), scheme, host: `${host}:${port}` };
+  const pool = pools.of({ scheme, host, port, isJudged, ...tls });
+  return { pool, scheme, host: `${host}:${port}` };
 }
 
 async function pass(
@@ -155,6 +161,8 @@ async function pass(
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (ctx.headerSent || error instanceof StatusError) throw error;
+    if (error instanceof RefusedAddress) throw badRequest(error.message, error);
+    if (error instanceof InvalidUpgrade) throw nodeUnreachable(error.message, error);
     throw serviceUnavailable(`error trying to reach service: ${describeFailure(error)}`);
   }
 }

@@ -1,8 +1,8 @@
-/** Resolves the pods and services that requests are proxied to, and excludes forbidden addresses. */
-import { BlockList, isIP } from "node:net";
+/** Resolves the pods and services that requests are proxied to; pods have global addresses. */
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
 import type { Naming } from "../api/naming.js";
 import { badRequest, serviceUnavailable } from "../api/status.js";
+import { isGlobalUnicast } from "../client/judged-address.js";
 import type { ServiceView } from "../client/service-address.js";
 import { addressOf, type PodFields, parseStored, podNamed, serviceNamed } from "./targets.js";
 
@@ -66,7 +66,7 @@ export function locatePod(
 ): ProxyPlace {
   const pod = podNamed(view, namespace, name);
   const host = addressOf(pod);
-  if (isIP(host) === 0 || !isProxyable(host)) throw badRequest("address not allowed");
+  if (!isGlobalUnicast(host)) throw badRequest("address not allowed");
   const ports = (pod.spec?.containers ?? []).flatMap((container) => container.ports ?? []);
   if (port === "") return { host, port: ports[0]?.containerPort ?? HTTP_PORT[scheme] };
   const named = ports.find((one) => one.name === port)?.containerPort ?? Number(port);
@@ -160,34 +160,10 @@ function isPodAt(
   host: string,
 ): boolean {
   const isHere = target?.kind === "Pod" && (target.namespace ?? namespace) === namespace;
-  if (!isHere || target?.name === undefined || !isProxyable(host)) return false;
+  if (!isHere || target?.name === undefined || !isGlobalUnicast(host)) return false;
   const path = objectPath(namespace, target.name);
   const stored = view.partition(partitionId("", "pods")).get(path);
   if (stored === undefined || stored.corruption !== undefined) return false;
   const { status } = parseStored<PodFields>(stored);
   return status?.podIP === host || (status?.podIPs ?? []).some(({ ip }) => ip === host);
-}
-
-/** Loopback, link-local and multicast addresses: pods have none of these. */
-const FORBIDDEN = forbiddenAddresses();
-
-function forbiddenAddresses(): BlockList {
-  const list = new BlockList();
-  list.addAddress("0.0.0.0");
-  list.addSubnet("127.0.0.0", 8);
-  list.addSubnet("169.254.0.0", 16);
-  list.addSubnet("224.0.0.0", 4);
-  list.addAddress("255.255.255.255");
-  list.addAddress("::", "ipv6");
-  list.addAddress("::1", "ipv6");
-  list.addSubnet("fe80::", 10, "ipv6");
-  list.addSubnet("ff00::", 8, "ipv6");
-  return list;
-}
-
-/** Whether users' requests may go to this address; names are not resolved. */
-export function isProxyable(host: string): boolean {
-  const family = isIP(host);
-  if (family === 0) return !/^localhost\.?$/i.test(host);
-  return !FORBIDDEN.check(host, family === 6 ? "ipv6" : "ipv4");
 }

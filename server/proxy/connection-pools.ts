@@ -2,13 +2,18 @@
  * ConnectionPools: connections to proxied servers, created on demand and bounded. undici keeps idle
  * connections, applies back-pressure, follows no redirects and does not retry.
  */
+
+import { isIP } from "node:net";
 import { Pool } from "undici";
+import { isGlobalUnicast, judgedLookup, RefusedAddress } from "../client/judged-address.js";
 import { tlsConnector } from "../client/tls-connections.js";
 
 export interface Place {
   readonly scheme: "http" | "https";
   readonly host: string;
   readonly port: number;
+  /** Whether users choose the host: connections to forbidden addresses are then refused (judged-address.ts). */
+  readonly isJudged?: boolean;
   /** The TLS settings. */
   readonly tls?: PlaceTls;
 }
@@ -54,8 +59,16 @@ export class ConnectionPools {
     return this.#pools.size;
   }
 
-  /** The pool of a place. Places that differ in any setting have separate pools. */
+  /**
+   * The pool of a place. Places that differ in any setting have separate pools.
+   * @throws {RefusedAddress} for a judged place with a forbidden address
+   */
   of(place: Place): Pool {
+    const { host, isJudged } = place;
+    // Connections to addresses look nothing up, so that these are judged here.
+    if (isJudged && isIP(host) !== 0 && !isGlobalUnicast(host)) {
+      throw new RefusedAddress("address not allowed");
+    }
     const key = JSON.stringify(place);
     const known = this.#pools.get(key);
     const pool = known ?? this.#open(place);
@@ -71,8 +84,12 @@ export class ConnectionPools {
     this.#pools.clear();
   }
 
-  #open({ scheme, host, port, tls }: Place): Pool {
+  #open({ scheme, host, port, isJudged, tls }: Place): Pool {
     const { connectTimeoutMs, connectionsMax } = this.#options;
+    const connection = {
+      timeout: connectTimeoutMs,
+      ...(isJudged === true && { lookup: judgedLookup }),
+    };
     const address = host.includes(":") ? `[${host}]` : host;
     return new Pool(`${scheme}://${address}:${port}`, {
       connections: connectionsMax,
@@ -81,10 +98,7 @@ export class ConnectionPools {
       // Watches may be silent indefinitely; requests have their own deadlines.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect:
-        tls === undefined
-          ? { timeout: connectTimeoutMs }
-          : tlsConnector({ timeout: connectTimeoutMs, ...tlsOptions(tls) }),
+      connect: tls === undefined ? connection : tlsConnector({ ...connection, ...tlsOptions(tls) }),
     });
   }
 

@@ -1,6 +1,6 @@
 /**
- * Proxies a request: both bodies stream with back-pressure, nothing is sent twice, redirects are left to
- * the client, and a client's disconnect is passed on.
+ * Proxies a request: both bodies stream with back-pressure, nothing is sent twice, no redirect is followed, and a
+ * client's disconnect is passed on.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable, Writable } from "node:stream";
@@ -18,6 +18,8 @@ export interface PassedRequest {
   readonly path: string;
   /** Name and value pairs from forwardedHeaders. */
   readonly headers: readonly string[];
+  /** A limit of its own, for the answer with its body. */
+  readonly limit?: AbortSignal | undefined;
   /** Transforms the answer. */
   readonly change?: (answer: PassedAnswer) => PassedAnswer;
 }
@@ -31,6 +33,7 @@ export interface PassedAnswer {
 /** @throws {Error} of undici and the network, before the answer begins; the signal's reason */
 export async function passRequest(ctx: RequestContext, passed: PassedRequest): Promise<void> {
   const { req, state } = ctx;
+  const { limit } = passed;
   const span = state.trace?.call("proxy", { "http.request.method": ctx.method });
   const headers = withContext(passed.headers, span?.traceparent);
   const hasBody = carriesBody(req);
@@ -42,7 +45,7 @@ export async function passRequest(ctx: RequestContext, passed: PassedRequest): P
     headers,
     body: hasBody ? bodyOf(req) : null,
     responseHeaders: "raw",
-    signal: state.signal,
+    signal: limit === undefined ? state.signal : AbortSignal.any([state.signal, limit]),
   });
   const answer = await (span === undefined ? asked : endWith(span, asked));
   const received: PassedAnswer = {

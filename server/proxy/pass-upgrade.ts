@@ -1,6 +1,7 @@
 /**
  * Proxies an upgrade: the server is asked for the protocol first. If it accepts, the client is told and
- * bytes flow both ways; otherwise the client gets the server's answer.
+ * bytes flow both ways. A refusal (400 and above) is the client's; any other answer is an error, as a redirect
+ * would lead the client, with its credentials, where the server likes (CVE-2020-8559).
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
@@ -34,6 +35,17 @@ export type UpgradeOutcome =
       readonly body: Buffer;
     };
 
+/** The server neither switched the protocol nor refused to. */
+export class InvalidUpgrade extends Error {
+  override readonly name = "InvalidUpgrade";
+
+  constructor(status: number) {
+    super(`invalid upgrade response: status code ${status}`);
+  }
+}
+
+/** The lowest status of a refusal. */
+const REFUSAL_MIN = 400;
 /** The limit of a refusal's text; the rest is cut. */
 const ANSWER_BYTES_MAX = 64 * 1024;
 /** The server's time limit for accepting; container runtimes are slow. */
@@ -41,7 +53,7 @@ const ANSWER_TIMEOUT_MS = 120_000;
 /** How long one direction may continue after the other has ended. */
 const LINGER_MS = 10_000;
 
-/** @throws {Error} of undici and the network; the signal's reason */
+/** @throws {InvalidUpgrade}; {Error} of undici and the network; the signal's reason */
 export function openUpgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
   const { pool, method, path, headers, protocol, signal } = request;
   return new Promise((resolve, reject) => {
@@ -67,6 +79,10 @@ export function openUpgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
         settle(() => resolve({ type: "agreed", headers: received, socket }));
       },
       onResponseStart(controller, status) {
+        if (status < REFUSAL_MIN) {
+          controller.abort(new InvalidUpgrade(status));
+          return;
+        }
         const raw = (controller as unknown as { rawHeaders: (Buffer | string)[] }).rawHeaders;
         answer = { status, headers: answerHeaders(raw) };
       },
