@@ -12,8 +12,7 @@ const CUT = "...";
 /** JSON of a value, with `null` for undefined, all digits of integers, and "..." where it was cut. */
 export function showJson(value: unknown): string {
   const parts: string[] = [];
-  const left = write(value, parts, SHOWN_CHARS_MAX);
-  if (left < 0) parts.push(CUT);
+  write(value, parts, SHOWN_CHARS_MAX);
   return parts.join("");
 }
 
@@ -40,7 +39,7 @@ function writeText(text: string, parts: string[], left: number): number {
     parts.push(shown);
     return left - shown.length;
   }
-  parts.push(JSON.stringify(text.slice(0, left)));
+  parts.push(JSON.stringify(text.slice(0, left) + CUT));
   return -1;
 }
 
@@ -51,6 +50,7 @@ function writeList(list: readonly unknown[], parts: string[], left: number): num
     if (at > 0) parts.push(",");
     rest = write(list[at], parts, rest - 1);
   }
+  if (rest < 0) parts.push(CUT);
   parts.push("]");
   return rest;
 }
@@ -69,6 +69,7 @@ function writeObject(value: object, parts: string[], left: number): number {
     parts.push(":");
     rest = write(member, parts, rest);
   }
+  if (rest < 0) parts.push(CUT);
   parts.push("}");
   return rest;
 }

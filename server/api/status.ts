@@ -304,11 +304,14 @@ function reported(problems: readonly FieldError[]): readonly FieldError[] {
   return kept;
 }
 
-/** UTF-16 units of one text. */
-const CAUSE_CHARS_MAX = 8 * 1024;
+/** UTF-16 units of one text that is not cut, and of what is left of a longer one, whatever JSON makes of it. */
+const CAUSE_CHARS_MAX = 20 * 1024;
+const CUT_CAUSE_CHARS = 2 * 1024;
 
 function cutText(text: string): string {
-  return text.length <= CAUSE_CHARS_MAX ? text : `${text.slice(0, CAUSE_CHARS_MAX)}...`;
+  const isShort = text.length <= CAUSE_CHARS_MAX;
+  if (isShort && Buffer.byteLength(JSON.stringify(text)) <= CAUSES_BYTES_MAX) return text;
+  return `${text.slice(0, CUT_CAUSE_CHARS)}...`;
 }
 
 /** 422 about request options rather than about an object. */

@@ -17,6 +17,7 @@ import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { refuseTooManyValues } from "./body-values.js";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 
@@ -143,22 +144,29 @@ function parseYamlText(text: string, describe: (why: string) => string): ObjectI
   }
 }
 
-/** @throws {StatusError} 400 with the message of `describe` */
+/** @throws {StatusError} 400 with the message of `describe`, 413 for too many values */
 export function parseCborBody(bytes: Buffer, describe: (why: string) => string): JsonValue {
+  let value: JsonValue;
   try {
-    return parseCbor(bytes);
+    value = parseCbor(bytes);
   } catch (error) {
     if (error instanceof CborSyntaxError) throw badRequest(describe(error.message));
     throw error;
   }
+  // An item of CBOR may be one byte.
+  refuseTooManyValues(value, 2 * bytes.length);
+  return value;
 }
 
-/** @throws {StatusError} 400 with the message of `describe` */
+/** @throws {StatusError} 400 with the message of `describe`, 413 for too many values */
 export function parseText(text: string | Buffer, describe: (why: string) => string): JsonValue {
+  let value: JsonValue;
   try {
-    return parseJson(text);
+    value = parseJson(text);
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw badRequest(describe(error.message));
     throw error;
   }
+  refuseTooManyValues(value, text.length);
+  return value;
 }
