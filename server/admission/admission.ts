@@ -127,10 +127,13 @@ export interface AdmissionPlugin {
    * when its answers may have changed. Called once, when the chain is built.
    */
   subscribe?(changed: () => void): void;
-  /** @returns whether it changed the object. @throws {StatusError} to refuse */
-  mutate?(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean>;
+  /**
+   * @param signal made only by a plugin that waits, because most do not
+   * @returns whether it changed the object. @throws {StatusError} to refuse
+   */
+  mutate?(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean>;
   /** Synchronous where possible, because a promise costs every write. @throws {StatusError} to refuse */
-  validate?(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined;
+  validate?(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined;
 }
 
 /** The interface that the registry calls; implemented by AdmissionChain. */

@@ -3,9 +3,11 @@
  * ClusterTrustBundleAttest require a permission on the signer that the request names;
  * CertificateSubjectRestriction refuses requests for membership in the masters group.
  */
+
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
+import { signalOf } from "../request/lazy-signal.js";
 import { MASTERS_GROUP, type UserInfo } from "../request/user-info.js";
 import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admission.js";
 import { parseSigningRequest } from "./node/signing-request.js";
@@ -49,7 +51,7 @@ export function createCertificatePlugins(
     {
       name: "CertificateApproval",
       handles: requests("UPDATE", "approval"),
-      validate: (attributes, signal) => check(attributes, "approve", signal),
+      validate: (attributes, signal) => check(attributes, "approve", signalOf(signal)),
     },
     {
       name: "CertificateSigning",
@@ -59,14 +61,16 @@ export function createCertificatePlugins(
         const isSame =
           deepEqual(next?.certificate, before?.certificate) &&
           deepEqual(next?.conditions ?? [], before?.conditions ?? []);
-        return isSame ? undefined : check(attributes, "sign", signal);
+        return isSame ? undefined : check(attributes, "sign", signalOf(signal));
       },
     },
     {
       name: "ClusterTrustBundleAttest",
       handles: handlesOnly(group, "clustertrustbundles", ["CREATE", "UPDATE"], ""),
       validate: (attributes, signal) =>
-        signerOf(attributes.object) === "" ? undefined : check(attributes, "attest", signal),
+        signerOf(attributes.object) === ""
+          ? undefined
+          : check(attributes, "attest", signalOf(signal)),
     },
     {
       name: "CertificateSubjectRestriction",

@@ -67,6 +67,21 @@ test("a chain whose plugins do not wait answers without a promise", () => {
   assert.equal(new AdmissionChain([]).mutate(attributes(), signal), false);
 });
 
+test("A26: no abort controller is made for plugins that do not wait", () => {
+  const log: string[] = [];
+  const chain = new AdmissionChain([recorder("a", log)]);
+  let made = 0;
+  const lazy = {
+    get signal() {
+      made++;
+      return signal;
+    },
+  };
+  assert.equal(chain.mutate(attributes(), lazy), false);
+  assert.equal(chain.validate(attributes(), lazy), undefined);
+  assert.deepEqual([log.length, made], [2, 0]);
+});
+
 test("a plugin is only asked about what it handles, and the chain says whether anyone does", () => {
   const log: string[] = [];
   const plugin: AdmissionPlugin = {

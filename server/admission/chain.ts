@@ -7,7 +7,7 @@
  * plans are then rebuilt on demand.
  */
 import { inSpan, traceOf } from "../../storage/base/trace.js";
-import { type SignalSource, signalOf } from "../request/lazy-signal.js";
+import type { SignalSource } from "../request/lazy-signal.js";
 import type {
   Admission,
   AdmissionAttributes,
@@ -237,13 +237,12 @@ export class AdmissionChain implements Admission {
     signal: SignalSource,
     startedMs: number,
   ): boolean | undefined | Promise<unknown> {
-    const waiting = signalOf(signal);
     const trace = traceOf(signal);
     try {
       const answer =
         trace?.isDetailed === true
-          ? inSpan(trace, `${plugin.name} ${type}`, () => ask(plugin, type, attributes, waiting))
-          : ask(plugin, type, attributes, waiting);
+          ? inSpan(trace, `${plugin.name} ${type}`, () => ask(plugin, type, attributes, signal))
+          : ask(plugin, type, attributes, signal);
       if (!(answer instanceof Promise)) passed?.observe((this.#nowMs() - startedMs) / 1000);
       return answer;
     } catch (error) {
@@ -284,7 +283,7 @@ function ask(
   plugin: AdmissionPlugin,
   type: Phase,
   attributes: AdmissionAttributes,
-  signal: AbortSignal,
+  signal: SignalSource,
 ): boolean | undefined | Promise<unknown> {
   return type === "admit"
     ? plugin.mutate?.(attributes, signal)

@@ -3,11 +3,13 @@
  * finds the account's token, the root CA and its namespace under a well-known path. A mirror pod of a
  * node gets none of these and may not request them.
  */
+
 import type { Clock } from "../../storage/base/clock.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { Naming } from "../api/naming.js";
+import { type SignalSource, signalOf } from "../request/lazy-signal.js";
 import {
   type AdmissionAttributes,
   type AdmissionOperation,
@@ -70,7 +72,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     );
   }
 
-  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
+  mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean> {
     if (attributes.operation !== "CREATE") return false;
     const pod = attributes.object as PodObject;
     if (this.#isMirror(pod)) {
@@ -81,12 +83,12 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     const isNamed = nameAccount(pod);
     const account = this.#account(attributes.namespace, pod.spec.serviceAccountName ?? "");
     if (account !== undefined) return this.#complete(pod, account) || isNamed;
-    return this.#awaitAccount(attributes, pod, signal).then(
+    return this.#awaitAccount(attributes, pod, signalOf(signal)).then(
       (found) => this.#complete(pod, found) || isNamed,
     );
   }
 
-  validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
+  validate(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined {
     const pod = attributes.object as PodObject;
     if (attributes.operation === "CREATE" && this.#isMirror(pod)) {
       this.#checkMirror(attributes, pod);
@@ -106,7 +108,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
       this.#checkSecrets(attributes, pod, account);
       return undefined;
     }
-    return this.#awaitAccount(attributes, pod, signal).then((found) =>
+    return this.#awaitAccount(attributes, pod, signalOf(signal)).then((found) =>
       this.#checkSecrets(attributes, pod, found),
     );
   }

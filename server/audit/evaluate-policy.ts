@@ -47,7 +47,7 @@ function includes(
   { group, resources, resourceNames }: AuditedResources,
   info: RequestInfo,
 ): boolean {
-  if (group !== info.group) return false;
+  if (group !== ANY && group !== info.group) return false;
   if (resources.length === 0) return true;
   if (resourceNames.length > 0 && !resourceNames.includes(info.name)) return false;
   const { resource, subresource } = info;

@@ -160,6 +160,25 @@ for (const [resources, path, matches] of WILDCARDS) {
   });
 }
 
+test('A21: the group "*" means the resources of every group', () => {
+  const resources = '[{group: "*", resources: ["configmaps", "deployments"]}]';
+  const policy = parseAuditPolicy(
+    `${HEAD}rules: [{level: Request, resources: ${resources}}]`,
+    naming,
+  );
+  const matches = (path: string) =>
+    ruleFor(policy, undefined, parseRequestInfo("GET", path)) !== undefined;
+  assert.deepEqual(
+    [
+      matches("/api/v1/namespaces/shop/configmaps"),
+      matches("/apis/apps/v1/deployments"),
+      matches("/api/v1/namespaces/shop/secrets"),
+      matches("/version"),
+    ],
+    [true, true, false, false],
+  );
+});
+
 test('a namespace of "" means resources without one', () => {
   const policy = parseAuditPolicy(`${HEAD}rules: [{level: Metadata, namespaces: [""]}]`, naming);
   const matches = (path: string) => ruleFor(policy, undefined, parseRequestInfo("GET", path));

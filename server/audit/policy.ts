@@ -30,7 +30,7 @@ export const AUDIT_STAGES = [
 export type AuditStage = (typeof AUDIT_STAGES)[number];
 
 export interface AuditedResources {
-  /** "" = the core group. */
+  /** "" = the core group, "*" = every group. */
   readonly group: string;
   /** "pods", "pods/log", "pods/*", "*\/scale" or "*"; none = all of the group. */
   readonly resources: readonly string[];

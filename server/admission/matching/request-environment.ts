@@ -101,9 +101,10 @@ const TYPES: readonly CelObjectType[] = [
   },
 ];
 
-/** The environment of webhooks' match conditions. */
+/** The environment of webhooks' match conditions, where `namespaceObject` is declared and always null. */
 export function createConditionEnvironment(): CelEnvironment {
-  return createCelEnvironment({ variables: { ...OF_WRITE, ...AUTHORIZER }, types: TYPES });
+  const variables = { ...OF_WRITE, ...AUTHORIZER, ...NAMESPACE };
+  return createCelEnvironment({ variables, types: TYPES });
 }
 
 /** Declarations that a policy adds. */
@@ -139,7 +140,10 @@ const mutationStructs: StructShapes = (name) => {
   return name === "Object" || name.startsWith("Object.") ? "nested" : undefined;
 };
 
-/** Binds the variables that all rules share, with the objects in one version. */
+/**
+ * Binds the variables that all rules share, with the objects in one version. Policies replace
+ * `namespaceObject`, which is null in match conditions of webhooks.
+ */
 export function bindingsOf(
   subject: WriteSubject,
   resource: ServedResource,
@@ -149,6 +153,7 @@ export function bindingsOf(
   return {
     object: subject.object(resource) ?? null,
     oldObject: subject.oldObject(resource) ?? null,
+    namespaceObject: null,
     request: new Late(request),
     authorizer,
     "authorizer.requestResource": new Late(() => requestResource(subject, authorizer)),

@@ -3,10 +3,12 @@
  * and name; this plugin inspects the objects: the node of a pod that is deleted, evicted or updated, the
  * labels and taints of a Node, the binding of a token. Requests of other users pass.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import { notFound, type StatusError } from "../../api/status.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { nodeNameOf } from "../../request/node-identity.js";
 import type { UserInfo } from "../../request/user-info.js";
 import {
@@ -108,7 +110,7 @@ export class NodeRestriction implements AdmissionPlugin {
   }
 
   /** Runs as a mutating plugin before webhooks, as upstream does, but changes nothing. */
-  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
+  mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean> {
     const { user, resource } = attributes;
     const node = nodeNameOf(user);
     if (node === undefined) return false;
@@ -116,7 +118,7 @@ export class NodeRestriction implements AdmissionPlugin {
       throw refuse(attributes, `could not determine node from user ${JSON.stringify(user.name)}`);
     }
     const check = this.#checks.get(`${resource.group}/${resource.resource}`);
-    return check?.(node, attributes, signal)?.then(() => false) ?? false;
+    return check?.(node, attributes, signalOf(signal))?.then(() => false) ?? false;
   }
 
   #checkPod(node: string, attributes: AdmissionAttributes): void {

@@ -3,12 +3,14 @@
  * another, each on the result of those before it. A mutation is a configuration, merged like server-side
  * apply, or a JSON patch.
  */
+
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { Late } from "../../cel/environment.js";
 import { parseJson } from "../../codec/json.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type {
   AdmissionAttributes,
   AdmissionOperation,
@@ -70,13 +72,13 @@ export class MutatingPolicies implements AdmissionPlugin {
     return this.#set.paramUses();
   }
 
-  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
+  mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean> {
     const { served } = attributes;
     if (served === undefined) return false;
     const candidates = this.#set.candidates(attributes, served);
     if (attributes.explain !== undefined) this.#set.explainOthers(attributes, served, candidates);
     if (candidates.length === 0) return false;
-    const hearing = new Hearing(this.#context, attributes, served, signal);
+    const hearing = new Hearing(this.#context, attributes, served, signalOf(signal));
     const rounds = attributes.rounds ?? new Rounds();
     attributes.rounds = rounds;
     const memory = rounds.memoryOf(this.name);

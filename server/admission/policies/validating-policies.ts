@@ -3,10 +3,12 @@
  * an expression has to wait for an authorizer; everything is then evaluated again with the answer, so
  * warnings and audit annotations are emitted once, at the end.
  */
+
 import type { ApiObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { Late } from "../../cel/environment.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type {
   AdmissionAttributes,
   AdmissionOperation,
@@ -60,13 +62,13 @@ export class ValidatingPolicies implements AdmissionPlugin {
     return this.#set.paramUses();
   }
 
-  validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
+  validate(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined {
     const { served } = attributes;
     if (served === undefined) return undefined;
     const candidates = this.#set.candidates(attributes, served);
     if (attributes.explain !== undefined) this.#set.explainOthers(attributes, served, candidates);
     if (candidates.length === 0) return undefined;
-    const hearing = new Hearing(this.#context, attributes, served, signal);
+    const hearing = new Hearing(this.#context, attributes, served, signalOf(signal));
     const results: (PolicyResult[] | Promise<PolicyResult[]>)[] = [];
     for (const candidate of candidates) {
       const bound = this.#set.bind(candidate, hearing.subject);

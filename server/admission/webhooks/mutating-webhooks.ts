@@ -3,6 +3,7 @@
  * result of those before it. A change is a JSON patch of the sent object; the result is decoded,
  * defaulted and converted to admission's form. It is validated later with the rest of the object.
  */
+
 import { isJsonObject } from "../../api/json-object.js";
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
@@ -10,6 +11,7 @@ import { internalError, StatusError } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type {
   AdmissionAttributes,
   AdmissionOperation,
@@ -48,7 +50,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     this.#rules.subscribe(changed);
   }
 
-  mutate(attributes: AdmissionAttributes, signal: AbortSignal): boolean | Promise<boolean> {
+  mutate(attributes: AdmissionAttributes, source: SignalSource): boolean | Promise<boolean> {
     const { served, operation, subresource } = attributes;
     if (served === undefined) return false;
     const index = this.#rules.indexFor(isExempt(this.#context.naming, served));
@@ -57,6 +59,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     // Looks ahead, so that a write without matching webhooks stays synchronous.
     const candidates = index.candidates({ attributes, served });
     if (candidates.length === 0) return false;
+    const signal = signalOf(source);
     const hearing = new Hearing(this.#context, attributes, served, signal);
     return new MutatingRun({ index, candidates, hearing, caller: this.#caller, signal }).run();
   }

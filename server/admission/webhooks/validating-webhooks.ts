@@ -2,7 +2,9 @@
  * ValidatingAdmissionWebhook: calls every webhook that matches a write, all at once, with the object to be
  * stored. The first refusal in configuration order is the answer.
  */
+
 import { partitionId } from "../../../storage/objects/keys.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type {
   AdmissionAttributes,
   AdmissionOperation,
@@ -39,7 +41,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     this.#rules.subscribe(changed);
   }
 
-  validate(attributes: AdmissionAttributes, signal: AbortSignal): Promise<void> | undefined {
+  validate(attributes: AdmissionAttributes, source: SignalSource): Promise<void> | undefined {
     const { served, operation, subresource } = attributes;
     if (served === undefined) return undefined;
     const index = this.#rules.indexFor(isExempt(this.#context.naming, served));
@@ -47,6 +49,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     if (!index.hasAny(operation, served, subresource)) return undefined;
     const candidates = index.candidates({ attributes, served });
     if (candidates.length === 0) return undefined;
+    const signal = signalOf(source);
     const hearing = new Hearing(this.#context, attributes, served, signal);
     const found = candidates
       .map((candidate) => invocationOf(hearing, candidate, this.#asker))

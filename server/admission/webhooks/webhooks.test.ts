@@ -380,12 +380,14 @@ test("selectors look at the old object, too, and at namespaces themselves", asyn
   assert.equal(await asked(again), 0);
 });
 
-test("match conditions decide who is asked; errors follow the failure policy", async () => {
+test("A30: match conditions decide who is asked; errors follow the failure policy", async () => {
   const conditions = (expression: string, failurePolicy = "Fail") =>
     validating({ matchConditions: [{ name: "only", expression }], failurePolicy });
   const table: [string, number | RegExp][] = [
     ["object.data.a == '1'", 1],
     ["object.data.a == '2'", 0],
+    ["namespaceObject == null", 1],
+    ["namespaceObject == null || namespaceObject.metadata.name != 'default'", 1],
     ["request.userInfo.username == 'tester' && oldObject == null", 1],
     ["request.operation == 'CREATE' && request.resource.resource == 'configmaps'", 1],
     ["authorizer.group('').resource('pods').namespace('default').check('list').allowed()", 1],

@@ -2,6 +2,7 @@
  * The grant guard as the last validating plugin: it sees roles and bindings in their final form, for
  * every verb that writes. It cannot be switched off, so no flag names it.
  */
+
 import { type PartitionId, partitionId } from "../../../storage/objects/keys.js";
 import type {
   AdmissionAttributes,
@@ -9,6 +10,7 @@ import type {
   AdmissionResource,
 } from "../../admission/admission.js";
 import type { WriteGuard } from "../../authz/rbac/grant-guard.js";
+import { signalOf } from "../../request/lazy-signal.js";
 
 /** @param guards by partition, from `createGrantGuards` */
 export function createGrantGuardPlugin(
@@ -32,7 +34,7 @@ export function createGrantGuardPlugin(
         name: urlName(attributes),
         user,
       };
-      return guardOf(attributes.resource)?.check(write, signal);
+      return guardOf(attributes.resource)?.check(write, signalOf(signal));
     },
   };
 }
