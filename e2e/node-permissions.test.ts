@@ -5,7 +5,7 @@ import { jsonPatch, openAdmissionHook } from "../server/admission/testing/admiss
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { NodeAgent } from "./harness/node-agent.js";
-import { type NodeCluster, PODS, startNodeCluster } from "./harness/node-cluster.js";
+import { NODE_ADDRESS, type NodeCluster, PODS, startNodeCluster } from "./harness/node-cluster.js";
 import { TestAuthority } from "./harness/test-authority.js";
 
 describe("permission to connect", () => {
@@ -120,11 +120,11 @@ describe("permission to connect", () => {
     const { server, kubectl, clientAuthority } = cluster;
     const { client } = server;
     const others = await TestAuthority.create("others");
-    const identity = await others.issue({ usage: "server", hosts: ["127.0.0.1"] });
+    const identity = await others.issue({ usage: "server", hosts: [NODE_ADDRESS] });
     await using stranger = await NodeAgent.start({ identity, clientAuthority });
     (await client.post("/api/v1/nodes", { metadata: { name: "stranger" } })).expect(201);
     const status = {
-      addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+      addresses: [{ type: "InternalIP", address: NODE_ADDRESS }],
       daemonEndpoints: { kubeletEndpoint: { Port: stranger.port } },
     };
     const headers = { "content-type": "application/merge-patch+json" };

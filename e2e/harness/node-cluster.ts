@@ -23,7 +23,7 @@ export const OWN_ADDRESS = Object.values(networkInterfaces())
   .flat()
   .find((one) => one?.family === "IPv4" && !one.internal)?.address;
 /** Where agents are: proxies to nodes refuse loopback. */
-const NODE_ADDRESS = OWN_ADDRESS ?? "127.0.0.1";
+export const NODE_ADDRESS = OWN_ADDRESS ?? "127.0.0.1";
 
 export interface NodeCluster extends AsyncDisposable {
   readonly server: ServerProcess;

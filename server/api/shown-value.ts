@@ -4,7 +4,7 @@
  */
 
 /** UTF-16 units of one value in a message. */
-const SHOWN_CHARS_MAX = 2_048;
+const SHOWN_CHARS_MAX = 16_384;
 /** UTF-16 units of a path in a message. */
 const PATH_CHARS_MAX = 1_024;
 const CUT = "...";
