@@ -44,15 +44,16 @@ function referencePatch(target: JsonValue, operations: readonly JsonObject[]): J
         remove(root, path);
         break;
       case "replace":
-        read(root, path);
-        put(root, path, value);
+        // As kube-apiserver has it, a member that is not there is added (R12).
+        if (find(root, path) === undefined) add(root, path, value);
+        else put(root, path, value);
         break;
       case "test":
         // As upstream has it, what is not there equals null.
         if (!deepEqual(find(root, path) ?? null, value)) throw new Impossible();
         break;
       case "copy":
-        add(root, path, structuredClone(read(root, tokensOf(operation.from))));
+        add(root, path, structuredClone(readOrNull(root, tokensOf(operation.from))));
         break;
       case "move": {
         const from = tokensOf(operation.from);
@@ -84,6 +85,12 @@ function read(root: { value: JsonValue }, path: readonly string[]): JsonValue {
   const value = find(root, path);
   if (value === undefined) throw new Impossible();
   return value;
+}
+
+/** As kube-apiserver has it, a member of an object that is not there reads as null (R12). */
+function readOrNull(root: { value: JsonValue }, path: readonly string[]): JsonValue {
+  if (path.length > 0) parentOf(root, path);
+  return find(root, path) ?? null;
 }
 
 /** @returns undefined for a member that is not there. @throws {Impossible} outside of a list */

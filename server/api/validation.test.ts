@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ObjectMeta } from "./meta.js";
+import { collectProblems } from "./problems.js";
 import {
   ANNOTATIONS_BYTES_MAX,
   validateMetadata,
@@ -54,7 +55,7 @@ test("S1-META-17: keys and values of labels", () => {
 
 const rules = { isNamespaced: false, namespaceFinalizer: "kubernetes" };
 const problems = (meta: ObjectMeta) =>
-  validateMetadata({ name: "x", ...meta }, rules).map(
+  collectProblems(() => validateMetadata({ name: "x", ...meta }, rules)).map(
     ({ field, message }) => `${field}: ${message}`,
   );
 
@@ -95,7 +96,7 @@ test("S1-META-18: every controller after the first is reported", () => {
     ),
   );
   const many = Array.from({ length: 1000 }, (_, index) => ({ ...owner, name: `p${index}` }));
-  assert.equal(problems({ ownerReferences: many }).length, 5, "each shows the whole list");
+  assert.equal(problems({ ownerReferences: many }).length, 2, "the second fills the list");
 });
 
 test("S1-META-14: finalizers are qualified names", () => {
