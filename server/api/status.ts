@@ -417,9 +417,13 @@ export function serviceUnavailable(message: string, retryAfterSeconds = 1): Stat
   });
 }
 
-/** 504: a deadline passed. The write may or may not have happened. */
-export function timeout(message: string, retryAfterSeconds = 1): StatusError {
-  return failure({ code: 504, reason: "Timeout", message, details: { retryAfterSeconds } });
+/**
+ * 504: a deadline passed. @param retryAfterSeconds for reads alone: clients send again what is answered with
+ * one, and a write may have happened
+ */
+export function timeout(message: string, retryAfterSeconds?: number): StatusError {
+  const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } };
+  return failure({ code: 504, reason: "Timeout", message, ...details });
 }
 
 /** 504: a version that this server has not reached (S1-RV-29). */

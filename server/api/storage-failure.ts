@@ -13,8 +13,8 @@ import {
 /** The default answer, when no caller had a better one. */
 export function storageFailure(error: StorageError): StatusError {
   if (error.outcomeUnknown) {
-    // The client must check before it retries: the write may have happened.
-    return timeout("request did not complete within the allotted timeout", 1);
+    // No Retry-After: clients repeat what carries one, and this write may have happened.
+    return timeout("request did not complete within the allotted timeout");
   }
   switch (error.code) {
     case "Compacted":
@@ -25,6 +25,8 @@ export function storageFailure(error: StorageError): StatusError {
     case "Unavailable":
     case "Closed":
       return storeUnavailable();
+    case "NoSpace":
+      return serviceUnavailable(`the store has no space left: ${error.message}`);
     case "Refused":
       return internalError("the store refused the request", error);
     default:

@@ -206,9 +206,9 @@ test("S1-ERR-11: anything else is a 500 that tells nothing; the log has the stac
 });
 
 test("S1-ERR-11: a store that is out of reach is no defect, whoever waited for it: 503, or 504 when a write may have happened", async () => {
-  for (const [outcomeUnknown, code, reason] of [
-    [false, 503, "ServiceUnavailable"],
-    [true, 504, "Timeout"],
+  for (const [outcomeUnknown, code, reason, retryAfter] of [
+    [false, 503, "ServiceUnavailable", "1"],
+    [true, 504, "Timeout", undefined],
   ] as const) {
     await using front = await openFront({
       handler: () => {
@@ -217,7 +217,7 @@ test("S1-ERR-11: a store that is out of reach is no defect, whoever waited for i
     });
     const { status, headers, text } = await front.ask(PODS);
     assert.equal(status, code);
-    assert.equal(headers["retry-after"], "1");
+    assert.equal(headers["retry-after"], retryAfter);
     assert.equal((JSON.parse(text) as Status).reason, reason);
     assert.doesNotMatch(text, /secret/);
   }
@@ -247,6 +247,9 @@ test("S1-QP-15, S1-ERR-11: a request that waits beyond its timeout is a 504; a b
   const { status, headers } = await front.ask(`${PODS}?timeout=20ms`);
   assert.deepEqual([status, headers["retry-after"]], [504, "1"]);
   assert.equal((await front.ask(`${PODS}?timeout=5`)).status, 400);
+  // P12: a write may have happened, and clients repeat what carries Retry-After.
+  const write = await front.ask(`${PODS}?timeout=20ms`, { method: "POST" });
+  assert.deepEqual([write.status, write.headers["retry-after"]], [504, undefined]);
 });
 
 test("S1-PATH-16: a request for a tunnel is a 405 that says so", async () => {

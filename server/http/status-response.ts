@@ -3,7 +3,7 @@
  * encoding that the client accepts; so is an unreachable store. Any other error is a defect and
  * becomes a 500 without details, with the stack in the log under the same audit id.
  */
-import { StorageError } from "../../storage/kv/errors.js";
+import { StorageError, type StorageErrorCode } from "../../storage/kv/errors.js";
 import { ProblemsFull } from "../api/problems.js";
 import { internalError, invalid, type Status, StatusError } from "../api/status.js";
 import { storageFailure } from "../api/storage-failure.js";
@@ -27,9 +27,11 @@ export function toClientError(error: unknown, auditId: string): StatusError {
   );
 }
 
-/** Whether the store was unreachable, which is not a defect. */
+const UNREACHABLE: ReadonlySet<StorageErrorCode> = new Set(["Unavailable", "NoSpace", "Closed"]);
+
+/** Whether the store was unreachable or full, which is not a defect. */
 export function isUnreachable(error: unknown): error is StorageError {
-  return error instanceof StorageError && (error.code === "Unavailable" || error.code === "Closed");
+  return error instanceof StorageError && UNREACHABLE.has(error.code);
 }
 
 /** Makes the response this Status. The headers must not be sent yet. */

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Middleware, ParameterizedContext } from "koa";
 import { assert } from "../../storage/base/assert.js";
 import { carryTrace, type Trace } from "../../storage/base/trace.js";
-import { type Status, timeout } from "../api/status.js";
+import { type Status, type StatusError, timeout } from "../api/status.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import type { AnswersTogether } from "./answers-together.js";
 import type { AuditCapture } from "./audit-capture.js";
@@ -243,6 +243,11 @@ export class RequestState {
     return headers;
   }
 
+  #timeout(): StatusError {
+    const isRead = this.#request.method === "GET" || this.#request.method === "HEAD";
+    return timeout("the request did not complete within its deadline", isRead ? 1 : undefined);
+  }
+
   #startController(): AbortController {
     const controller = new AbortController();
     carryTrace(controller.signal, this.trace);
@@ -256,10 +261,7 @@ export class RequestState {
     const remainingMs = this.#deadlineMs - performance.now();
     const timer =
       remainingMs < TIMER_MS_MAX
-        ? setTimeout(
-            () => controller.abort(timeout("the request did not complete within its deadline")),
-            Math.max(0, Math.ceil(remainingMs)),
-          )
+        ? setTimeout(() => controller.abort(this.#timeout()), Math.max(0, Math.ceil(remainingMs)))
         : undefined;
     const end = (): void => {
       clearTimeout(timer);

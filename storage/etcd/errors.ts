@@ -88,8 +88,8 @@ const REASONS: readonly Reason[] = [
   { text: "Received message larger than max", code: "Refused", isFinal: true, isHarmless: false },
   refusal("received message larger than max", "TooLarge"),
   refusal("too many operations in txn request", "TooLarge"),
-  // Lasts until an operator makes room: retry later; nothing is wrong with the request.
-  refusal("database space exceeded", "Unavailable"),
+  // The write that crosses the quota is applied and refused; later ones are only refused.
+  { text: "database space exceeded", code: "NoSpace", isFinal: true, isHarmless: false },
   refusal("corrupt cluster", "Refused"),
   // The lease ended between our request for it and the write: a retry gets a new one.
   refusal("requested lease not found", "Unavailable"),
@@ -101,6 +101,9 @@ const REASONS: readonly Reason[] = [
 function reasonOf(error: RpcError): Reason | undefined {
   return REASONS.find((reason) => error.message.includes(reason.text));
 }
+
+/** Codes of failures that can follow a write that was applied. */
+const LOST: ReadonlySet<StorageErrorCode> = new Set(["Unavailable", "NoSpace"]);
 
 /**
  * Translates a failed call for users of the store. @param isWrite whether it could change anything
@@ -116,7 +119,7 @@ export function toStorageError(error: unknown, isWrite: boolean): StorageError {
   const code = reasonOf(error)?.code ?? (error.isTransient ? "Unavailable" : "Refused");
   return new StorageError(code, `etcd: ${error.message}`, {
     cause: error,
-    outcomeUnknown: isWrite && code === "Unavailable" && !error.isHarmless,
+    outcomeUnknown: isWrite && LOST.has(code) && !error.isHarmless,
   });
 }
 

@@ -47,6 +47,7 @@ import {
   type RangeAnswer,
   type RangeCall,
 } from "./messages.js";
+import { settleNoSpace } from "./no-space.js";
 import type { EtcdTls } from "./tls.js";
 import { hasTrustedProgress, isSupported } from "./version.js";
 import { EtcdWatch } from "./watch.js";
@@ -279,8 +280,14 @@ export class EtcdStore implements RevisionedStore {
   }
 
   async commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult> {
-    const { revision, succeeded, ranges } = decodeTxn(await this.#txn("txn", transaction, signal));
-    return succeeded ? { succeeded, revision } : { succeeded, revision, current: ranges };
+    try {
+      return toResult(await this.#txn("txn", transaction, signal));
+    } catch (error) {
+      if (!(error instanceof StorageError && error.code === "NoSpace")) throw error;
+      return await settleNoSpace(transaction, error, async (check) => {
+        return toResult(await this.#txn("get", check, signal));
+      });
+    }
   }
 
   async currentRevision(signal: AbortSignal): Promise<Revision> {
@@ -370,8 +377,9 @@ export class EtcdStore implements RevisionedStore {
 
   #txn(operation: EtcdOperation, transaction: Transaction, signal: AbortSignal): Promise<Buffer> {
     const message = encodeTxn(transaction);
+    const isWrite = transaction.operations.length > 0;
     const answer = this.#measure(operation, signal, (traceparent) =>
-      this.#calls.call({ path: TXN_PATH, message, traceparent }, true, signal),
+      this.#calls.call({ path: TXN_PATH, message, traceparent }, isWrite, signal),
     );
     const usesLease = transaction.operations.some((op) => op.type === "put" && op.lease);
     if (!usesLease) return answer;
@@ -438,6 +446,11 @@ export class EtcdStore implements RevisionedStore {
       throw error;
     }
   }
+}
+
+function toResult(answer: Buffer): CommitResult {
+  const { revision, succeeded, ranges } = decodeTxn(answer);
+  return succeeded ? { succeeded, revision } : { succeeded, revision, current: ranges };
 }
 
 function closed(): StorageError {

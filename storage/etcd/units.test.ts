@@ -120,7 +120,7 @@ test("a lease that could not be granted is asked for again", async () => {
   assert.equal(attempts, 2);
 });
 
-test("each refusal of etcd has its StorageError; only lost writes are of unknown outcome", () => {
+test("each refusal of etcd has its StorageError; only lost writes and those that cross the quota are of unknown outcome", () => {
   const { unavailable, unauthenticated, deadlineExceeded, unknown } = GRPC_STATUS;
   const { permissionDenied, resourceExhausted } = GRPC_STATUS;
   const outOfRange = 11;
@@ -136,7 +136,7 @@ test("each refusal of etcd has its StorageError; only lost writes are of unknown
     [invalidArgument, "etcdserver: request is too large", "TooLarge", false],
     [resourceExhausted, "grpc: received message larger than max (5 vs. 4)", "TooLarge", false],
     [resourceExhausted, "Received message larger than max (5 vs 4)", "Refused", false],
-    [resourceExhausted, "etcdserver: mvcc: database space exceeded", "Unavailable", false],
+    [resourceExhausted, "etcdserver: mvcc: database space exceeded", "NoSpace", true],
     [resourceExhausted, "etcdserver: too many requests", "Unavailable", false],
     [invalidArgument, "etcdserver: duplicate key given in txn request", "Refused", false],
     [permissionDenied, "etcdserver: permission denied", "Refused", false],

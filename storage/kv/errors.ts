@@ -10,8 +10,10 @@ export type StorageErrorCode =
   | "FutureRevision"
   /** The value is larger than the store takes (etcd: 1.5 MiB a request by default). */
   | "TooLarge"
-  /** The store could not be reached, lost quorum, has no space, or did not answer within the deadline. */
+  /** The store could not be reached, lost quorum, or did not answer within the deadline. */
   | "Unavailable"
+  /** The store takes no writes but deletes, as it or its disk is full; somebody has to make room. */
+  | "NoSpace"
   /** The store refused us for good: wrong credentials, wrong cluster, corrupt data. */
   | "Refused"
   /** We have closed the store, or one watch on it. */
@@ -22,7 +24,8 @@ export class StorageError extends Error {
   readonly code: StorageErrorCode;
   /**
    * Whether the write may have happened all the same: true when the answer was lost after the
-   * request was sent. Always false for reads and for refusals before sending.
+   * request was sent, or etcd refused it after applying it. Always false for reads and for refusals
+   * before sending.
    */
   readonly outcomeUnknown: boolean;
   /** Of Compacted, if the store reports it: events after this revision still exist. */

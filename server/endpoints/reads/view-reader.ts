@@ -71,6 +71,6 @@ async function reachRevision(
       throw tooLargeResourceVersion(shown, view.revision);
     }
     if (signal.aborted) throw signal.reason;
-    throw timeout("the version was not reached in time");
+    throw timeout("the version was not reached in time", 1);
   }
 }

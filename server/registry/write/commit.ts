@@ -39,7 +39,7 @@ export async function commit(
     failure = error;
     if (error instanceof StorageError) throw storageFailure(error);
     throw shared?.aborted === true
-      ? timeout("request did not complete within the allotted timeout", 1)
+      ? timeout("request did not complete within the allotted timeout")
       : error;
   } finally {
     span?.end(failure);
