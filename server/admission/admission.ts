@@ -94,6 +94,8 @@ export interface AdmissionAttributes {
   /** The stored object (UPDATE, DELETE); never changed. */
   readonly oldObject: ApiObject | undefined;
   readonly options: AdmissionOptions;
+  /** Set if the client sent the whole object (PUT) and not a change of it. */
+  readonly isReplaced?: true | undefined;
   readonly user: UserInfo;
   /** `validate` may add to it; absent where the object is not stored. Emptied before each `validate`. */
   sideWrites?: SideWrite[];

@@ -246,6 +246,7 @@ test("S1-FEAT-01..09, S2-DEP-09: gates have their defaults, can be set, and lock
     CRDObservedGenerationTracking: true,
     ConsistentListFromCache: true,
     ConstrainedImpersonation: true,
+    DRAResourceClaimGranularStatusAuthorization: true,
     DeclarativeValidation: true,
     DeclarativeValidationTakeover: false,
     DryRun: true,

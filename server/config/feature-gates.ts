@@ -94,6 +94,12 @@ export const FEATURE_GATES = {
     default: false,
     help: "The declared rules decide instead of the handwritten ones.",
   },
+  DRAResourceClaimGranularStatusAuthorization: {
+    stage: "BETA",
+    default: true,
+    help: "Parts of a device claim's status need permissions of their own.",
+    earlier: [{ before: "1.36", default: false }],
+  },
   DryRun: { stage: "GA", default: true, isLocked: true, help: "Writes that change nothing." },
   ExtendWebSocketsToKubelet: {
     stage: "BETA",

@@ -30,6 +30,7 @@ import type { Config } from "../config/config.js";
 import { runFileWatch } from "../http/file-watch.js";
 import type { Metrics } from "../http/metrics.js";
 import { createGrantGuardPlugin } from "../registry/rbac/grant-guard-plugin.js";
+import { createDeviceGuard } from "../registry/resource/device-guard.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import { serverIdHash } from "./authentication.js";
 
@@ -89,7 +90,15 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
       isConstrained: config.features.ConstrainedImpersonation,
     }),
     // In every mode: objects stored today take effect when RBAC is switched on.
-    guards: [createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer }))],
+    guards: [
+      createGrantGuardPlugin(createGrantGuards({ index, rbac, authorizer })),
+      createDeviceGuard({
+        view,
+        naming,
+        authorizer,
+        hasStatusRights: config.features.DRAResourceClaimGranularStatusAuthorization,
+      }),
+    ],
     spawn(lifecycle) {
       lifecycle.spawn("authorization configuration", (signal) => authorizer.run(signal));
       const file = config.authorizationWebhookCacheRedisPasswordFile;

@@ -32,11 +32,12 @@ export function attributesOf(
     readonly namespace: string;
     readonly name: string;
     readonly options: WriteOptions;
+    readonly isReplaced?: true;
   },
   object: ApiObject,
   oldObject: ApiObject | undefined,
 ): WriteAttributes {
-  const { resource, subresource, namespace, name, options } = target;
+  const { resource, subresource, namespace, name, options, isReplaced } = target;
   return {
     operation: oldObject === undefined ? "CREATE" : "UPDATE",
     resource,
@@ -47,6 +48,7 @@ export function attributesOf(
     object,
     oldObject,
     options,
+    isReplaced,
     user: options.user,
     warn: (text) => options.warn(text),
     ...options.remarks,

@@ -1,0 +1,124 @@
+/**
+ * The kinds of the resource group as TypeScript sees them: devices, claims of devices, and classes.
+ * The facts have decoded the objects, so each member has its type, is null or is missing.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { Maybe } from "../../api/validation-values.js";
+import type { NodeSelector } from "../core/pod-types.js";
+
+export interface Selector {
+  readonly cel?: Maybe<{ readonly expression?: string }>;
+}
+
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+}
+
+/** What a request for devices of one class asks for; a sub-request has a name as well. */
+export interface ExactRequest {
+  readonly name?: string;
+  readonly deviceClassName?: string;
+  readonly selectors?: Maybe<readonly Selector[]>;
+  readonly allocationMode?: string;
+  readonly count?: number;
+  readonly adminAccess?: Maybe<boolean>;
+  readonly tolerations?: Maybe<readonly Toleration[]>;
+}
+
+export interface DeviceRequest {
+  readonly name?: string;
+  readonly exactly?: Maybe<ExactRequest>;
+  readonly firstAvailable?: Maybe<readonly ExactRequest[]>;
+}
+
+export interface DeviceConstraint {
+  readonly requests?: Maybe<readonly string[]>;
+  readonly matchAttribute?: Maybe<string>;
+  readonly distinctAttribute?: Maybe<string>;
+}
+
+/** Settings for a driver, as only the driver knows them. */
+export interface DeviceConfiguration {
+  readonly opaque?: Maybe<{ readonly driver?: string; readonly parameters?: unknown }>;
+}
+
+export interface RequestConfiguration extends DeviceConfiguration {
+  readonly requests?: Maybe<readonly string[]>;
+}
+
+export interface DeviceClaim {
+  readonly requests?: Maybe<readonly DeviceRequest[]>;
+  readonly constraints?: Maybe<readonly DeviceConstraint[]>;
+  readonly config?: Maybe<readonly RequestConfiguration[]>;
+}
+
+export interface ClaimSpec {
+  readonly devices?: Maybe<DeviceClaim>;
+}
+
+/** Names a device, or a share of one. */
+export interface DeviceIdentity {
+  readonly driver?: string;
+  readonly pool?: string;
+  readonly device?: string;
+  readonly shareID?: Maybe<string>;
+}
+
+export interface AllocatedDevice extends DeviceIdentity {
+  readonly request?: string;
+  readonly adminAccess?: Maybe<boolean>;
+  readonly bindingConditions?: Maybe<readonly string[]>;
+  readonly bindingFailureConditions?: Maybe<readonly string[]>;
+}
+
+export interface AllocatedConfiguration extends RequestConfiguration {
+  readonly source?: string;
+}
+
+export interface Allocation {
+  readonly devices?: Maybe<{
+    readonly results?: Maybe<readonly AllocatedDevice[]>;
+    readonly config?: Maybe<readonly AllocatedConfiguration[]>;
+  }>;
+  readonly nodeSelector?: Maybe<NodeSelector>;
+}
+
+export interface Consumer {
+  readonly apiGroup?: string;
+  readonly resource?: string;
+  readonly name?: string;
+  readonly uid?: string;
+}
+
+export interface DeviceStatus extends DeviceIdentity {
+  readonly conditions?: Maybe<readonly object[]>;
+  readonly data?: unknown;
+  readonly networkData?: Maybe<{
+    readonly interfaceName?: string;
+    readonly ips?: Maybe<readonly string[]>;
+    readonly hardwareAddress?: string;
+  }>;
+}
+
+export interface ClaimStatus {
+  readonly allocation?: Maybe<Allocation>;
+  readonly reservedFor?: Maybe<readonly Consumer[]>;
+  readonly devices?: Maybe<readonly DeviceStatus[]>;
+}
+
+export interface ResourceClaim extends ApiObject {
+  readonly spec?: ClaimSpec;
+  readonly status?: ClaimStatus;
+}
+
+export interface ResourceClaimTemplate extends ApiObject {
+  readonly spec?: { readonly metadata?: ApiObject["metadata"]; readonly spec?: ClaimSpec };
+}
+
+/** Equal for the same device, or the same share of it. */
+export function identityKey({ driver, pool, device, shareID }: DeviceIdentity): string {
+  return JSON.stringify([driver ?? "", pool ?? "", device ?? "", shareID ?? ""]);
+}
