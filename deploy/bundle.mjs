@@ -2,7 +2,7 @@
  * The second half of `npm run build`: copies the facts beside the emitted modules, and makes a few scripts
  * of a thousand modules, with the parts that only some starts need in scripts of their own. Finding, reading and
  * linking a thousand modules takes a second of CPU at every start; docs/performance.md has figures.
- * `dist/bundle/main.js` (the command) and `dist/bundle/start-keelson.js` (the package) run them.
+ * `dist/bundle/main.js` (the command), `start-keelson.js` (the package) and `certificate-hook.js` (the chart) beside it run them.
  *
  * They are CommonJS, as only of scripts V8 can be given what it compiled before (server/bundled-scripts.ts).
  * The emitted modules in `dist/server` stay what tests and tools import.
@@ -16,7 +16,7 @@ import { build, transform } from "esbuild";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const DIST = join(ROOT, "dist");
 const OUT = join(DIST, "bundle");
-const ENTRIES = ["main.js", "start-keelson.js"].map((name) => join(DIST, "server", name));
+const ENTRIES = ["main.js", "start-keelson.js", "certificate-hook.js"].map((name) => join(DIST, "server", name));
 
 /** Packages that have native code, or read files of their own. */
 const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate", "etcd3", "@grpc/proto-loader"];

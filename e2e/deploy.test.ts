@@ -102,6 +102,26 @@ test("the Dockerfile's steps leave a server that starts, is healthy, and ends by
   assert.equal(child.exitCode, 0);
 });
 
+test("P1: the ignore file lets in all that the Dockerfile copies", async () => {
+  const lines = (await read("Dockerfile.dockerignore")).split("\n").filter((line) => line !== "");
+  assert.equal(lines.shift(), "*");
+  const allowed = lines.map((line) => /^!(.*)$/.exec(line)?.[1] ?? assert.fail(line));
+  const sources = parseStages(await read("Dockerfile"))
+    .flatMap((stage) => stage.lines)
+    .filter(({ word, rest }) => word === "COPY" && !rest.startsWith("--from="))
+    .flatMap(({ rest }) => rest.split(" ").slice(0, -1));
+  const isAllowed = (source: string) =>
+    allowed.some((path) => source === path || source.startsWith(`${path}/`));
+  assert.deepEqual(
+    sources.filter((source) => !isAllowed(source)),
+    [],
+  );
+  assert.deepEqual(
+    allowed.filter((path) => !existsSync(join(ROOT, path))),
+    [],
+  );
+});
+
 /** The first start, of which the image keeps what V8 compiled, in a folder that it leaves empty. */
 async function warmUp(steps: readonly string[], main: string, folder: string): Promise<void> {
   const [step = "", ...others] = steps.filter((text) => text.includes("keelson serve"));
@@ -147,6 +167,13 @@ test("the compose file refers to files, volumes and services that are there, wit
     assert.ok(
       JSON.stringify(service.command).includes("--token-auth-file=/etc/keelson/tokens.csv"),
     );
+    const line = parseCommandLine(command);
+    assert.ok(line.action === "run");
+    const { shutdownDelayMs, shutdownGracePeriodMs, shutdownWatchTerminationGracePeriodMs } =
+      line.config;
+    const endMs = shutdownDelayMs + shutdownWatchTerminationGracePeriodMs + shutdownGracePeriodMs;
+    const [, graceSeconds] = /^(\d+)s$/.exec(String(service.stop_grace_period)) ?? [];
+    assert.ok(Number(graceSeconds) * 1_000 > endMs, `P9: ${name} is killed before its end`);
   }
   // The balancer and Prometheus know the replicas and members by the names of their services.
   const haproxy = await read("haproxy.cfg");
@@ -201,6 +228,8 @@ test("systemd's units start the command with flags that are known, and give it t
       .split(" ");
     assert.equal(parseCommandLine(args).action, "run", name);
     assert.match(unit, /^TimeoutStopSec=120s$/m);
+    // P3: Node.js asks the kernel for the machine's addresses by a netlink socket.
+    assert.match(unit, /^RestrictAddressFamilies=.*\bAF_NETLINK\b/m);
     assert.match(unit, /^Restart=always$/m);
   }
 });

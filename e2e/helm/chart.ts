@@ -27,7 +27,9 @@ export interface Rendered {
 }
 
 /** "a.b" -> value. */
-export type Values = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+export type Values = Readonly<
+  Record<string, string | number | boolean | readonly unknown[] | Readonly<Record<string, unknown>>>
+>;
 
 export interface HelmRun {
   readonly code: number;

@@ -26,7 +26,7 @@ const VALUES = {
   "etcd.bundled.enabled": true,
   "redis.bundled.enabled": true,
   "certificates.source": "job",
-  "certificates.extraNames": ["api.example.com"],
+  "certificates.extraNames": ["api.example.com", "192.0.2.7"],
   "ingress.enabled": true,
   "networkPolicy.enabled": true,
   "monitoring.token": "scrape-me",
@@ -79,6 +79,8 @@ for (const helm of HELMS) {
     for (const name of [`demo-keelson.${NAMESPACE}.svc`, "api.example.com"]) {
       assert.equal(certificate.checkHost(name), name);
     }
+    // P4: clients may come by addresses, and those inside the API's own cluster do.
+    for (const ip of ["192.0.2.7", "10.0.0.1"]) assert.equal(certificate.checkIP(ip), ip);
 
     await run("test", RELEASE);
     assert.match(node.outputs.get("demo-keelson-test") ?? "", /\/readyz: ok/);
@@ -94,6 +96,19 @@ for (const helm of HELMS) {
     (await client.get(ingress)).expect(404);
     // A certificate that is good stays.
     assert.match(node.outputs.get("demo-keelson-certificates") ?? "", /is good/);
+    // P2: another name takes another certificate, of the same authority.
+    await run(
+      "upgrade",
+      RELEASE,
+      CHART,
+      ...flags,
+      "--set",
+      "certificates.extraNames={b.example.com}",
+    );
+    assert.match(node.outputs.get("demo-keelson-certificates") ?? "", /b\.example\.com/);
+    const renewed = (await client.get(path)).expect(200).object as typeof secret;
+    assert.notEqual(renewed.data?.["tls.crt"], secret.data?.["tls.crt"]);
+    assert.equal(renewed.data?.["ca.crt"], secret.data?.["ca.crt"]);
 
     await run("rollback", RELEASE, "1");
     assert.equal(await replicas(), 3);

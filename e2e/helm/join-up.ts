@@ -37,7 +37,7 @@ const has = (objects: readonly Rendered[], kind: string, name: string) =>
 function podsOf(owner: Rendered): Pods[] {
   if (owner.kind === "Pod")
     return [{ owner, labels: owner.metadata.labels ?? {}, spec: owner.spec }];
-  const template = owner.spec?.template;
+  const template = (owner.spec?.jobTemplate?.spec ?? owner.spec)?.template;
   if (template?.spec?.containers === undefined) return [];
   return [{ owner, labels: template.metadata?.labels ?? {}, spec: template.spec }];
 }

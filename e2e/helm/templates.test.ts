@@ -69,6 +69,33 @@ for (const helm of HELMS) {
     t.diagnostic(`${combinations.length} combinations`);
   });
 
+  test(`P5: numbers of any size become flags and fields as they were written (${helm})`, {
+    skip,
+  }, async () => {
+    const objects = await renderChart(helm, {
+      ...BUNDLED,
+      replicaCount: 10_000_000,
+      "server.maxRequestsInflight": 1_000_000,
+      "server.goawayChance": 0.00001,
+      "server.extraFlags": { "watch-cache-bytes": 134_217_728, "some-list": [5_000_000, "a # b"] },
+      "etcd.bundled.quotaBackendBytes": 8_589_934_592,
+      heapMegabytes: 1_048_576,
+    });
+    const { replicas, template } = find(objects, "Deployment", "demo-keelson").spec;
+    assert.equal(replicas, 10_000_000);
+    const [{ args, env }] = template.spec.containers;
+    const expected = [
+      ...["--max-requests-inflight=1000000", "--goaway-chance=0.00001"],
+      ...["--watch-cache-bytes=134217728", "--some-list=5000000", "--some-list=a # b"],
+    ];
+    for (const arg of expected) assert.ok(args.includes(arg), arg);
+    assert.ok(JSON.stringify(env).includes("--max-old-space-size=1048576"));
+    assert.doesNotMatch(JSON.stringify(objects), /\de\+\d/);
+    const [member] = find(objects, "StatefulSet", "demo-keelson-etcd").spec.template.spec
+      .containers;
+    assert.ok(member.args.includes("--quota-backend-bytes=8589934592"));
+  });
+
   test(`values that are wrong are refused with their path (${helm})`, { skip }, async () => {
     const wrong: [string, RegExp][] = [
       ["replicaCount=many", /replicaCount/],

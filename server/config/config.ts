@@ -120,6 +120,9 @@ function checkStorage(command: Command, settings: FlagSettings): void {
 
 function checkServing(settings: FlagSettings): void {
   requireBoth(settings, "tlsCertFile", "tlsPrivateKeyFile");
+  if (settings.rootCaFile !== "" && settings.optionalRootCaFile !== "") {
+    throw new RangeError("--root-ca-file and --optional-root-ca-file: only one of them");
+  }
   requireBoth(settings, "proxyClientCertFile", "proxyClientKeyFile");
   requireBoth(settings, "kubeletClientCertificate", "kubeletClientKey");
   const { advertiseAddress, bindAddress } = settings;

@@ -403,6 +403,13 @@ export const FLAGS = {
     section: "Controllers",
     help: "Certificate authorities (PEM) by which pods know this API, who find them beside their token, and machines that join, who find them in cluster-info.",
   },
+  optionalRootCaFile: {
+    name: "optional-root-ca-file",
+    type: "string",
+    default: "",
+    section: "Controllers",
+    help: "As --root-ca-file, but of a file that need not be there at the start: certificates that come from an issuer whom everybody knows, such as one of ACME, are given without authorities.",
+  },
   proxyClientCertFile: {
     name: "proxy-client-cert-file",
     type: "file",

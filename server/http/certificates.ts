@@ -151,6 +151,21 @@ async function makeAuthority(name: string, now: Date): Promise<Identity> {
   return await toIdentity(keys, certificate);
 }
 
+/** A new authority for serving certificates, which no client trusts yet. */
+export function makeServingAuthority(now: Date): Promise<Identity> {
+  return makeAuthority(SERVING_AUTHORITY, now);
+}
+
+/** A new serving certificate for these DNS names and addresses. */
+export function signServing(
+  authority: Identity,
+  hosts: readonly string[],
+  now: Date,
+): Promise<Identity> {
+  const request = { subject: { CN: "keelson" }, usage: SERVER_AUTH, hosts: [...new Set(hosts)] };
+  return makeLeaf(authority, now, request);
+}
+
 async function ensureLeaf(
   file: string,
   authority: Identity,
@@ -161,6 +176,10 @@ async function ensureLeaf(
   if (existing !== undefined && isUsable(existing, now) && fits(existing, authority, request)) {
     return existing;
   }
+  return await storeIdentity(file, await makeLeaf(authority, now, request), true);
+}
+
+async function makeLeaf(authority: Identity, now: Date, request: LeafRequest): Promise<Identity> {
   const keys = await newKeys();
   const issuer = new x509.X509Certificate(authority.cert);
   const certificate = await x509.X509CertificateGenerator.create({
@@ -181,7 +200,7 @@ async function ensureLeaf(
         : [new x509.SubjectAlternativeNameExtension(request.hosts.map(toGeneralName))]),
     ],
   });
-  return await storeIdentity(file, await toIdentity(keys, certificate), true);
+  return await toIdentity(keys, certificate);
 }
 
 function toGeneralName(host: string): x509.JsonGeneralName {

@@ -97,18 +97,26 @@ export async function runControlLoops(
 
 /** The authorities by which pods and joining machines verify this API: the flag's, or the process's own. */
 export async function rootAuthorityOf(
-  { rootCaFile }: Config,
+  { rootCaFile, optionalRootCaFile }: Config,
   logger: Logger,
   own: () => string,
 ): Promise<() => string> {
-  if (rootCaFile === "") return own;
-  const bundle = await readFile(rootCaFile, "utf8");
-  const given = {
-    source: "--root-ca-file",
-    file: rootCaFile,
-    bundle,
-    vouchFor: "servers",
-  } as const;
+  const file = rootCaFile || optionalRootCaFile;
+  if (file === "") return own;
+  const source = rootCaFile === "" ? "--optional-root-ca-file" : "--root-ca-file";
+  let bundle: string;
+  try {
+    bundle = await readFile(file, "utf8");
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    if (rootCaFile !== "" || !isMissing) throw error;
+    logger.info(
+      { source, file },
+      "there is no such file: pods are told of the replicas' authority",
+    );
+    return own;
+  }
+  const given = { source, file, bundle, vouchFor: "servers" } as const;
   warnOfAuthorities(logger, given, systemClock.now());
   return () => bundle;
 }

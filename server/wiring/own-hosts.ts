@@ -44,8 +44,17 @@ export function firstServiceAddress({ version, first }: IpBlock): string {
 
 /** The first address of all interfaces, IPv4 first. */
 function firstAddress(): string | undefined {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const all = Object.values(readInterfaces()).flatMap((addresses) => addresses ?? []);
   const outside = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
   const first = outside.find(({ family }) => family === "IPv4") ?? outside[0];
   return first?.address;
+}
+
+/** None where the process may not ask the kernel: a sandbox without netlink sockets, such as a unit's. */
+function readInterfaces(): ReturnType<typeof networkInterfaces> {
+  try {
+    return networkInterfaces();
+  } catch {
+    return {};
+  }
 }

@@ -17,6 +17,17 @@
 {{- end -}}
 {{- end -}}
 
+{{/* A number as it is written: those of a values file are floating-point ones, which would become 1e+06. */}}
+{{- define "keelson.number" -}}
+{{- if not (kindIs "float64" .) -}}
+{{- . -}}
+{{- else if eq (floor .) . -}}
+{{- printf "%.0f" . -}}
+{{- else -}}
+{{- regexReplaceAll "0+$" (printf "%.12f" .) "" -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Labels that select pods: never changed by an upgrade. Takes (dict "root" $ "component" "server"). */}}
 {{- define "keelson.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "keelson.name" .root }}
@@ -51,11 +62,16 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end -}}
 {{- end -}}
 
-{{/* What every pod of Keelson's own image says about itself. */}}
+{{/* What every pod says about itself. */}}
 {{- define "keelson.podSpec" -}}
 serviceAccountName: {{ include "keelson.serviceAccountName" . }}
 automountServiceAccountToken: {{ .Values.serviceAccount.automountToken }}
 enableServiceLinks: false
+{{ include "keelson.placement" . }}
+{{- end -}}
+
+{{/* Where a pod may run, and as whom. */}}
+{{- define "keelson.placement" -}}
 securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}
 {{- with .Values.image.pullSecrets }}
@@ -111,27 +127,6 @@ redis://{{ include "keelson.fullname" . }}-redis.{{ .Release.Namespace }}.svc:63
 {{- else -}}
 {{- .Values.redis.url -}}
 {{- end -}}
-{{- end -}}
-
-{{/* ---- certificates ---- */}}
-
-{{/* The Secret with the serving certificate; "" when replicas make their own. */}}
-{{- define "keelson.tlsSecretName" -}}
-{{- if eq .Values.certificates.source "secret" -}}
-{{- required "certificates.secretName is needed with certificates.source=secret" .Values.certificates.secretName -}}
-{{- else if ne .Values.certificates.source "shared" -}}
-{{ include "keelson.fullname" . }}-tls
-{{- end -}}
-{{- end -}}
-
-{{/* Names under which clients of the same cluster come, and those of the values, separated by commas. */}}
-{{- define "keelson.servingNames" -}}
-{{- $name := include "keelson.fullname" . -}}
-{{- $namespace := .Release.Namespace -}}
-{{- $own := list $name (printf "%s.%s" $name $namespace) (printf "%s.%s.svc" $name $namespace) (printf "%s.%s.svc.cluster.local" $name $namespace) -}}
-{{- $ingress := ternary (list .Values.ingress.host) list .Values.ingress.enabled -}}
-{{- $gateway := ternary .Values.gateway.hostnames list .Values.gateway.enabled -}}
-{{- concat $own $ingress $gateway .Values.certificates.extraNames | uniq | join "," -}}
 {{- end -}}
 
 {{/* ---- files of configuration ---- */}}
@@ -230,15 +225,15 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 - --service-account-issuer={{ . }}
 {{- end }}
 {{- end }}
-{{- if include "keelson.tlsSecretName" . }}
-- --root-ca-file=/etc/keelson/tls/ca.crt
+{{- with include "keelson.rootAuthorityFlag" . }}
+{{ . }}
 {{- end }}
 {{- end -}}
 
 {{- define "keelson.extraFlags" -}}
 {{- range $name, $value := . }}
 {{- range $one := ternary $value (list $value) (kindIs "slice" $value) }}
-- --{{ $name }}={{ $one }}
+- {{ printf "--%s=%s" $name (include "keelson.number" $one) | toYaml }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -246,7 +241,7 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- define "keelson.serverFlags" -}}
 - --data-dir=/var/lib/keelson
 - --bind-address={{ .Values.server.bindAddress }}
-- --secure-port={{ .Values.server.port }}
+- --secure-port={{ include "keelson.number" .Values.server.port }}
 - --advertise-address=$(POD_IP)
 - --serving-names={{ include "keelson.servingNames" . }}
 {{ include "keelson.commonFlags" . }}
@@ -254,12 +249,12 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- if not .Values.controllers.separate }}
 - --controllers={{ join "," .Values.controllers.loops }}
 {{- end }}
-- --shutdown-delay-duration={{ .Values.shutdown.delaySeconds }}s
-- --shutdown-watch-termination-grace-period={{ .Values.shutdown.watchSeconds }}s
-- --shutdown-grace-period={{ .Values.shutdown.graceSeconds }}s
-- --max-requests-inflight={{ .Values.server.maxRequestsInflight }}
-- --max-mutating-requests-inflight={{ .Values.server.maxMutatingRequestsInflight }}
-- --goaway-chance={{ .Values.server.goawayChance }}
+- --shutdown-delay-duration={{ include "keelson.number" .Values.shutdown.delaySeconds }}s
+- --shutdown-watch-termination-grace-period={{ include "keelson.number" .Values.shutdown.watchSeconds }}s
+- --shutdown-grace-period={{ include "keelson.number" .Values.shutdown.graceSeconds }}s
+- --max-requests-inflight={{ include "keelson.number" .Values.server.maxRequestsInflight }}
+- --max-mutating-requests-inflight={{ include "keelson.number" .Values.server.maxMutatingRequestsInflight }}
+- --goaway-chance={{ include "keelson.number" .Values.server.goawayChance }}
 - --service-cluster-ip-range={{ .Values.server.serviceClusterIPRange }}
 {{- with .Values.server.auditLogPath }}
 - --audit-log-path={{ . }}
@@ -305,7 +300,8 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- with $values.etcd.auth.passwordSecretName }}{{ $_ := set $secrets "etcd-password" . }}{{ end -}}
 {{- end -}}
 {{- with $values.serviceAccountKeys.secretName }}{{ $_ := set $secrets "service-account" . }}{{ end -}}
-{{- with include "keelson.tlsSecretName" .root }}{{ $_ := set $secrets "tls" . }}{{ end -}}
+{{- with include "keelson.tlsSecretName" .root }}{{ if or $.isServer (not $values.certificates.rootAuthoritySecretName) }}{{ $_ := set $secrets "tls" . }}{{ end }}{{ end -}}
+{{- with $values.certificates.rootAuthoritySecretName }}{{ $_ := set $secrets "root-authority" . }}{{ end -}}
 {{- $contents := include "keelson.configurationContents" .root | fromYaml -}}
 {{- if ternary (not (empty $contents)) (hasKey $contents "encryption") .isServer -}}
 {{- $_ := set $secrets "configuration" (include "keelson.configurationSecretName" .root) -}}
@@ -321,11 +317,18 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- end -}}
 
 {{- define "keelson.volumes" -}}
+{{- $isServer := .isServer }}
 {{- range $folder, $secret := include "keelson.secretVolumes" . | fromYaml }}
 - name: {{ $folder }}
   secret:
     secretName: {{ $secret }}
     defaultMode: 0440
+    {{- if and (eq $folder "tls") (not $isServer) }}
+    # The loops need no key, and an issuer may give no authority.
+    items:
+      - {key: ca.crt, path: ca.crt}
+    optional: true
+    {{- end }}
 {{- end }}
 - name: tmp
   emptyDir: {}
@@ -348,6 +351,6 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
       fieldPath: status.podIP
 {{- if .Values.heapMegabytes }}
 - name: NODE_OPTIONS
-  value: --max-old-space-size={{ .Values.heapMegabytes }}
+  value: --max-old-space-size={{ include "keelson.number" .Values.heapMegabytes }}
 {{- end }}
 {{- end -}}
