@@ -133,6 +133,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     runControllers: true,
     controllers: ["*"],
     rootCaFile: "",
+    optionalRootCaFile: "",
     proxyClientCertFile: "",
     proxyClientKeyFile: "",
     enableAggregatorRouting: false,
