@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Middleware, ParameterizedContext } from "koa";
 import { assert } from "../../storage/base/assert.js";
+import { nextTurn } from "../../storage/base/next-turn.js";
 import { carryTrace, type Trace } from "../../storage/base/trace.js";
 import { type Status, type StatusError, timeout } from "../api/status.js";
 import type { Deprecation } from "../schema/lifecycle.js";
@@ -190,6 +191,16 @@ export class RequestState {
   get signal(): AbortSignal {
     this.#controller ??= this.#startController();
     return this.#controller.signal;
+  }
+
+  get bodyBytes(): number {
+    return this.body?.length ?? 0;
+  }
+
+  /** Ends the turn of the event loop, and resolves when flow control gives the request another one. */
+  async nextTurn(): Promise<void> {
+    await nextTurn();
+    await this.turns?.next(this);
   }
 
   /**

@@ -1,24 +1,58 @@
+/** Bodies with more values than a body may hold (H4). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BODY_VALUES_MAX, refuseTooManyValues } from "./body-values.js";
+import type { JsonValue } from "../../api/meta.js";
+import {
+  BODY_LIMITS,
+  DEFINITION_LIMITS,
+  limitsOf,
+  refuseLargeText,
+  refuseLargeValue,
+} from "./body-values.js";
 
 const BYTES = 3 * 1024 * 1024;
+const items = (count: number) => Array.from({ length: count }, () => 1);
+const members = (count: number) =>
+  Object.fromEntries(items(count).map((one, at) => [`k${at}`, one]));
 
-test("a body of a million empty items is 413 before anything walks it (H4)", () => {
-  const items = Array.from({ length: 1_000_000 }, () => ({}));
-  assert.throws(() => refuseTooManyValues({ spec: { ports: items } }, BYTES), { code: 413 });
+/** Both ways to count: as text, and as what was read from another encoding. */
+function take(value: JsonValue, limits = BODY_LIMITS): void {
+  refuseLargeText(JSON.stringify(value), limits);
+  refuseLargeValue(value, BYTES, limits);
+}
+
+function refuse(value: JsonValue, message: RegExp): void {
+  const expected = { code: 413, message };
+  assert.throws(() => refuseLargeText(JSON.stringify(value)), expected);
+  assert.throws(() => refuseLargeValue(value, BYTES), expected);
+}
+
+test("a body of a million empty items is 413 before it is parsed (H4)", () => {
+  const ports = Array.from({ length: 1_000_000 }, () => ({}));
+  refuse({ spec: { ports } }, /more than 60000 values/);
+  assert.throws(() => refuseLargeText("[".repeat(1_000_000)), { code: 413 });
 });
 
-test("the largest number of values is taken, in lists and in maps", () => {
-  const list = Array.from({ length: BODY_VALUES_MAX - 1 }, () => 1);
-  refuseTooManyValues(list, BYTES);
-  assert.throws(() => refuseTooManyValues([...list, 1], BYTES), { code: 413 });
-  const map = Object.fromEntries(list.map((one, at) => [`k${at}`, one]));
-  refuseTooManyValues(map, BYTES);
-  assert.throws(() => refuseTooManyValues({ ...map, other: null }, BYTES), { code: 413 });
+test("the largest number of values and members is taken", () => {
+  take(items(BODY_LIMITS.values - 1));
+  refuse(items(BODY_LIMITS.values), /more than 60000 values/);
+  take(members(BODY_LIMITS.members));
+  refuse(members(BODY_LIMITS.members + 1), /more than 20000 members/);
+  take([members(15_000), members(15_000), items(20_000)]);
+});
+
+test("what stands in texts is no value", () => {
+  take({ a: ',"{['.repeat(200_000), b: "\\".repeat(100_001), c: '"' });
+  refuseLargeText(`"${"\\\\".repeat(BODY_LIMITS.values)}`);
+});
+
+test("definitions may be larger", () => {
+  assert.equal(limitsOf("CustomResourceDefinition"), DEFINITION_LIMITS);
+  assert.equal(limitsOf("ConfigMap"), BODY_LIMITS);
+  take(items(200_000), DEFINITION_LIMITS);
 });
 
 test("few bytes cannot hold too many values, so they are not counted", () => {
-  refuseTooManyValues("x".repeat(3_000_000), BYTES);
-  refuseTooManyValues({ a: 1 }, 7);
+  refuseLargeValue("x".repeat(3_000_000), BYTES);
+  refuseLargeValue({ a: 1 }, 7);
 });

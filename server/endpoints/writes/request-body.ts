@@ -17,7 +17,7 @@ import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { refuseTooManyValues } from "./body-values.js";
+import { type BodyLimits, limitsOf, refuseLargeText, refuseLargeValue } from "./body-values.js";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 
@@ -115,13 +115,17 @@ export function decodeObject(
   fieldValidation: FieldValidation,
   { protobuf }: ObjectDecoders,
 ): ObjectInput {
+  const limits = limitsOf(expected.kind);
   if (encoding === "protobuf") {
-    return { value: protobuf.decodeObject(bytes, expected), duplicateFields: [] };
+    const value = protobuf.decodeObject(bytes, expected);
+    refuseLargeValue(value, bytes.length, limits);
+    return { value, duplicateFields: [] };
   }
   if (encoding === "cbor") {
     const value = parseCborBody(
       bytes,
       (why) => `the object provided is unrecognized (must be of type ${expected.kind}): ${why}`,
+      limits,
     );
     return { value, duplicateFields: [] };
   }
@@ -129,7 +133,7 @@ export function decodeObject(
   const describe = (why: string) =>
     `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${why}`;
   if (encoding === "yaml") return parseYamlText(text, describe);
-  const value = parseText(text, describe);
+  const value = parseText(text, describe, limits);
   const duplicateFields = fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, value);
   return { value, duplicateFields, isText: true };
 }
@@ -145,7 +149,11 @@ function parseYamlText(text: string, describe: (why: string) => string): ObjectI
 }
 
 /** @throws {StatusError} 400 with the message of `describe`, 413 for too many values */
-export function parseCborBody(bytes: Buffer, describe: (why: string) => string): JsonValue {
+export function parseCborBody(
+  bytes: Buffer,
+  describe: (why: string) => string,
+  limits?: BodyLimits,
+): JsonValue {
   let value: JsonValue;
   try {
     value = parseCbor(bytes);
@@ -154,19 +162,21 @@ export function parseCborBody(bytes: Buffer, describe: (why: string) => string):
     throw error;
   }
   // An item of CBOR may be one byte.
-  refuseTooManyValues(value, 2 * bytes.length);
+  refuseLargeValue(value, 2 * bytes.length, limits);
   return value;
 }
 
 /** @throws {StatusError} 400 with the message of `describe`, 413 for too many values */
-export function parseText(text: string | Buffer, describe: (why: string) => string): JsonValue {
-  let value: JsonValue;
+export function parseText(
+  text: string,
+  describe: (why: string) => string,
+  limits?: BodyLimits,
+): JsonValue {
+  refuseLargeText(text, limits);
   try {
-    value = parseJson(text);
+    return parseJson(text);
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw badRequest(describe(error.message));
     throw error;
   }
-  refuseTooManyValues(value, text.length);
-  return value;
 }

@@ -62,6 +62,7 @@ function parseOptions(
       user,
       warn,
       remarks,
+      request: state,
       isDryRun: false,
       fieldValidation: "Warn",
       // No getter: V8 makes a hidden class for each object literal with one, and keeps the request in it.
@@ -88,6 +89,7 @@ function parseOptions(
     user,
     warn,
     remarks,
+    request: state,
     isDryRun,
     fieldValidation: fieldValidation ?? "Warn",
     fieldManager: manager === "" ? managerOfUserAgent(ctx) : manager,

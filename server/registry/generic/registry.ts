@@ -28,6 +28,7 @@ import type { Lifetimes } from "../../kinds/strategy.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { PassingRules } from "../write/epochs.js";
+import type { WritingRequest } from "../write/long-write.js";
 import type { WriteQueue } from "../write/write-queue.js";
 import type { Allocator } from "./allocator.js";
 import type { DeclarativeValidation } from "./declarative-validation.js";
@@ -88,6 +89,8 @@ export interface WriteOptions {
   warn(text: string): void;
   /** Receives admission's annotations and explanations of the write. */
   readonly remarks?: AdmissionRemarks;
+  /** Absent = the server's own write, whose objects are small. */
+  readonly request?: WritingRequest;
 }
 
 /** The rules that an action was admitted by; its first transaction is committed while they are in force. */

@@ -63,11 +63,14 @@ export function attributesOf(
 export function admitWrite(
   admission: Admission,
   attributes: WriteAttributes,
-  make: (isChanged: boolean) => Decision,
+  make: (isChanged: boolean) => Decision | Promise<Decision>,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const complete = (isChanged: boolean): Decision | Promise<Decision> => {
     const decision = make(isChanged);
+    return decision instanceof Promise ? decision.then(validate) : validate(decision);
+  };
+  const validate = (decision: Decision): Decision | Promise<Decision> => {
     const sideWrites: SideWrite[] = [];
     attributes.sideWrites = sideWrites;
     const admitted = () =>

@@ -10,6 +10,7 @@ import { generateName } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
 import { servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { type CreateTarget, decideCreate } from "./decide-create.js";
+import { pauseOf } from "./long-write.js";
 import { type Outcome, runWrite } from "./write.js";
 
 export interface CreateRequest extends CreateTarget {
@@ -27,6 +28,7 @@ export async function createObject(
 ): Promise<ObjectResult> {
   const { resource, namespace, options, input } = request;
   const decode = decodeOnce(resource, input, options);
+  await pauseOf(options.request)?.();
   const { name = "", generateName: prefix = "" } = decode.first.metadata;
   const isGenerated = name === "" && prefix !== "";
   let current = isGenerated ? generateName(prefix) : name;

@@ -29,6 +29,7 @@ import { admitWrite, attributesOf, keepIdentity, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Seen } from "./decision.js";
 import { requireNamespace } from "./judged-by.js";
+import { nextStage, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 
 /** The target of a create. */
@@ -65,23 +66,41 @@ export function decideCreate(
     requireNamespace(registry, resource, namespace, served.metadata.name ?? "");
   }
   if (generatedName !== undefined) served.metadata.name = generatedName;
-  const prepared = withOwners(registry, target, prepare(registry, target, served));
-  const finished = (made: Prepared) => finish(registry, target, made, current);
+  const pause = pauseOf(options.request);
+  const finished = (made: Prepared) => {
+    check(registry, target, made);
+    return nextStage(pause, made, () => encode(registry, target, made, current));
+  };
+  return nextStage(pause, prepare(registry, target, served), (made) =>
+    nextStage(pause, withOwners(registry, target, made), (owned) =>
+      admit(registry, target, owned, finished, signal),
+    ),
+  );
+}
+
+/** Runs admission around what finishes the object. */
+function admit(
+  registry: Registry,
+  target: CreateTarget,
+  prepared: Prepared,
+  finished: (made: Prepared) => Decision | Promise<Decision>,
+  signal: SignalSource,
+): Decision | Promise<Decision> {
   const { admission } = registry;
   if (admission === undefined) return finished(prepared);
 
+  const { resource, namespace, options } = target;
   const { ...identity } = prepared.object.metadata;
   const name = prepared.object.metadata.name ?? "";
   const about = { resource, subresource: "", namespace, name, options };
   const attributes = attributesOf(about, prepared.object, undefined);
-  const make = (isChanged: boolean): Decision => {
+  const make = (isChanged: boolean): Decision | Promise<Decision> => {
     const { object } = attributes;
     const made = isChanged
       ? remake(registry, target, { changed: object, owned: prepared.object, identity })
       : prepared;
-    const decision = finished(made);
-    attributes.object = decision.object;
-    return decision;
+    attributes.object = made.object;
+    return finished(made);
   };
   return admitWrite(admission, attributes, make, signal);
 }
@@ -146,14 +165,13 @@ function remake(
   return { object, errors: resource.storedCodec.validate(object) };
 }
 
-/** Validates, reserves and encodes. @throws {StatusError} 422 */
-function finish(
+/** @throws {StatusError} 422 */
+function check(
   registry: Registry,
   { resource, options }: CreateTarget,
   { object, errors }: Prepared,
-  existing: StoredObject | undefined,
-): Decision {
-  const { strategy, isNamespaced, storedCodec } = resource;
+): void {
+  const { strategy, isNamespaced } = resource;
   const rules = {
     isNamespaced,
     checkName: strategy.validateName,
@@ -168,6 +186,16 @@ function finish(
   const problems = registry.declarative?.judge(resource, write, found) ?? found;
   if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
   for (const text of strategy.warnings?.(object, undefined) ?? []) options.warn(text);
+}
+
+/** Reserves and encodes. */
+function encode(
+  registry: Registry,
+  { resource }: CreateTarget,
+  { object }: Prepared,
+  existing: StoredObject | undefined,
+): Decision {
+  const { strategy, storedCodec } = resource;
   const { change, refusal } = reserve(registry, resource, object, undefined);
   // A status that clients may not send still gets defaults, which nobody owns.
   if (strategy.hasStatusDefaults === true) storedCodec.applyDefaults(object);

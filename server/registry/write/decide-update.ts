@@ -40,6 +40,7 @@ import type { Registry, WriteOptions } from "../generic/registry.js";
 import { admitWrite, attributesOf, keepIdentity, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision } from "./decision.js";
+import { nextStage, type Pause, pauseOf } from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
 
 export interface UpdateTarget {
@@ -83,11 +84,37 @@ export function decideUpdate(
   const { resourceVersion: _, ...metadata } = served.metadata;
   served.metadata = metadata;
   dedupeOwners(served.metadata, target.options);
-  const step: Step = { registry, target, current, before, served };
-  const errors = resource.codec.validate(served);
-  const sent = toSent(resource, served);
-  // Before admission: fields set by plugins have no owner.
-  const next = withOwners(step, prepare(step, sent));
+  const pause = pauseOf(target.options.request, current.bytes.length);
+  const step: Step = { registry, target, current, before, served, pause };
+  return nextStage(pause, undefined, () => {
+    const errors = resource.codec.validate(served);
+    const sent = toSent(resource, served);
+    return nextStage(pause, prepare(step, sent), (prepared) =>
+      // Before admission: fields set by plugins have no owner.
+      nextStage(pause, withOwners(step, prepared), (next) =>
+        admit(step, { sent, next, errors }, signal),
+      ),
+    );
+  });
+}
+
+interface Owned {
+  /** What the client sent, in the stored version or in the subresource's own shape. */
+  readonly sent: ApiObject;
+  /** The object to store, with its owners. */
+  readonly next: ApiObject;
+  /** The facts' errors. */
+  readonly errors: readonly FieldError[];
+}
+
+/** Runs admission around what finishes the object. */
+function admit(
+  step: Step,
+  { sent, next, errors }: Owned,
+  signal: SignalSource,
+): Decision | Promise<Decision> {
+  const { registry, target, current, before } = step;
+  const { resource } = target;
   const { admission } = registry;
   if (admission === undefined) return finish(step, next, errors);
 
@@ -95,10 +122,13 @@ export function decideUpdate(
   const attributes = hasOwnShape
     ? attributesOf(target, sent, servedObject(resource, current))
     : attributesOf(target, next, before);
-  const make = (isChanged: boolean): Decision => {
+  const make = (isChanged: boolean): Decision | Promise<Decision> => {
     const made = isChanged ? remake(step, attributes.object, next) : finish(step, next, errors);
-    if (!hasOwnShape) attributes.object = made.object;
-    return made;
+    const show = (decision: Decision): Decision => {
+      if (!hasOwnShape) attributes.object = decision.object;
+      return decision;
+    };
+    return made instanceof Promise ? made.then(show) : show(made);
   };
   return admitWrite(admission, attributes, make, signal);
 }
@@ -111,6 +141,7 @@ interface Step {
   readonly before: ApiObject;
   /** The client's desired object in the served version. */
   readonly served: ApiObject;
+  readonly pause: Pause;
 }
 
 /** In the stored version, or in the subresource's own shape. */
@@ -157,7 +188,7 @@ function contextOf(
  * Takes over admission's changes, as far as this request may make them.
  * @param owned the object with its owners. @throws {StatusError}
  */
-function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision {
+function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision | Promise<Decision> {
   const { target, current } = step;
   const { resource } = target;
   const before = storedToday(resource, current);
@@ -171,8 +202,17 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision {
 }
 
 /** Validates and encodes. @throws {StatusError} 422 */
-function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): Decision {
-  const { registry, target, current, before } = step;
+function finish(
+  step: Step,
+  prepared: ApiObject,
+  facts: readonly FieldError[],
+): Decision | Promise<Decision> {
+  return nextStage(step.pause, check(step, prepared, facts), (next) => encode(step, next));
+}
+
+/** @returns the object to store. @throws {StatusError} 422 */
+function check(step: Step, prepared: ApiObject, facts: readonly FieldError[]): ApiObject {
+  const { registry, target, before } = step;
   const { resource, subresource } = target;
   const { strategy } = resource;
   const part = partOf(resource);
@@ -192,6 +232,11 @@ function finish(step: Step, prepared: ApiObject, facts: readonly FieldError[]): 
   if (subresource === "") {
     for (const text of strategy.warnings?.(next, before) ?? []) target.options.warn(text);
   }
+  return next;
+}
+
+function encode({ registry, target, current, before }: Step, next: ApiObject): Decision {
+  const { resource } = target;
   const { change, refusal } = reserve(registry, resource, next, before);
   const { action, object, value } = encodeNext(target, next, before, current);
   if (action !== "remove") return { action, object, value, reservations: change, refusal };

@@ -15,6 +15,7 @@ import { orUnreadable, servedBytes, servedCurrent, servedUnstored } from "./curr
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate, type UpdateTarget } from "./decide-update.js";
 import type { Decision, Seen } from "./decision.js";
+import { pauseOf } from "./long-write.js";
 import { type Outcome, runWrite } from "./write.js";
 
 export type { UpdateTarget } from "./decide-update.js";
@@ -41,6 +42,7 @@ export async function updateObject(
 ): Promise<ObjectResult> {
   const { resource, namespace, name, subresource, options, input } = target;
   const decode = decodeOnce(resource, input, options);
+  await pauseOf(options.request)?.();
   refuseOtherName(decode.first, name);
   const canCreate = resource.strategy.allowCreateOnUpdate === true && subresource === "";
   const isReplaced = true as const;

@@ -1,0 +1,13 @@
+/** All attacks, in the order in which they run. */
+import type { Attack } from "./attack.js";
+import { BODY_ATTACKS } from "./bodies.js";
+import { CONNECTION_ATTACKS } from "./connections.js";
+import { PATCH_ATTACKS } from "./patches.js";
+import { QUERY_ATTACKS } from "./queries.js";
+
+export const ATTACKS: readonly Attack[] = [
+  ...BODY_ATTACKS,
+  ...PATCH_ATTACKS,
+  ...QUERY_ATTACKS,
+  ...CONNECTION_ATTACKS,
+];

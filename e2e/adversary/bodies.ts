@@ -1,0 +1,355 @@
+/** Attacks by bodies of creations: many small items, long keys, strange values, each in several encodings. */
+import { type Attack, NAMESPACE } from "./attack.js";
+
+const CORE = `/api/v1/namespaces/${NAMESPACE}`;
+const THINGS = `/apis/adversary.example.com/v1/namespaces/${NAMESPACE}/things`;
+const SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+const DRY = "?dryRun=All";
+const WARN = "?dryRun=All&fieldValidation=Warn";
+/** The limit of a body is 3 MiB. */
+const NEARLY_3_MB = 3_000_000;
+
+const meta = `"metadata":{"name":"x"}`;
+const thing = `"apiVersion":"adversary.example.com/v1","kind":"Thing",${meta}`;
+const items = (count: number, item: string | ((at: number) => string)) =>
+  Array.from({ length: count }, (_, at) => (typeof item === "string" ? item : item(at))).join(",");
+const pod = (spec: string, more = meta) =>
+  `{${more},"spec":{"containers":[{"name":"c","image":"i"}],${spec}}}`;
+const labels = (count: number, key: (at: number) => string, value = "v") =>
+  `{"metadata":{"name":"x","labels":{${items(count, (at) => `"${key(at)}":"${value}"`)}}}}`;
+
+interface Body {
+  readonly name: string;
+  readonly path: string;
+  readonly body: () => string | Uint8Array;
+  readonly type?: string;
+  readonly isShort?: boolean;
+}
+
+const BODIES: readonly Body[] = [
+  {
+    name: "a key of a million letters over 20,000 equal keys",
+    path: SELF_REVIEWS,
+    body: () => `{"spec":{"${"k".repeat(1_000_000)}":{${items(20_000, '"a":1')}}}}`,
+    isShort: true,
+  },
+  {
+    name: "a long key over 20,000 unknown ones",
+    path: `${CORE}/pods${WARN}`,
+    body: () => `{${meta},"${"k".repeat(1_000_000)}":{${items(20_000, (at) => `"a${at}":1`)}}}`,
+  },
+  {
+    name: "150,000 good labels",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => labels(150_000, (at) => `l${at}`),
+  },
+  {
+    name: "59,000 ports of a Service",
+    path: `${CORE}/services${DRY}`,
+    body: () => `{${meta},"spec":{"ports":[${items(59_000, "{}")}]}}`,
+  },
+  {
+    name: "19,000 unknown fields",
+    path: `${CORE}/configmaps${WARN}`,
+    body: () => `{${meta},${items(19_000, (at) => `"u${at}":1`)}}`,
+  },
+  {
+    name: "900,000 ports of a Service",
+    path: `${CORE}/services${DRY}`,
+    body: () => `{${meta},"spec":{"ports":[${items(900_000, "{}")}]}}`,
+    isShort: true,
+  },
+  {
+    name: "240,000 ports of a Service",
+    path: `${CORE}/services${DRY}`,
+    body: () => `{${meta},"spec":{"ports":[${items(240_000, "{}")}]}}`,
+    isShort: true,
+  },
+  {
+    name: "19,000 ports of a Service, all good",
+    path: `${CORE}/services${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"ports":[${items(19_000, (at) => `{"name":"p${at}","port":${1 + at}}`)}]}}`,
+  },
+  {
+    name: "a million containers",
+    path: `${CORE}/pods${DRY}`,
+    body: () => `{${meta},"spec":{"containers":[${items(990_000, "{}")}]}}`,
+  },
+  {
+    name: "19,000 named containers",
+    path: `${CORE}/pods${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"containers":[${items(19_000, (at) => `{"name":"c${at}","image":"i"}`)}]}}`,
+    isShort: true,
+  },
+  {
+    name: "240,000 variables of a container",
+    path: `${CORE}/pods${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"containers":[{"name":"c","image":"i","env":[${items(240_000, "{}")}]}]}}`,
+  },
+  {
+    name: "29,000 good variables of a container",
+    path: `${CORE}/pods${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"containers":[{"name":"c","image":"i","env":[${items(29_000, (at) => `{"name":"E${at}"}`)}]}]}}`,
+  },
+  {
+    name: "19,000 tolerations",
+    path: `${CORE}/pods${DRY}`,
+    body: () =>
+      pod(`"tolerations":[${items(19_000, (at) => `{"key":"k${at}","operator":"Exists"}`)}]`),
+  },
+  {
+    name: "19,000 volumes",
+    path: `${CORE}/pods${DRY}`,
+    body: () => pod(`"volumes":[${items(19_000, (at) => `{"name":"v${at}","emptyDir":{}}`)}]`),
+  },
+  {
+    name: "11,000 terms of affinity",
+    path: `${CORE}/pods${DRY}`,
+    body: () =>
+      pod(
+        `"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[${items(11_000, '{"topologyKey":"z","labelSelector":{"matchLabels":{"a":"b"}}}')}]}}`,
+      ),
+  },
+  {
+    name: "14,000 host aliases",
+    path: `${CORE}/pods${DRY}`,
+    body: () => pod(`"hostAliases":[${items(14_000, '{"ip":"1.2.3.4","hostnames":["a"]}')}]`),
+  },
+  {
+    name: "59,000 owner references",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => `{"metadata":{"name":"x","ownerReferences":[${items(59_000, "{}")}]}}`,
+  },
+  {
+    name: "11,900 good owner references",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () =>
+      `{"metadata":{"name":"x","ownerReferences":[${items(11_900, (at) => `{"apiVersion":"v1","kind":"Pod","name":"p${at}","uid":"u${at}"}`)}]}}`,
+    isShort: true,
+  },
+  {
+    name: "20,000 good labels",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => labels(20_000, (at) => `l${at}`),
+    isShort: true,
+  },
+  {
+    name: "20,000 bad labels",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => labels(20_000, (at) => `-${at}`, "-"),
+  },
+  {
+    name: "20,000 annotations",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => `{"metadata":{"name":"x","annotations":{${items(20_000, (at) => `"a${at}":""`)}}}}`,
+  },
+  {
+    name: "59,000 finalizers",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () =>
+      `{"metadata":{"name":"x","finalizers":[${items(59_000, (at) => `"e.com/f${at}"`)}]}}`,
+  },
+  {
+    name: "59,000 entries of managedFields",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => `{"metadata":{"name":"x","managedFields":[${items(59_000, "{}")}]}}`,
+  },
+  {
+    name: "a ConfigMap of 20,000 keys of 100 bytes",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => `{${meta},"data":{${items(20_000, (at) => `"k${at}":"${"v".repeat(100)}"`)}}}`,
+    isShort: true,
+  },
+  {
+    name: "a ConfigMap of one value of 3 MB",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => `{${meta},"data":{"k":"${"x".repeat(NEARLY_3_MB)}"}}`,
+  },
+  {
+    name: "a Secret whose value is no base64",
+    path: `${CORE}/secrets${DRY}`,
+    body: () => `{${meta},"data":{"k":"${"%".repeat(NEARLY_3_MB)}"}}`,
+  },
+  {
+    name: "59,000 paths of an Ingress",
+    path: `/apis/networking.k8s.io/v1/namespaces/${NAMESPACE}/ingresses${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"rules":[{"host":"a.b","http":{"paths":[${items(59_000, "{}")}]}}]}}`,
+  },
+  {
+    name: "30,000 rules of an Ingress",
+    path: `/apis/networking.k8s.io/v1/namespaces/${NAMESPACE}/ingresses${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"rules":[${items(30_000, (at) => `{"host":"h${at}.example"}`)}]}}`,
+  },
+  {
+    name: "19,000 peers of a NetworkPolicy",
+    path: `/apis/networking.k8s.io/v1/namespaces/${NAMESPACE}/networkpolicies${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"podSelector":{},"ingress":[{"from":[${items(19_000, '{"ipBlock":{"cidr":"10.0.0.0/8"}}')}]}]}}`,
+  },
+  {
+    name: "19,000 requirements of a Deployment's selector",
+    path: `/apis/apps/v1/namespaces/${NAMESPACE}/deployments${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"selector":{"matchExpressions":[${items(19_000, (at) => `{"key":"k${at}","operator":"Exists"}`)}]},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`,
+  },
+  {
+    name: "60,000 deep",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => `{${meta},"data":${'{"a":'.repeat(60_000)}1${"}".repeat(60_000)}}`,
+  },
+  {
+    name: "3 MB of escapes",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => `{${meta},"data":{"k":"${"\\u0001".repeat(NEARLY_3_MB / 6)}"}}`,
+  },
+  {
+    name: "a number of a million digits",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () => `{${meta},"data":{"k":${"9".repeat(1_000_000)}}}`,
+  },
+  {
+    name: "a number beyond a double",
+    path: THINGS,
+    body: () => `{${thing},"any":{"n":1e400}}`,
+    isShort: true,
+  },
+  {
+    name: "a quantity of a million digits",
+    path: `${CORE}/pods${DRY}`,
+    body: () => pod(`"overhead":{"cpu":"${"9".repeat(1_000_000)}"}`),
+  },
+  {
+    name: "a long key over 20,000 values of a wrong type",
+    path: THINGS + DRY,
+    body: () => `{${thing},"lists":{"${"k".repeat(1_000_000)}":[${items(20_000, '"a"')}]}}`,
+    isShort: true,
+  },
+  {
+    name: "patterns that backtrack",
+    path: THINGS + DRY,
+    body: () => `{${thing},"words":[${items(1_000, `"${"a".repeat(99)}b"`)}]}`,
+  },
+  {
+    name: "a set of 59,000",
+    path: THINGS + DRY,
+    body: () => `{${thing},"set":[${items(59_000, (at) => `"s${at}"`)}]}`,
+  },
+  {
+    name: "a map list of 29,000",
+    path: THINGS + DRY,
+    body: () => `{${thing},"keyed":[${items(29_000, (at) => `{"name":"n${at}"}`)}]}`,
+  },
+  {
+    name: "any: 59,000 values",
+    path: THINGS + DRY,
+    body: () => `{${thing},"any":{"a":[${items(59_000, "1")}]}}`,
+    isShort: true,
+  },
+  {
+    name: "a review with 59,000 groups",
+    path: `/apis/authorization.k8s.io/v1/namespaces/${NAMESPACE}/localsubjectaccessreviews`,
+    body: () =>
+      `{"metadata":{"namespace":"${NAMESPACE}"},"spec":{"user":"a","groups":[${items(59_000, (at) => `"g${at}"`)}],"resourceAttributes":{"namespace":"${NAMESPACE}","verb":"get","resource":"pods"}}}`,
+  },
+  {
+    name: "a Role with 8,000 rules",
+    path: `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/roles${DRY}`,
+    body: () =>
+      `{${meta},"rules":[${items(8_000, '{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}')}]}`,
+  },
+];
+
+const YAML = "application/yaml";
+const ENCODED: readonly Body[] = [
+  {
+    name: "yaml: 120 KB of flow sequences",
+    path: `${CORE}/configmaps${DRY}`,
+    type: YAML,
+    body: () => `metadata: {name: x}\ndata: [${"[],".repeat(40_000)}]\n`,
+    isShort: true,
+  },
+  {
+    name: "yaml: 3 MB of lines",
+    path: `${CORE}/configmaps${DRY}`,
+    type: YAML,
+    body: () =>
+      `metadata: {name: x}\ndata:\n${items(150_000, (at) => `  k${at}: "v"\n`).replaceAll(",", "")}`,
+    isShort: true,
+  },
+  {
+    name: "yaml: one text of 3 MB",
+    path: `${CORE}/configmaps${DRY}`,
+    type: YAML,
+    body: () => `metadata: {name: x}\ndata:\n  k: |\n${"    line of text\n".repeat(170_000)}`,
+  },
+  {
+    name: "yaml: aliases of aliases",
+    path: `${CORE}/configmaps${DRY}`,
+    type: YAML,
+    body: () =>
+      `a0: &a0 [x,x]\n${Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at},*a${at}]\n`).join("")}`,
+  },
+  {
+    name: "yaml: 50,000 deep",
+    path: `${CORE}/configmaps${DRY}`,
+    type: YAML,
+    body: () => `data: ${"[".repeat(50_000)}`,
+  },
+  {
+    name: "yaml: 50,000 anchors",
+    path: `${CORE}/configmaps${DRY}`,
+    type: YAML,
+    body: () => Array.from({ length: 50_000 }, (_, at) => `k${at}: &a${at} v\n`).join(""),
+  },
+  {
+    name: "yaml: 3 MB of opening quotes",
+    path: `${CORE}/configmaps${DRY}`,
+    type: YAML,
+    body: () => `data: "${"\\\n ".repeat(900_000)}`,
+  },
+  {
+    name: "cbor: 2,000,000 deep",
+    path: `${CORE}/configmaps${DRY}`,
+    type: "application/cbor",
+    body: () => Buffer.concat([Buffer.alloc(2_000_000, 0x81), Buffer.from([0x80])]),
+  },
+  {
+    name: "cbor: an array of 2,000,000 empty arrays",
+    path: `${CORE}/configmaps${DRY}`,
+    type: "application/cbor",
+    body: () =>
+      Buffer.concat([
+        Buffer.from([0xa1, 0x61, 0x61, 0x9f]),
+        Buffer.alloc(2_000_000, 0x80),
+        Buffer.from([0xff]),
+      ]),
+  },
+  {
+    name: "protobuf: 3 MB of empty fields",
+    path: `${CORE}/configmaps${DRY}`,
+    type: "application/vnd.kubernetes.protobuf",
+    body: () =>
+      Buffer.concat([Buffer.from("k8s\0"), Buffer.alloc(2_999_990, Buffer.from([0x12, 0x00]))]),
+  },
+];
+
+const JSON_TYPE = "application/json";
+
+export const BODY_ATTACKS: readonly Attack[] = [
+  ...BODIES.map((body) => ({ ...body, name: `json: ${body.name}` })),
+  ...ENCODED,
+].map(({ name, path, body, type = JSON_TYPE, isShort = false }) => ({
+  name,
+  isShort,
+  // Three together: what one costs is paid by the next as well.
+  run: async (attacker) => {
+    const made = body();
+    await attacker.many(3, 3, () => attacker.post(path, made, type));
+  },
+}));

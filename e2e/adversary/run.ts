@@ -1,0 +1,56 @@
+/**
+ * `npm run adversary`: every attack against a server of its own, with what a bystander had to wait beside it.
+ *
+ *   npm run adversary                       all attacks, both stores
+ *   npm run adversary -- --store=embedded   one store
+ *   npm run adversary -- --only=yaml        attacks whose name contains the word
+ *   npm run adversary -- --main=FILE        against another build's main.js
+ *   npm run adversary -- --report=FOLDER    writes adversary.md and adversary.svg there
+ */
+import { parseArgs } from "node:util";
+import { STORE_NAMES, type StoreName } from "../harness/stores.js";
+import { ATTACKS } from "./attacks.js";
+import { writeReport } from "./report.js";
+import { type Outcome, Scene } from "./scene.js";
+import { LIMITS, verdictOf } from "./verdict.js";
+
+const { values } = parseArgs({
+  options: {
+    store: { type: "string" },
+    only: { type: "string", default: "" },
+    main: { type: "string" },
+    report: { type: "string" },
+  },
+});
+
+const chosen = ATTACKS.filter(({ name }) => name.includes(values.only));
+const outcomes = new Map<StoreName, Outcome[]>();
+for (const store of STORE_NAMES.filter((name) => (values.store ?? name) === name)) {
+  await using scene = await Scene.open(
+    store,
+    values.main === undefined ? {} : { main: values.main },
+  );
+  const found: Outcome[] = [];
+  outcomes.set(store, found);
+  for (const attack of chosen) {
+    const outcome = await scene.attack(attack);
+    found.push(outcome);
+    console.log(lineOf(store, outcome));
+  }
+}
+const all = [...outcomes.values()].flat();
+const broken = all.filter((outcome) => verdictOf(outcome, LIMITS.quiet) !== "");
+console.log(`${all.length - broken.length} of ${all.length} held`);
+if (values.report !== undefined) await writeReport(values.report, outcomes);
+process.exitCode = broken.length === 0 ? 0 : 1;
+
+function lineOf(store: StoreName, outcome: Outcome): string {
+  const { name, longestMs, statuses, grownMiB, keptMiB, refusalBytes, ownLatenessMs } = outcome;
+  const verdict = verdictOf(outcome, LIMITS.quiet);
+  const answers = statuses.map(([status, count]) => `${count}x${status}`).join(" ");
+  return [
+    `${store.padEnd(8)} ${name.padEnd(60)} waited ${longestMs.toFixed(0).padStart(6)} ms (own ${ownLatenessMs.toFixed(0)})`,
+    `+${grownMiB} MiB, kept ${keptMiB}, refusal ${refusalBytes} B, ${answers}`,
+    verdict === "" ? "held" : `BROKEN: ${verdict}`,
+  ].join("  ");
+}

@@ -1,0 +1,38 @@
+/**
+ * Long writes: all stages of a write walk the whole object, and with a large one they would hold the thread for
+ * all of them together. So a write of a large object ends its turn of the event loop between stages; small ones
+ * never wait.
+ *
+ *     5 KB      decode, own, admit, validate, encode
+ *     500 KB    decode | own | admit, validate | encode      each | lets others run
+ */
+
+/** The request that writes. */
+export interface WritingRequest {
+  readonly bodyBytes: number;
+  /** Resolves in a later turn of the event loop, when it is the request's turn. */
+  nextTurn(): Promise<void>;
+}
+
+/** Walks of smaller objects take a few milliseconds together. */
+const LONG_BYTES = 64 * 1024;
+
+/** Ends the turn; undefined = the write is short, and goes on in its turn. */
+export type Pause = (() => Promise<void>) | undefined;
+
+/** @param currentBytes of the object that is changed */
+export function pauseOf(request: WritingRequest | undefined, currentBytes = 0): Pause {
+  if (request === undefined || Math.max(request.bodyBytes, currentBytes) < LONG_BYTES) {
+    return undefined;
+  }
+  return () => request.nextTurn();
+}
+
+/** The next stage of a write, in the same turn or in a later one. */
+export function nextStage<Made, Result>(
+  pause: Pause,
+  made: Made,
+  stage: (made: Made) => Result | Promise<Result>,
+): Result | Promise<Result> {
+  return pause === undefined ? stage(made) : pause().then(() => stage(made));
+}
