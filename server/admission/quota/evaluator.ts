@@ -1,8 +1,9 @@
 /**
- * Evaluator: computes the usage of an object. Counts as upstream does: pods, services and claims have
- * evaluators of their own, all other objects count as one each.
+ * Evaluator: computes the usage of an object. Counts as upstream does: pods, services and claims of volumes
+ * and devices have evaluators of their own, all other objects count as one each.
  *
- *   pod-evaluator.ts   service-evaluator.ts   claim-evaluator.ts   evaluators.ts   all others
+ *   pod-evaluator.ts   service-evaluator.ts   claim-evaluator.ts   device-evaluator.ts
+ *   evaluators.ts      all others
  *   scopes.ts          which objects a quota is about
  *   charge.ts          what a write is charged with, or why it is refused
  *   recount.ts         what there is altogether, for the control loop

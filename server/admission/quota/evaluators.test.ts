@@ -277,3 +277,27 @@ test("a claim is in the scope of the classes that it has, had or is to have", ()
   const quota = quotaOf({ scopes: ["BestEffort"] });
   assert.ok(!isInScopes(quota, configMaps, objectOf({})), "in none");
 });
+
+test("A19: a claim of devices uses what it may get at most, by class", () => {
+  const group = "resource.k8s.io";
+  const requests = [
+    { name: "a", exactly: { deviceClassName: "gpu", allocationMode: "ExactCount", count: 2 } },
+    { name: "b", exactly: { deviceClassName: "nic", allocationMode: "All" } },
+    {
+      name: "c",
+      firstAvailable: [
+        { name: "x", deviceClassName: "gpu", allocationMode: "ExactCount", count: 1 },
+        { name: "y", deviceClassName: "gpu", allocationMode: "ExactCount", count: 3 },
+        { name: "z", deviceClassName: "nic", allocationMode: "ExactCount", count: 1 },
+      ],
+    },
+  ];
+  assert.deepEqual(usageOf("resourceclaims", { spec: { devices: { requests } } }, group), {
+    "count/resourceclaims.resource.k8s.io": "1",
+    "gpu.deviceclass.resource.k8s.io/devices": "5",
+    "nic.deviceclass.resource.k8s.io/devices": "33",
+  });
+  const evaluator = evaluatorOf("resourceclaims", group);
+  assert.ok(evaluator.uses("gpu.deviceclass.resource.k8s.io/devices"));
+  assert.equal(evaluator.charges("UPDATE", "status"), false);
+});

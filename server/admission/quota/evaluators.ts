@@ -1,6 +1,7 @@
 /** Finds the evaluator of a resource, and evaluates resources that count one per object. */
 import type { Naming } from "../../api/naming.js";
 import { claimEvaluator } from "./claim-evaluator.js";
+import { deviceEvaluator } from "./device-evaluator.js";
 import type { Evaluator } from "./evaluator.js";
 import { podEvaluator } from "./pod-evaluator.js";
 import { serviceEvaluator } from "./service-evaluator.js";
@@ -42,6 +43,7 @@ export class Evaluators {
       ["/pods", podEvaluator(naming)],
       ["/services", serviceEvaluator],
       ["/persistentvolumeclaims", claimEvaluator(naming)],
+      [`resource.${groupDomain}/resourceclaims`, deviceEvaluator(naming)],
     ]);
   }
 

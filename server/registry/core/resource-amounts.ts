@@ -40,7 +40,8 @@ function isNative(name: string, labelDomain: string): boolean {
   return !name.includes("/") || name.includes(`${labelDomain}/`);
 }
 
-function isExtended(name: string, labelDomain: string): boolean {
+/** A resource of a device plug-in, such as "example.com/gpu". */
+export function isExtended(name: string, labelDomain: string): boolean {
   if (isNative(name, labelDomain) || name.startsWith("requests.")) return false;
   return checkQualifiedName(`requests.${name}`).length === 0;
 }

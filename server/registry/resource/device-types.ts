@@ -3,7 +3,8 @@
  * The facts have decoded the objects, so each member has its type, is null or is missing.
  */
 import type { ApiObject } from "../../api/meta.js";
-import type { Maybe } from "../../api/validation-values.js";
+import type { Condition } from "../../api/validation-conditions.js";
+import type { Maybe, Whole } from "../../api/validation-values.js";
 import type { NodeSelector } from "../core/pod-types.js";
 
 export interface Selector {
@@ -23,7 +24,7 @@ export interface ExactRequest {
   readonly deviceClassName?: string;
   readonly selectors?: Maybe<readonly Selector[]>;
   readonly allocationMode?: string;
-  readonly count?: number;
+  readonly count?: Whole;
   readonly adminAccess?: Maybe<boolean>;
   readonly tolerations?: Maybe<readonly Toleration[]>;
 }
@@ -94,7 +95,7 @@ export interface Consumer {
 }
 
 export interface DeviceStatus extends DeviceIdentity {
-  readonly conditions?: Maybe<readonly object[]>;
+  readonly conditions?: Maybe<readonly Condition[]>;
   readonly data?: unknown;
   readonly networkData?: Maybe<{
     readonly interfaceName?: string;
@@ -116,6 +117,104 @@ export interface ResourceClaim extends ApiObject {
 
 export interface ResourceClaimTemplate extends ApiObject {
   readonly spec?: { readonly metadata?: ApiObject["metadata"]; readonly spec?: ClaimSpec };
+}
+
+export interface DeviceTaint {
+  readonly key?: string;
+  readonly value?: string;
+  readonly effect?: string;
+  readonly timeAdded?: Maybe<string>;
+}
+
+export interface DeviceClass extends ApiObject {
+  readonly spec?: {
+    readonly selectors?: Maybe<readonly Selector[]>;
+    readonly config?: Maybe<readonly DeviceConfiguration[]>;
+    readonly extendedResourceName?: Maybe<string>;
+  };
+}
+
+export interface DeviceTaintRule extends ApiObject {
+  readonly spec?: {
+    readonly deviceSelector?: Maybe<{
+      readonly driver?: Maybe<string>;
+      readonly pool?: Maybe<string>;
+      readonly device?: Maybe<string>;
+    }>;
+    readonly taint?: DeviceTaint;
+  };
+  readonly status?: { readonly conditions?: Maybe<readonly Condition[]> };
+}
+
+export interface RequestPolicy {
+  readonly default?: Maybe<string>;
+  readonly validValues?: Maybe<readonly string[]>;
+  readonly validRange?: Maybe<{
+    readonly min?: Maybe<string>;
+    readonly max?: Maybe<string>;
+    readonly step?: Maybe<string>;
+  }>;
+}
+
+export interface DeviceCapacity {
+  readonly value?: string;
+  readonly requestPolicy?: Maybe<RequestPolicy>;
+}
+
+/** One of these has a value. */
+export interface DeviceAttribute {
+  readonly int?: Maybe<Whole>;
+  readonly bool?: Maybe<boolean>;
+  readonly string?: Maybe<string>;
+  readonly version?: Maybe<string>;
+  readonly ints?: Maybe<readonly Whole[]>;
+  readonly bools?: Maybe<readonly boolean[]>;
+  readonly strings?: Maybe<readonly string[]>;
+  readonly versions?: Maybe<readonly string[]>;
+}
+
+export interface Counters {
+  readonly counters?: Maybe<Readonly<Record<string, unknown>>>;
+}
+
+export interface NodeChoice {
+  readonly nodeName?: Maybe<string>;
+  readonly nodeSelector?: Maybe<NodeSelector>;
+  readonly allNodes?: Maybe<boolean>;
+}
+
+export interface Device extends NodeChoice {
+  readonly name?: string;
+  readonly attributes?: Maybe<Readonly<Record<string, DeviceAttribute>>>;
+  readonly capacity?: Maybe<Readonly<Record<string, DeviceCapacity>>>;
+  readonly consumesCounters?: Maybe<readonly (Counters & { readonly counterSet?: string })[]>;
+  readonly taints?: Maybe<readonly DeviceTaint[]>;
+  readonly bindingConditions?: Maybe<readonly string[]>;
+  readonly bindingFailureConditions?: Maybe<readonly string[]>;
+  readonly allowMultipleAllocations?: Maybe<boolean>;
+  readonly nodeAllocatableResourceMappings?: Maybe<Readonly<Record<string, NodeResource>>>;
+}
+
+/** How much of a node's resource a device takes with it. */
+export interface NodeResource {
+  readonly capacityKey?: Maybe<string>;
+  readonly allocationMultiplier?: Maybe<string>;
+}
+
+export interface SliceSpec extends NodeChoice {
+  readonly driver?: string;
+  readonly pool?: {
+    readonly name?: string;
+    readonly generation?: Whole;
+    readonly resourceSliceCount?: Whole;
+  };
+  readonly perDeviceNodeSelection?: Maybe<boolean>;
+  readonly devices?: Maybe<readonly Device[]>;
+  readonly sharedCounters?: Maybe<readonly (Counters & { readonly name?: string })[]>;
+}
+
+export interface ResourceSlice extends ApiObject {
+  readonly spec?: SliceSpec;
 }
 
 /** Equal for the same device, or the same share of it. */

@@ -1,12 +1,39 @@
 /** Strategies of the resource group: devices and claims of them. */
 import type { ApiObject } from "../../api/meta.js";
+import { Problems } from "../../api/problems.js";
+import { formatTime } from "../../api/time.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
+
 import { selectable } from "../generic/fields.js";
 import { checkImmutable, dropsStatus, specAndStatus, statusOnly } from "../generic/status-parts.js";
-import { type ClaimStatus, identityKey, type ResourceClaim } from "./device-types.js";
+import {
+  type ClaimStatus,
+  type DeviceClass,
+  type DeviceTaintRule,
+  identityKey,
+  type ResourceClaim,
+  type ResourceClaimTemplate,
+  type ResourceSlice,
+} from "./device-types.js";
+import { dropDisabledFields } from "./slice-fields.js";
+import { validateClaimMetadata } from "./template-metadata.js";
+import { validateClaimSpec } from "./validate-claim.js";
+import { validateClaimStatus } from "./validate-claim-status.js";
+import {
+  validateDeviceClass,
+  validateTaintRule,
+  validateTaintRuleStatus,
+} from "./validate-device-kinds.js";
+import { validateSlice } from "./validate-slice.js";
 
 export const resourceStrategies: StrategyTable = {
-  "resource/deviceclasses": { generationFields: ["spec"], returnsDeletedObject: true },
+  "resource/deviceclasses": {
+    generationFields: ["spec"],
+    returnsDeletedObject: true,
+    validate: (next, { naming }) => validateDeviceClass(next as DeviceClass, undefined, naming),
+    validateUpdate: (next, current, { naming }) =>
+      validateDeviceClass(next as DeviceClass, current as DeviceClass, naming),
+  },
   "resource/resourceclaims": {
     ...dropsStatus,
     prepareForUpdate(next, current, context) {
@@ -14,18 +41,58 @@ export const resourceStrategies: StrategyTable = {
       if (context.subresource === "status") dropDeallocated(next, current);
     },
     returnsDeletedObject: true,
-    validateUpdate: (next, current) => checkImmutable(next, current, ["spec"]),
+    validate(next) {
+      const errors = new Problems();
+      validateClaimSpec((next as ResourceClaim).spec, "spec", errors);
+      return errors;
+    },
+    validateUpdate: (next, current, { subresource }) =>
+      subresource === "status"
+        ? validateClaimStatus(next as ResourceClaim, current as ResourceClaim)
+        : checkImmutable(next, current, ["spec"]),
   },
   "resource/resourceclaimtemplates": {
     returnsDeletedObject: true,
+    validate(next) {
+      const errors = new Problems();
+      const { spec = {} } = next as ResourceClaimTemplate;
+      validateClaimMetadata(spec.metadata, "spec.metadata", errors);
+      validateClaimSpec(spec.spec, "spec.spec", errors);
+      return errors;
+    },
     validateUpdate: (next, current) => checkImmutable(next, current, ["spec"]),
   },
   "resource/resourceslices": {
     generationFields: ["spec"],
     returnsDeletedObject: true,
     ...selectable(["spec.nodeName", "spec.driver"]),
+    prepareForCreate: (next) => dropDisabledFields(next as ResourceSlice, undefined),
+    prepareForUpdate: (next, current) =>
+      dropDisabledFields(next as ResourceSlice, current as ResourceSlice),
+    validate: (next) => validateSlice(next as ResourceSlice, undefined),
+    validateUpdate: (next, current) =>
+      validateSlice(next as ResourceSlice, current as ResourceSlice),
+    warnings(next) {
+      const { driver = "" } = (next as ResourceSlice).spec ?? {};
+      if (driver === driver.toLowerCase()) return [];
+      const name = JSON.stringify(driver);
+      return [
+        `spec.driver: driver names should be lowercase; ${name} contains uppercase characters`,
+      ];
+    },
   },
-  "resource/devicetaintrules": specAndStatus,
+  "resource/devicetaintrules": {
+    ...specAndStatus,
+    prepareForUpdate(next, current, context) {
+      statusOnly.prepareForUpdate?.(next, current, context);
+      if (context.subresource === "") keepTaintTimeTrue(next, current, context.nowMs);
+    },
+    validate: (next) => validateTaintRule(next as DeviceTaintRule, undefined),
+    validateUpdate: (next, current, { subresource }) =>
+      subresource === "status"
+        ? validateTaintRuleStatus(next as DeviceTaintRule)
+        : validateTaintRule(next as DeviceTaintRule, current as DeviceTaintRule),
+  },
 };
 
 /** What is reported about devices goes with their allocation, as clients may not know of such reports. */
@@ -40,4 +107,13 @@ function dropDeallocated(next: ApiObject, current: ApiObject): void {
   const { devices, ...rest } = status as ClaimStatus;
   const kept = (devices ?? []).filter((device) => !gone.has(identityKey(device)));
   next.status = kept.length === 0 ? rest : { ...rest, devices: kept };
+}
+
+/** `timeAdded` says since when the effect holds, unless the client moved it itself. */
+function keepTaintTimeTrue(next: ApiObject, current: ApiObject, nowMs: number): void {
+  const { spec } = next as DeviceTaintRule;
+  const before = (current as DeviceTaintRule).spec?.taint;
+  const { effect, timeAdded } = spec?.taint ?? {};
+  if (effect === before?.effect || timeAdded !== before?.timeAdded) return;
+  next.spec = { ...spec, taint: { ...spec?.taint, timeAdded: formatTime(nowMs) } };
 }

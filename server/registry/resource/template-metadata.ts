@@ -1,0 +1,24 @@
+/** Rules for the metadata in a template of claims: labels and annotations are all that it may have. Pure. */
+import { forbiddenField } from "../../api/field-errors.js";
+import type { ObjectMeta } from "../../api/meta.js";
+import type { FieldError } from "../../api/status.js";
+import { validateTemplateMetadata } from "../core/validate-pod-spec.js";
+
+const ALLOWED: ReadonlySet<string> = new Set(["labels", "annotations"]);
+
+export function validateClaimMetadata(
+  metadata: ObjectMeta | undefined,
+  field: string,
+  errors: FieldError[],
+): void {
+  validateTemplateMetadata({ metadata: metadata ?? {} }, field, errors);
+  for (const [name, value] of Object.entries(metadata ?? {})) {
+    if (ALLOWED.has(name) || isEmpty(value)) continue;
+    errors.push(forbiddenField(`${field}.${name}`, "cannot be set"));
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === "" || value === 0) return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
