@@ -43,7 +43,8 @@ const LAYERS: readonly (readonly string[])[] = [
 
 /** Files that may spell a vendor although they are neither tests nor naming.ts, each with why. */
 const VENDOR_ALLOWED: Readonly<Record<string, string>> = {
-  "server/certificate-hook.ts": "writes Secrets of the existing cluster that Keelson is installed in",
+  "server/certificate-hook.ts":
+    "writes Secrets of the existing cluster that Keelson is installed in",
   "server/types/load-facts.ts": "translates the facts' spellings into those of Naming",
 };
 

@@ -66,8 +66,8 @@ test("CARD-08: what alerts and dashboards ask for is served, and docs/operations
   );
 });
 
-test("every alert has a run-book in docs/operations.md", async () => {
-  const page = await readFile(join(repositoryRoot(), "docs", "operations.md"), "utf8");
+test("every alert has a run-book in docs/alerts.md", async () => {
+  const page = await readFile(join(repositoryRoot(), "docs", "alerts.md"), "utf8");
   for (const { alert } of await rules())
     assert.match(page, new RegExp(`^\\| \`${alert}\` \\|`, "m"));
 });

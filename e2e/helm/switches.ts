@@ -46,8 +46,10 @@ export const SWITCHES: Readonly<Record<string, Switch>> = {
   monitoring: {
     off: {},
     on: {
-      "monitoring.token": "secret-token",
+      "monitoring.tokenSecretName": "outside-monitoring",
       "monitoring.serviceMonitor.enabled": true,
+      "monitoring.serviceMonitor.insecureSkipVerify": true,
+      "monitoring.podMonitors.enabled": true,
       "monitoring.prometheusRule.enabled": true,
       "monitoring.dashboards.enabled": true,
     },
@@ -59,6 +61,7 @@ export const SWITCHES: Readonly<Record<string, Switch>> = {
       "configuration.authorization": "kind: AuthorizationConfiguration",
       "configuration.encryption": "kind: EncryptionConfiguration",
       "configuration.tokens": "token,user,uid",
+      "monitoring.token": "secret-token",
       "serviceAccountKeys.secretName": "outside-sa",
     },
     secret: {

@@ -134,6 +134,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     controllers: ["*"],
     rootCaFile: "",
     optionalRootCaFile: "",
+    metricsBindAddress: "",
     proxyClientCertFile: "",
     proxyClientKeyFile: "",
     enableAggregatorRouting: false,

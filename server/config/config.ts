@@ -15,6 +15,7 @@ import { type Features, resolveFeatures } from "./feature-gates.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import type { FlagValues } from "./flag-values.js";
 import { FLAGS, type FlagKey } from "./flags.js";
+import { parseHostPort } from "./host-port.js";
 import { GENERAL_KEYS } from "./runtime-config.js";
 
 /** One value per flag, typed by the table. */
@@ -195,7 +196,8 @@ function checkLogging({ vmodule }: FlagSettings): void {
   );
 }
 
-function checkControllers({ controllers }: FlagSettings): void {
+function checkControllers({ controllers, metricsBindAddress }: FlagSettings): void {
+  parseHostPort("--metrics-bind-address", metricsBindAddress);
   const unknown = unknownController(controllers);
   if (unknown !== undefined) {
     const known = ["*", ...Object.keys(CONTROLLERS)].join(", ");

@@ -395,6 +395,15 @@ export const FLAGS = {
     section: "Controllers",
     help: 'The control loops to run: "*" for all that are on by default, "name" for one more, "-name" for one less.',
   },
+  metricsBindAddress: {
+    name: "metrics-bind-address",
+    type: "string",
+    default: "",
+    defaultHelp: "none",
+    section: "Controllers",
+    commands: ["controllers"],
+    help: "Where the process offers /livez, /readyz and /metrics over HTTP, to everybody who gets there: address:port, such as 127.0.0.1:10257 or [::]:10257. Port 0 = any free one.",
+  },
   rootCaFile: {
     name: "root-ca-file",
     type: "file",

@@ -7,6 +7,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
+import type { LeasePulse } from "./lease-pulse.js";
 import type { ObjectsApi } from "./objects-api.js";
 
 /** Lifetime of a lease without renewal; client-go's default. */
@@ -24,6 +25,8 @@ export interface LeaseLockOptions {
   readonly name: string;
   /** Unique among all processes. */
   readonly identity: string;
+  /** Told of each attempt and of who leads; absent = nobody looks. */
+  readonly pulse?: LeasePulse;
 }
 
 /** The fields of a coordination Lease that locks and replicas use. */
@@ -52,13 +55,15 @@ export class LeaseLock {
    * aborts when the lock is lost. Releases the lock at the end.
    */
   async run(lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { clock, logger, identity, name } = this.#options;
+    const { clock, logger, identity, name, pulse } = this.#options;
     while (!signal.aborted) {
+      pulse?.beat();
       if (!(await this.#tryTake(signal))) {
         if (!(await sleep(clock, RETRY_PERIOD_MS, signal))) return;
         continue;
       }
       logger.info({ lease: name, identity }, "leading");
+      pulse?.lead(true);
       const leading = new AbortController();
       const stop = () => leading.abort(signal.reason);
       signal.addEventListener("abort", stop, { once: true });
@@ -67,6 +72,7 @@ export class LeaseLock {
         leading.abort();
       });
       await this.#keep(leading, signal);
+      pulse?.lead(false);
       leading.abort(new Error("no longer leading"));
       signal.removeEventListener("abort", stop);
       await led;
@@ -80,6 +86,7 @@ export class LeaseLock {
     const { clock } = this.#options;
     let renewedAtMs = clock.monotonic();
     while (!leading.signal.aborted) {
+      this.#options.pulse?.beat();
       if (!(await sleep(clock, RETRY_PERIOD_MS, leading.signal))) return;
       if (await this.#tryTake(signal)) renewedAtMs = clock.monotonic();
       else if (clock.monotonic() - renewedAtMs > RENEW_DEADLINE_MS) return;

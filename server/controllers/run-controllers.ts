@@ -13,6 +13,7 @@ import { runDefinitionController } from "./definition-controller.js";
 import { GarbageCollector } from "./garbage-collector.js";
 import { runJobTtlController } from "./job-ttl-controller.js";
 import { LeaseLock } from "./lease-lock.js";
+import type { LeasePulse } from "./lease-pulse.js";
 import { runNamespaceController } from "./namespace-controller.js";
 import { runNamespaceDefault } from "./namespace-default-controller.js";
 import type { ObjectsApi } from "./objects-api.js";
@@ -34,6 +35,8 @@ export interface ControllersOptions {
   readonly logger: Logger;
   /** Unique among all processes; default: host name and a random part. */
   readonly identity?: string;
+  /** For health checks of the process; absent = it has others. */
+  readonly pulse?: LeasePulse;
   /** The flag --controllers; default: all loops. */
   readonly controllers?: readonly string[];
   /** The group-versions that get APIServices; absent = none do. */
@@ -68,6 +71,7 @@ export async function runControllers(
     namespace: naming.systemNamespace,
     name: LEASE_NAME,
     identity: options.identity ?? `${hostname()}_${randomUUID()}`,
+    ...(options.pulse !== undefined && { pulse: options.pulse }),
   });
   await lock.run(async (leading) => {
     // Every loop listens for the end: many listeners are not a leak here.

@@ -74,7 +74,7 @@ export class Health {
    * A check that fails until the returned function is called, for start-up work. Until then it does not
    * fail /livez during the grace period, as a slow start is no reason for a restart.
    */
-  addStartCheck(name: string): () => void {
+  addStartCheck(name: string, endpoints?: readonly HealthEndpoint[]): () => void {
     let isFinished = false;
     const check = {
       name,
@@ -82,7 +82,7 @@ export class Health {
         if (!isFinished) throw new Error("not finished");
       },
     };
-    this.add(check);
+    this.add(check, endpoints);
     return () => {
       isFinished = true;
     };

@@ -14,8 +14,8 @@ import type { Verbosity } from "../request/verbosity.js";
 import { answerDebugFlags, DEBUG_FLAGS_PATHS } from "./debug-flags.js";
 import type { Document } from "./document.js";
 import { HEALTH_ENDPOINTS, type Health, type HealthEndpoint } from "./health.js";
-import { MetricRegistry, prefersOpenMetrics, toOpenMetrics } from "./metric-registry.js";
 import type { Metrics } from "./metrics.js";
+import { metricsDocument } from "./metrics-document.js";
 
 /** Makes the document of a path; `path` is decoded and without the query. */
 export type DocumentHandler = (
@@ -65,16 +65,7 @@ export function createRoutes({
       health.reportOne(endpoint, checkName(endpoint, path), signal),
     );
   }
-  serve("/metrics", async (_path, headers) => {
-    const { registry } = metrics;
-    const isOpen = prefersOpenMetrics(headers.accept);
-    const type = isOpen ? MetricRegistry.OPENMETRICS_CONTENT_TYPE : registry.contentType;
-    return {
-      status: 200,
-      headers: { "Content-Type": type, Vary: "Accept" },
-      body: await (isOpen ? toOpenMetrics(registry) : registry.metrics()),
-    };
-  });
+  serve("/metrics", (_path, headers) => metricsDocument(metrics, headers));
   if (verbosity !== undefined) {
     for (const path of DEBUG_FLAGS_PATHS) {
       router.register(path, METHODS, (ctx) => answerDebugFlags(ctx, verbosity));

@@ -5,7 +5,12 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
-import { type AuditBackend, AuditBatch, type BatchSettings } from "../audit/audit-batch.js";
+import {
+  type AuditBackend,
+  AuditBatch,
+  type AuditOutcome,
+  type BatchSettings,
+} from "../audit/audit-batch.js";
 import type { AuditFormat } from "../audit/audit-event.js";
 import { daysToMs, openAuditFile } from "../audit/audit-file.js";
 import { type AuditOutlet, AuditRecorder } from "../audit/audit-recorder.js";
@@ -86,6 +91,8 @@ interface Observers {
   readonly logger: Logger;
 }
 
+const LOSSES = ["full", "failed", "large"] as const satisfies readonly AuditOutcome[];
+
 async function openOutlets(
   config: Config,
   opened: Cleanup,
@@ -119,6 +126,8 @@ async function openOutlets(
           ),
       }),
     );
+    // Otherwise the first loss is no increase to Prometheus, and raises no alert.
+    for (const outcome of LOSSES) errors.add(0, backend.name, outcome);
     batches.push(batch);
     return batch;
   };

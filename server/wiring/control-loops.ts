@@ -5,18 +5,24 @@ import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
+import { parseHostPort } from "../config/host-port.js";
 import { enabledResources } from "../config/runtime-config.js";
+import { LeasePulse } from "../controllers/lease-pulse.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { createPublishedTypes } from "../controllers/published-types.js";
-import { runControllers } from "../controllers/run-controllers.js";
+import { LEASE_NAME, runControllers } from "../controllers/run-controllers.js";
 import type { CustomKinds } from "../extensions/custom-kinds.js";
+import { Health } from "../http/health.js";
 import { Metrics } from "../http/metrics.js";
+import { PlainListener } from "../http/plain-listener.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import { LiveCatalog } from "../kinds/live-catalog.js";
 import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import { loadFacts } from "../types/load-facts.js";
+import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
 import { followDefinitions } from "./custom-kinds.js";
+import { addChecks } from "./health-checks.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
@@ -47,11 +53,14 @@ export async function runControlLoops(
   const catalog = new LiveCatalog(builtIn);
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
   const metrics = new Metrics();
+  const observed = await openObserved(config, metrics, logger);
+  await using _listener = observed.listener;
   await using storage = await openStore({ config, facts, metrics, logger }, deadline);
   const { store, encryption, tokenKeys } = storage;
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, catalog, logger);
   customKinds = followDefinitions({ config, facts, codecs, catalog }, view);
+  addChecks(observed.health, { view, freshness }, () => signal.aborted);
   const clock = systemClock;
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
   const ownership = createOwnership({ naming, clock, catalog });
@@ -72,6 +81,8 @@ export async function runControlLoops(
   const rootAuthority = await rootAuthorityOf(config, logger, () => shared?.serving.cert ?? "");
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
   await view.start(lifecycle, signal);
+  observed.started();
+  spawnCertificateEnds(lifecycle, metrics, () => certificateFilesOf(config));
   tuneV8();
   encryption?.spawnReload({ view, reopen: (until) => tokenKeys.reopen(until), lifecycle });
   try {
@@ -84,6 +95,7 @@ export async function runControlLoops(
         logger,
         serviceAccounts,
         controllers,
+        pulse: observed.pulse,
         servedGroupVersions: servedGroupVersions(catalog, facts),
         published: createPublishedTypes(facts, catalog),
         storage: createStorageMigrations(registry, storage, metrics),
@@ -94,6 +106,43 @@ export async function runControlLoops(
     if (!signal.aborted) throw error;
   }
 }
+
+/**
+ * Health and metrics of this process, from before the store is asked. It lives as long as its thread answers and
+ * the election goes on: whatever hangs is restarted by who asks /livez.
+ */
+async function openObserved(config: Config, metrics: Metrics, logger: Logger) {
+  const health = new Health({ logger, clock: systemClock, livezGracePeriodMs: 0 });
+  const started = health.addStartCheck("start", ["readyz"]);
+  const pulse = new LeasePulse(systemClock);
+  let isStarted = false;
+  const check = () => {
+    if (isStarted) pulse.check();
+  };
+  health.add({ name: "leader-election", check });
+  metrics.collectProcessMetrics();
+  metrics.gauge(LEADER_METRIC, (set) => set(pulse.isLeading ? 1 : 0, LEASE_NAME));
+  const address = parseHostPort("--metrics-bind-address", config.metricsBindAddress);
+  const listener = address && (await PlainListener.open({ ...address, health, metrics, logger }));
+  if (listener !== undefined) logger.info({ port: listener.port }, "health and metrics");
+  return {
+    health,
+    pulse,
+    listener,
+    started() {
+      isStarted = true;
+      pulse.beat();
+      started();
+    },
+  };
+}
+
+/** client-go's name. */
+const LEADER_METRIC = {
+  name: "leader_election_master_status",
+  help: "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.",
+  labelNames: ["name"],
+} as const;
 
 /** The authorities by which pods and joining machines verify this API: the flag's, or the process's own. */
 export async function rootAuthorityOf(

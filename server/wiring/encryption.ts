@@ -57,6 +57,8 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
     help: "Changed encryption configurations, by whether they could be used.",
     labelNames: ["status"],
   });
+  // Otherwise the first failure is no increase to Prometheus, and raises no alert.
+  for (const status of ["success", "failure"]) reloads.add(0, status);
   const encrypted = new EncryptedStore({
     store,
     rules: await readRules(file, config),

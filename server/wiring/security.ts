@@ -18,6 +18,7 @@ import type { Listener, ServingCredentials } from "../http/listener.js";
 import type { Metrics } from "../http/metrics.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import type { ReadAuthorities } from "./authorities.js";
+import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
 import { ownHosts } from "./own-hosts.js";
 
 /** Generated certificates are renewed a month before they expire, so a daily check suffices. */
@@ -120,6 +121,12 @@ export async function createSecurity(
           }
         }
       });
+      spawnCertificateEnds(lifecycle, metrics, () => ({
+        "serving-authority": { pem: own.servingAuthority },
+        "client-authority": { pem: own.clientAuthority },
+        ...(config.tlsCertFile === "" && { serving: { pem: own.serving.cert } }),
+        ...certificateFilesOf(config),
+      }));
       const reloads = metrics.counter({
         name: "apiserver_certificate_reloads_total",
         help: "Changed certificate files, by whether they could be used.",

@@ -38,10 +38,10 @@ import { createSources } from "./computed-sources.js";
 import { createConnecting } from "./connect.js";
 import { createDocuments } from "./documents.js";
 import { createFlowControl, type FlowControlStep } from "./flow-control.js";
+import { addChecks } from "./health-checks.js";
 import { createRegistry } from "./registry.js";
 import type { Security } from "./security.js";
 import { createActions } from "./served-catalog.js";
-import type { Views } from "./storage.js";
 import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
 import type { Tracing } from "./tracing.js";
@@ -248,41 +248,4 @@ function createChain(parts: ChainParts) {
     }),
     handler: withResourceVerbs({ catalog, freshness, handlers: verbs }),
   });
-}
-
-/** Readiness: the store answers, the view follows it, and the replica is not shutting down. */
-function addChecks(
-  health: Health,
-  { view, freshness }: Views,
-  isShuttingDown: () => boolean,
-): void {
-  health.add(
-    {
-      name: "etcd",
-      async check() {
-        await freshness.fresh();
-      },
-      // A restart would only lose the state in memory.
-      shownAt: ["livez"],
-    },
-    ["readyz", "healthz"],
-  );
-  health.add(
-    {
-      name: "informer-sync",
-      check() {
-        if (!view.isSynced) throw new Error("the view is loading");
-      },
-    },
-    ["readyz"],
-  );
-  health.add(
-    {
-      name: "shutdown",
-      check() {
-        if (isShuttingDown()) throw new Error("the process is shutting down");
-      },
-    },
-    ["readyz"],
-  );
 }
