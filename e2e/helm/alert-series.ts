@@ -150,12 +150,12 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: "INSTANCE was given an authorization configuration that it cannot use and goes on with the last good ones",
   },
   KeelsonCertificateEnds: {
-    series: { [END]: steady(10 * DAY + 3_600) },
+    series: { [END]: steady(10 * DAY + 2_700) },
     more: { certificate: "serving" },
     says: "The certificate serving of INSTANCE ends in 10d 0h 0m 0s",
   },
   KeelsonCertificateEndsSoon: {
-    series: { [END]: steady(DAY + 3_600) },
+    series: { [END]: steady(DAY + 2_700) },
     more: { certificate: "serving" },
     says: "The certificate serving of INSTANCE ends in 1d 0h 0m 0s",
   },

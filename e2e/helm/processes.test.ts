@@ -72,6 +72,8 @@ test("CARD-06: the rendered commands, run as processes, are replicas, control lo
   });
   assert.deepEqual(authority.data, { "ca.crt": credentials.ca });
 
+  await observeLoops(loops, object("Deployment", "demo-keelson-controllers"));
+
   const scraper = { ca: credentials.ca };
   const prometheus = new HttpsClient(`https://${first.ip}:6443`, scraper);
   const headers = { authorization: "Bearer scrape-me" };
@@ -145,6 +147,19 @@ ${pod.child.output}`);
   } finally {
     client.close();
   }
+}
+
+/** P8: as a node probes the loops and Prometheus scrapes them, at the port and paths that the container says. */
+async function observeLoops({ ip }: RunningPod, deployment: Rendered): Promise<void> {
+  const [container] = specOf(deployment).containers;
+  const [{ containerPort }] = container.ports;
+  const ask = (path: string) => fetch(`http://${ip}:${containerPort}${path}`);
+  for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
+    assert.equal((await ask(container[probe].httpGet.path)).status, 200, probe);
+  }
+  const text = await (await ask("/metrics")).text();
+  assert.match(text, /^leader_election_master_status\{name="keelson-controllers"\} 1$/m);
+  assert.match(text, /^etcd_request_duration_seconds_count/m);
 }
 
 async function credentialsOf({ folders }: RunningPod) {

@@ -139,5 +139,5 @@ function pairsOf(name: string): string[] {
 /** Secrets that the settings above name and no template makes. */
 export const OUTSIDE_SECRETS: readonly string[] = [
   ...["outside-etcd", "outside-etcd-password", "outside-redis", "outside-redis-ca", "outside-tls"],
-  ...["outside-ca", "outside-sa", "outside-configuration"],
+  ...["outside-ca", "outside-sa", "outside-configuration", "outside-monitoring"],
 ];

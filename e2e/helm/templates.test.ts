@@ -115,6 +115,19 @@ for (const helm of HELMS) {
       assert.notEqual(run.code, 0, setting);
       assert.match(run.stderr, expected, setting);
     }
+    const sentences: [string, RegExp][] = [
+      ["monitoring.serviceMonitor.enabled=true", /the token would go to whoever answers/],
+      ["monitoring.token=x,configuration.existingSecret=s", /the replicas would not know it/],
+      [
+        "certificates.source=certManager,certificates.certManager.clusterNames=false",
+        /leaves no name for the certificate/,
+      ],
+    ];
+    for (const [setting, expected] of sentences) {
+      const values = `etcd.bundled.enabled=true,${setting}`;
+      const run = await runHelm(helm, ["template", "demo", CHART, "--set", values]);
+      assert.match(run.stderr, expected, setting);
+    }
     const none = await runHelm(helm, ["template", "demo", CHART]);
     assert.match(none.stderr, /etcd\.endpoints is needed/);
   });
@@ -172,6 +185,46 @@ test("a change of configuration that needs a restart replaces the pods, one that
   const before = await digest({});
   assert.equal(await digest({ "configuration.authentication": "kind: A" }), before);
   assert.notEqual(await digest({ "configuration.tokenWebhook": "kind: Config" }), before);
+});
+
+test("P6: monitors give the jobs that alerts ask for, whatever the release is called", {
+  skip: await missingHelm("helm-4"),
+}, async () => {
+  const values = {
+    ...BUNDLED,
+    nameOverride: "other",
+    "certificates.source": "certManager",
+    "certificates.certManager.issuerRef.name": "acme",
+    "certificates.certManager.clusterNames": false,
+    "certificates.extraNames": ["api.example.com", "192.0.2.7"],
+    "monitoring.tokenSecretName": "outside",
+    "monitoring.serviceMonitor.enabled": true,
+    "monitoring.podMonitors.enabled": true,
+    "monitoring.prometheusRule.enabled": true,
+    "monitoring.prometheusRule.etcdJob": "etcd-of-mine",
+  };
+  const objects = await renderChart("helm-4", values, { release: "demo" });
+  const jobs = objects
+    .filter(({ kind }) => /Monitor$/.test(kind))
+    .flatMap(({ spec }) => spec.endpoints ?? spec.podMetricsEndpoints)
+    .map(({ relabelings }) => relabelings)
+    .map(([job, release]: { targetLabel: string; replacement: string }[]) => {
+      assert.deepEqual(release, { targetLabel: "release", replacement: "demo" });
+      return job?.replacement;
+    });
+  assert.deepEqual(jobs.sort(), ["keelson", "keelson-controllers", "keelson-etcd"]);
+  const rules = JSON.stringify(find(objects, "PrometheusRule", "demo-other").spec);
+  assert.ok(rules.includes("etcd-of-mine") && !rules.includes('keelson-etcd\\"'));
+  // P4: a public issuer knows no names of clusters, and vouches under the names that it knows.
+  const { dnsNames, ipAddresses } = find(objects, "Certificate", "demo-other").spec;
+  assert.deepEqual(
+    { dnsNames, ipAddresses },
+    { dnsNames: ["api.example.com"], ipAddresses: ["192.0.2.7"] },
+  );
+  const [endpoint] = find(objects, "ServiceMonitor", "demo-other").spec.endpoints;
+  assert.deepEqual(endpoint.tlsConfig, { serverName: "api.example.com" });
+  const { args } = find(objects, "Deployment", "demo-other").spec.template.spec.containers[0];
+  assert.ok(args.includes("--optional-root-ca-file=/etc/keelson/tls/ca.crt"));
 });
 
 function find(objects: readonly Rendered[], kind: string, name: string): Rendered {
