@@ -13,6 +13,7 @@ import { NamespaceLifecycle } from "./namespace-lifecycle.js";
 import { NodeRestriction } from "./node/node-restriction.js";
 import { createOptionalPlugins } from "./optional-plugins.js";
 import { PodSecurity } from "./pod-security/pod-security.js";
+import type { PodSecuritySettings } from "./pod-security/settings.js";
 import { Priority } from "./priority.js";
 import { RuntimeClass } from "./runtime-class.js";
 import { PersistentVolumeClaimResize, StorageObjectInUseProtection } from "./storage-objects.js";
@@ -35,6 +36,7 @@ export interface DefaultPluginOptions {
   may(user: UserInfo, question: PermissionQuestion, signal: AbortSignal): Promise<boolean>;
   readonly notReadyTolerationSeconds?: number;
   readonly unreachableTolerationSeconds?: number;
+  readonly podSecurity?: PodSecuritySettings | undefined;
 }
 
 export function createDefaultPlugins(options: DefaultPluginOptions): AdmissionPlugin[] {
@@ -54,7 +56,7 @@ export function createDefaultPlugins(options: DefaultPluginOptions): AdmissionPl
       },
     }),
     new TaintNodesByCondition(naming),
-    new PodSecurity(view, naming),
+    new PodSecurity(view, naming, options.podSecurity),
     new Priority(view, naming),
     new DefaultTolerationSeconds({
       naming,

@@ -4,6 +4,8 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createNaming } from "../api/naming.js";
+import type { Catalog } from "../kinds/catalog.js";
+import { createConfiguredPlugins } from "./configured-plugins.js";
 import { createDefaultPlugins } from "./default-plugins.js";
 import { describePlugins } from "./plugins.js";
 import type { AdmissionView } from "./stored-objects.js";
@@ -23,6 +25,14 @@ test("docs/admission.md names all plugins, in order, and says truly which are on
       naming: createNaming("kubernetes"),
       may: async () => false,
     }),
+    ...createConfiguredPlugins({
+      view: {} as AdmissionView,
+      naming: createNaming("kubernetes"),
+      catalog: { current: {} as Catalog },
+      clock: { monotonic: () => 0 },
+      ask: () => ({ isAllowed: false, reason: "", error: "" }),
+      settings: {},
+    }).plugins,
     { name: "ServiceAccount" },
     { name: "MutatingAdmissionPolicy" },
     { name: "MutatingAdmissionWebhook" },

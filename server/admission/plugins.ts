@@ -27,6 +27,7 @@ const ORDER: readonly string[] = [
   "ExtendedResourceToleration",
   "DefaultStorageClass",
   "StorageObjectInUseProtection",
+  "PodGroupProtection",
   "OwnerReferencesPermissionEnforcement",
   "PersistentVolumeClaimResize",
   "RuntimeClass",
@@ -37,6 +38,10 @@ const ORDER: readonly string[] = [
   "DefaultIngressClass",
   "DenyServiceExternalIPs",
   "PodTopologyLabels",
+  "PodGroupWorkloadExists",
+  "NodeDeclaredFeatureValidator",
+  "JobValidation",
+  "PodResizeValidator",
   // Webhooks and policies see the final object of the other plugins; quotas count what is left.
   "MutatingAdmissionPolicy",
   "MutatingAdmissionWebhook",
@@ -47,17 +52,27 @@ const ORDER: readonly string[] = [
 ];
 
 /**
- * Off by default. Two differ from upstream. StorageObjectInUseProtection is on there: its finalizers are
- * removed by controllers that come with the scheduler, and without these controllers no claim could ever
- * be deleted. NodeRestriction is off there, like the Node authorizer; here the authorizer is on, and
- * without this plugin a node could read every secret through a pod of its own.
+ * Off by default. Three differ from upstream. StorageObjectInUseProtection and PodGroupProtection are on
+ * there: their finalizers are removed by controllers that come with the scheduler, and without these no
+ * such object could ever be deleted. NodeRestriction is off there, like the Node authorizer; here the
+ * authorizer is on, and without this plugin a node could read every secret through a pod of its own.
  */
 const OFF_BY_DEFAULT: ReadonlySet<string> = new Set([
+  "AlwaysAdmit",
+  "AlwaysDeny",
   "AlwaysPullImages",
-  "ExtendedResourceToleration",
-  "StorageObjectInUseProtection",
-  "OwnerReferencesPermissionEnforcement",
   "DenyServiceExternalIPs",
+  "EventRateLimit",
+  "ExtendedResourceToleration",
+  "ImagePolicyWebhook",
+  "LimitPodHardAntiAffinityTopology",
+  "NamespaceAutoProvision",
+  "NamespaceExists",
+  "OwnerReferencesPermissionEnforcement",
+  "PodGroupProtection",
+  "PodNodeSelector",
+  "PodTolerationRestriction",
+  "StorageObjectInUseProtection",
 ]);
 
 export interface PluginChoice {

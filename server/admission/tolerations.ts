@@ -17,17 +17,17 @@ export function mergeTolerations(
   const all = [...first, ...second];
   const merged: Toleration[] = [];
   all.forEach((toleration, index) => {
-    if (merged.some((kept) => covers(kept, toleration))) return;
+    if (merged.some((kept) => coversToleration(kept, toleration))) return;
     const isCoveredLater = all
       .slice(index + 1)
-      .some((later) => !deepEqual(later, toleration) && covers(later, toleration));
+      .some((later) => !deepEqual(later, toleration) && coversToleration(later, toleration));
     if (!isCoveredLater) merged.push(toleration);
   });
   return merged;
 }
 
 /** Whether `outer` tolerates everything that `inner` does. */
-function covers(outer: Toleration, inner: Toleration): boolean {
+export function coversToleration(outer: Toleration, inner: Toleration): boolean {
   if (deepEqual(outer, inner)) return true;
   if ((outer.key ?? "") !== "" && outer.key !== inner.key) return false;
   // An empty key with Exists matches all keys; an empty effect matches all effects.

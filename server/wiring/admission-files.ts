@@ -8,10 +8,14 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import {
-  type AdmissionConfiguration,
+  NO_CONFIGURATION,
   parseAdmissionConfiguration,
   type RulePlugin,
 } from "../admission/static/admission-configuration.js";
+import type { ImagePolicyFile, PluginSettings } from "../admission/static/plugin-settings.js";
+import { readClientConfig } from "../client/client-config.js";
+import { openClient } from "../client/open-client.js";
+import { ReviewClient } from "../client/review-client.js";
 import { type CredentialsByHost, readWebhookUsers } from "../client/webhook-users.js";
 import type { Config } from "../config/config.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
@@ -27,6 +31,10 @@ export interface AdmissionFiles {
   readonly manifests: StaticRules | undefined;
   /** By the plugin that calls webhooks. */
   readonly credentials: ReadonlyMap<RulePlugin, CredentialsByHost>;
+  /** What other plugins are told. */
+  readonly settings: Readonly<PluginSettings>;
+  /** The webhook about images; undefined = none is configured. */
+  readonly images: ReviewClient | undefined;
   spawn(lifecycle: Lifecycle): void;
 }
 
@@ -41,9 +49,9 @@ export interface AdmissionFilesParts {
 export async function openAdmissionFiles(parts: AdmissionFilesParts): Promise<AdmissionFiles> {
   const { config, catalog, metrics, logger } = parts;
   const { naming, features, admissionControlConfigFile: path } = config;
-  const configuration: AdmissionConfiguration =
+  const { rules, settings } =
     path === ""
-      ? new Map()
+      ? NO_CONFIGURATION
       : parseAdmissionConfiguration(path, {
           naming,
           readText: (file) => readFileSync(file, "utf8"),
@@ -52,7 +60,7 @@ export async function openAdmissionFiles(parts: AdmissionFilesParts): Promise<Ad
   const clock = systemClock;
   const credentials = new Map<RulePlugin, CredentialsByHost>();
   const directories = new Map<RulePlugin, string>();
-  for (const [plugin, { kubeConfigFile, staticManifestsDir }] of configuration) {
+  for (const [plugin, { kubeConfigFile, staticManifestsDir }] of rules) {
     if (kubeConfigFile !== "") {
       credentials.set(plugin, await readWebhookUsers(kubeConfigFile, { naming, clock }));
     }
@@ -68,11 +76,30 @@ export async function openAdmissionFiles(parts: AdmissionFilesParts): Promise<Ad
   return {
     manifests,
     credentials,
+    settings,
+    images: await openImagePolicy(settings.ImagePolicyWebhook, config),
     spawn(lifecycle) {
       if (manifests === undefined) return;
       lifecycle.spawn("admission manifests", (signal) => manifests.run(signal));
     },
   };
+}
+
+/** Upstream's time limit of one call of a webhook. */
+const IMAGE_REVIEW_TIMEOUT_MS = 30_000;
+/** Upstream's, but for the first delay. */
+const BACKOFF = { factor: 1.5, jitter: 0.2, steps: 5 };
+
+async function openImagePolicy(
+  settings: ImagePolicyFile | undefined,
+  { naming }: Config,
+): Promise<ReviewClient | undefined> {
+  if (settings === undefined) return undefined;
+  const clock = systemClock;
+  const config = await readClientConfig(settings.kubeConfigFile, { naming });
+  const client = openClient(config, { clock, timeoutMs: IMAGE_REVIEW_TIMEOUT_MS });
+  const backoff = { ...BACKOFF, initialMs: settings.retryBackoffMs };
+  return new ReviewClient({ client, clock, backoff });
 }
 
 async function requireDirectory(path: string): Promise<void> {

@@ -2,6 +2,7 @@
 import { systemClock } from "../../storage/base/clock.js";
 import type { Admission, AdmissionPlugin } from "../admission/admission.js";
 import { AdmissionChain } from "../admission/chain.js";
+import { createConfiguredPlugins, requireSettings } from "../admission/configured-plugins.js";
 import { createDefaultPlugins, type PermissionQuestion } from "../admission/default-plugins.js";
 import { choosePlugins } from "../admission/plugins.js";
 import { ResourceQuota } from "../admission/quota/resource-quota.js";
@@ -10,9 +11,12 @@ import { ReservedNames } from "../admission/static/reserved-names.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { UserInfo } from "../request/user-info.js";
+import type { AdmissionFiles } from "./admission-files.js";
 import { observeAdmission } from "./admission-metrics.js";
 import type { Authorization } from "./authorization.js";
+import { asksFor } from "./rules.js";
 import type { Views } from "./storage.js";
 
 export interface AdmissionParts {
@@ -22,6 +26,8 @@ export interface AdmissionParts {
   readonly metrics: Metrics;
   /** The plugins that evaluate user-defined rules. */
   readonly rules: readonly AdmissionPlugin[];
+  readonly catalog: CatalogSource;
+  readonly files: Pick<AdmissionFiles, "settings" | "images">;
 }
 
 /**
@@ -29,19 +35,41 @@ export interface AdmissionParts {
  * @throws {RangeError} with one line for unknown plugins
  */
 export function createAdmission(parts: AdmissionParts): Admission {
-  const { config, views, authorization, metrics, rules } = parts;
+  const { config, views, authorization, metrics, rules, catalog, files } = parts;
+  const { settings, images } = files;
   const { naming, enableAdmissionPlugins, disableAdmissionPlugins } = config;
   const { view, freshness } = views;
   const fresh = async () => {
     await freshness.fresh();
   };
+  const configured = createConfiguredPlugins({
+    view,
+    naming,
+    catalog,
+    settings,
+    clock: systemClock,
+    ask: asksFor(authorization.authorizer),
+    ...(images !== undefined && { askAboutImages: (...asked) => images.ask(...asked) }),
+  });
+  metrics.gauge(
+    {
+      name: "keelson_admission_remembered_entries",
+      help: "Entries that admission plugins keep in memory: rates of events, answers about images.",
+      labelNames: ["name"],
+    },
+    (set) => {
+      for (const { name, size } of configured.remembering) set(size, name);
+    },
+  );
   const plugins = [
+    ...configured.plugins,
     ...createDefaultPlugins({
       view,
       naming,
       may: permissionsOf(authorization.authorizer),
       notReadyTolerationSeconds: config.defaultNotReadyTolerationSeconds,
       unreachableTolerationSeconds: config.defaultUnreachableTolerationSeconds,
+      podSecurity: settings.PodSecurity,
     }),
     new ServiceAccountAdmission({ view, fresh, naming, clock: systemClock }),
     ...rules,
@@ -50,7 +78,9 @@ export function createAdmission(parts: AdmissionParts): Admission {
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };
   const isReserved = config.features.ManifestBasedAdmissionControlConfig;
   const guards = [new ReservedNames(naming, isReserved), ...authorization.guards];
-  return new AdmissionChain([...choosePlugins(plugins, choice), ...guards], {
+  const chosen = choosePlugins(plugins, choice);
+  requireSettings(chosen, settings);
+  return new AdmissionChain([...chosen, ...guards], {
     nowMs: () => performance.now(),
     observer: observeAdmission(metrics),
   });

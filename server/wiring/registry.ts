@@ -3,6 +3,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { SharedDeadline } from "../../storage/base/shared-deadline.js";
 import { partitionId } from "../../storage/objects/keys.js";
+import { NAMESPACE_PROVISION } from "../admission/namespace-plugins.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
@@ -15,6 +16,7 @@ import {
 } from "../registry/generic/declarative-validation.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import type { Registry } from "../registry/generic/registry.js";
+import { provisionNamespace } from "../registry/write/provision-namespace.js";
 import { WriteQueue } from "../registry/write/write-queue.js";
 import type { Access } from "./access.js";
 import { createAdmission } from "./admission.js";
@@ -45,7 +47,7 @@ export function createRegistry(parts: RegistryParts): Registry {
   const files = parts.admissionFiles;
   const ruleParts = { config, catalog, views, authorization, metrics, files, exclusions };
   const { plugins, passingRules } = createRulePlugins(ruleParts);
-  return {
+  const registry: Registry = {
     catalog,
     store,
     view: views.view,
@@ -55,7 +57,15 @@ export function createRegistry(parts: RegistryParts): Registry {
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
     ownership: createOwnership({ naming, clock: systemClock, catalog }),
     declarative: declarativeOf(config, metrics),
-    admission: createAdmission({ config, views, authorization, metrics, rules: plugins }),
+    admission: createAdmission({
+      config,
+      views,
+      authorization,
+      metrics,
+      rules: plugins,
+      catalog,
+      files,
+    }),
     passingRules,
     // Knows whether a value would be stored differently today.
     ...(encryption !== undefined && { storedForm: encryption.store }),
@@ -67,7 +77,11 @@ export function createRegistry(parts: RegistryParts): Registry {
         addressPartition: partitionId(`networking.${naming.groupDomain}`, "ipaddresses"),
       }),
     },
+    ...(config.enableAdmissionPlugins.includes(NAMESPACE_PROVISION) && {
+      provisionNamespace: (name, signal) => provisionNamespace(registry, name, signal),
+    }),
   };
+  return registry;
 }
 
 /** The facts' rules; disagreements with hand-written ones are counted (S1-FEAT-07). */

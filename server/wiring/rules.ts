@@ -57,7 +57,8 @@ export function createRulePlugins(parts: RuleParts): RulePlugins {
   });
 }
 
-function asksFor(authorizer: Authorizer): AskForPermission {
+/** The server's authorizer, as expressions and plugins ask it. */
+export function asksFor(authorizer: Authorizer): AskForPermission {
   return (requester, question, signal) => {
     const { serviceAccount: account, path = "", verb, fieldSelector, labelSelector } = question;
     const user = account === undefined ? requester : accountUser(account);

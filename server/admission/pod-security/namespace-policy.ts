@@ -3,6 +3,7 @@
 import { invalidValue } from "../../api/field-errors.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import type { StandardDefaults } from "./settings.js";
 import { LEVELS, type Level, type Standard } from "./standards.js";
 
 export interface NamespacePolicy {
@@ -19,10 +20,11 @@ export interface ParsedPolicy {
 
 const VERSION = /^v1\.(0|[1-9]\d{0,5})$/;
 
-/** Without labels every pod is allowed. */
+/** Without labels and defaults every pod is allowed. */
 export function parsePolicy(
   labels: Readonly<Record<string, string>>,
   labelDomain: string,
+  defaults: StandardDefaults = {},
 ): ParsedPolicy {
   const errors = new Problems();
   const standard = (mode: "enforce" | "audit" | "warn", fallback: Level): Standard => {
@@ -31,12 +33,12 @@ export function parsePolicy(
       errors.push(invalidValue(`metadata.labels[${label}]`, value, why));
     };
     const text = labels[key];
-    let level = LEVELS.find((known) => known === (text ?? "privileged"));
+    let level = LEVELS.find((known) => known === (text ?? defaults[mode] ?? "privileged"));
     if (level === undefined) {
       refuse(key, text ?? "", `must be one of ${LEVELS.join(", ")}`);
       level = fallback;
     }
-    const version = labels[`${key}-version`] ?? "latest";
+    const version = labels[`${key}-version`] ?? defaults[`${mode}-version`] ?? "latest";
     const match = VERSION.exec(version);
     if (match === null && version !== "latest") {
       refuse(`${key}-version`, version, 'must be "latest" or "v1.x"');

@@ -13,6 +13,7 @@ import {
 } from "../../registry/generic/testing/registry-harness.js";
 import { createObject } from "../../registry/write/create.js";
 import { patchObject } from "../../registry/write/update.js";
+import { createUser } from "../../request/user-info.js";
 import { AdmissionChain } from "../chain.js";
 import type { PodSpec } from "./pod-parts.js";
 import { PodSecurity } from "./pod-security.js";
@@ -348,4 +349,36 @@ test("a container for debugging meets the standard as well", async () => {
     /violates PodSecurity "baseline:latest": privileged \(container "d"/,
   );
   await debug({});
+});
+
+test("A20: the configuration has defaults for namespaces without labels, and exempts", async () => {
+  const plugin = new PodSecurity(view, naming, {
+    defaults: { enforce: "baseline" },
+    usernames: new Set(["root"]),
+    namespaces: new Set(["warns"]),
+    runtimeClasses: new Set(["sealed"]),
+  });
+  const configured: Registry = { ...harness.registry, admission: new AdmissionChain([plugin]) };
+  await createNamespace("blank", {});
+  await registry.freshness.fresh();
+  const resource = harness.resource("", "v1", "pods");
+  const ask = async (namespace: string, spec: JsonObject = {}, user = "ann") => {
+    const notes: Record<string, string> = {};
+    const options = writeOptions({
+      isDryRun: true,
+      user: createUser({ name: user }),
+      remarks: {
+        annotate: (key, value) => {
+          notes[key] = value;
+        },
+      },
+    });
+    const input = inputOf(pod("p", { hostNetwork: true, ...spec }));
+    await createObject(configured, { resource, namespace, input, options }, noSignal);
+    return notes["pod-security.kubernetes.io/exempt"];
+  };
+  await assert.rejects(ask("blank"), /violates PodSecurity "baseline:latest": host namespaces/);
+  assert.equal(await ask("warns"), "namespace");
+  assert.equal(await ask("blank", {}, "root"), "user");
+  assert.equal(await ask("blank", { runtimeClassName: "sealed" }), "runtimeClass");
 });

@@ -17,6 +17,7 @@ import {
 import { type AdmissionView, listObjects } from "../stored-objects.js";
 import { type NamespacePolicy, type ParsedPolicy, parsePolicy } from "./namespace-policy.js";
 import type { Container, PodParts, PodSpec } from "./pod-parts.js";
+import { NO_SETTINGS, type PodSecuritySettings } from "./settings.js";
 import {
   compareLevels,
   describeFindings,
@@ -58,10 +59,12 @@ export class PodSecurity implements AdmissionPlugin {
   readonly name = "PodSecurity";
   readonly #view: AdmissionView;
   readonly #naming: Naming;
+  readonly #settings: PodSecuritySettings;
 
-  constructor(view: AdmissionView, naming: Naming) {
+  constructor(view: AdmissionView, naming: Naming, settings = NO_SETTINGS) {
     this.#view = view;
     this.#naming = naming;
+    this.#settings = settings;
   }
 
   handles(
@@ -92,11 +95,13 @@ export class PodSecurity implements AdmissionPlugin {
       throw invalid({ group: "", kind: "Namespace" }, object.metadata.name ?? "", next.errors);
     }
     if (before === undefined || !isStricter(next.policy.enforce, before.policy.enforce)) return;
+    if (this.#settings.namespaces.has(object.metadata.name ?? "")) return;
     this.#warnOfPods(attributes, object.metadata.name ?? "", next.policy.enforce);
   }
 
   #checkPod(attributes: AdmissionAttributes, pod: ApiObject): void {
     const { namespace, oldObject } = attributes;
+    if (this.#isExempt(attributes)) return;
     const { policy, errors } = this.#parsedPolicyOf(namespace);
     const { enforce } = policy;
     if (errors.length === 0 && isPrivileged(policy)) {
@@ -104,6 +109,7 @@ export class PodSecurity implements AdmissionPlugin {
       return;
     }
     if (oldObject !== undefined && !isSignificant(specOf(pod), specOf(oldObject))) return;
+    if (this.#isExemptClass(attributes, specOf(pod))) return;
     const parts = this.#partsOf(pod);
     this.#note(attributes, "enforce-policy", formatStandard(enforce));
     this.#noteViolations(attributes, { policy, errors }, parts);
@@ -117,6 +123,7 @@ export class PodSecurity implements AdmissionPlugin {
 
   /** The author of a template is warned at once about violations of its pods. */
   #checkTemplate(attributes: AdmissionAttributes, object: ApiObject): void {
+    if (this.#isExempt(attributes)) return;
     const { policy, errors } = this.#parsedPolicyOf(attributes.namespace);
     const { audit, warn } = policy;
     if (audit.level === "privileged" && warn.level === "privileged") return;
@@ -126,9 +133,26 @@ export class PodSecurity implements AdmissionPlugin {
       template = (template as Record<string, unknown> | undefined)?.[field];
     }
     if (template === undefined || template === null) return;
+    if (this.#isExemptClass(attributes, specOf(template as ApiObject))) return;
     const parts = this.#partsOf(template);
     this.#noteViolations(attributes, { policy, errors }, parts);
     warnOf(attributes, warn, parts);
+  }
+
+  /** Whether the configuration leaves out the namespace or the user, which is noted. */
+  #isExempt(attributes: AdmissionAttributes): boolean {
+    const { namespaces, usernames } = this.#settings;
+    const isNamespace = namespaces.has(attributes.namespace);
+    if (!isNamespace && !usernames.has(attributes.user.name)) return false;
+    this.#note(attributes, "exempt", isNamespace ? "namespace" : "user");
+    return true;
+  }
+
+  #isExemptClass(attributes: AdmissionAttributes, spec: PodSpec): boolean {
+    const { runtimeClassName } = spec as { readonly runtimeClassName?: string | null };
+    if (!this.#settings.runtimeClasses.has(runtimeClassName ?? "")) return false;
+    this.#note(attributes, "exempt", "runtimeClass");
+    return true;
   }
 
   /** For the audit record, under upstream's keys. */
@@ -183,7 +207,7 @@ export class PodSecurity implements AdmissionPlugin {
   }
 
   #parse(labels: Readonly<Record<string, string>> = {}): ParsedPolicy {
-    return parsePolicy(labels, this.#naming.labelDomain);
+    return parsePolicy(labels, this.#naming.labelDomain, this.#settings.defaults);
   }
 
   /** Of a pod or a pod template. */

@@ -46,7 +46,7 @@ test("plugins are configured in place, or in files beside the configuration", ()
     ),
     "/etc/admission/more/hooks.yaml": webhook({ staticManifestsDir: "/hooks" }),
   });
-  assert.deepEqual(Object.fromEntries(found), {
+  assert.deepEqual(Object.fromEntries(found.rules), {
     ValidatingAdmissionWebhook: { kubeConfigFile: "/k", staticManifestsDir: "" },
     MutatingAdmissionWebhook: { kubeConfigFile: "", staticManifestsDir: "/hooks" },
     ValidatingAdmissionPolicy: { kubeConfigFile: "", staticManifestsDir: "/policies" },
@@ -62,8 +62,8 @@ test("what cannot be used is refused with its place", () => {
     [{ "/etc/admission/config.yaml": "a: 1\na: 2" }, /"a"|key/],
     [{ "/etc/admission/config.yaml": { kind: "Pod" } }, /expected AdmissionConfiguration of/],
     [
-      whole({ name: "PodSecurity" }),
-      /plugins\[0\].name: "PodSecurity" takes no configuration here/,
+      whole({ name: "LimitRanger" }),
+      /plugins\[0\].name: "LimitRanger" takes no configuration here/,
     ],
     [whole({ name: "MutatingAdmissionPolicy", nmae: "" }), /unknown field "plugins\[0\].nmae"/],
     [
@@ -102,4 +102,82 @@ test("directories of manifests need their feature gate", () => {
     message:
       /Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled$/,
   });
+});
+
+const settingsOf = (name: string, configuration: object) =>
+  parse(whole({ name, configuration })).settings;
+const typed = (group: string, version: string, kind: string, members: object) => ({
+  apiVersion: `${group}.k8s.io/${version}`,
+  kind,
+  ...members,
+});
+
+test("A20: plugins take their settings from the file", () => {
+  const limits = [
+    { type: "Server", qps: 10, burst: 20 },
+    { type: "User", qps: 1, burst: 2, cacheSize: 7 },
+  ];
+  const events = typed("eventratelimit.admission", "v1alpha1", "Configuration", { limits });
+  assert.deepEqual(settingsOf("EventRateLimit", events).EventRateLimit, [
+    { type: "Server", qps: 10, burst: 20, cacheSize: 4096 },
+    { type: "User", qps: 1, burst: 2, cacheSize: 7 },
+  ]);
+  const imagePolicy = { kubeConfigFile: "/k", allowTTL: 60, denyTTL: -1, defaultAllow: true };
+  assert.deepEqual(settingsOf("ImagePolicyWebhook", { imagePolicy }).ImagePolicyWebhook, {
+    kubeConfigFile: "/k",
+    allowTtlMs: 60_000,
+    denyTtlMs: 0,
+    retryBackoffMs: 500,
+    defaultAllow: true,
+  });
+  const podNodeSelectorPluginConfig = { clusterDefaultNodeSelector: "a=b", shop: "c=d" };
+  assert.deepEqual(
+    settingsOf("PodNodeSelector", { podNodeSelectorPluginConfig }).PodNodeSelector,
+    new Map([
+      ["clusterDefaultNodeSelector", "a=b"],
+      ["shop", "c=d"],
+    ]),
+  );
+  const tolerations = typed("podtolerationrestriction.admission", "v1alpha1", "Configuration", {
+    default: [{ key: "k", operator: "Exists" }],
+  });
+  assert.deepEqual(settingsOf("PodTolerationRestriction", tolerations).PodTolerationRestriction, {
+    defaults: [{ key: "k", operator: "Exists" }],
+    allowed: [],
+  });
+  const pods = typed("pod-security.admission.config", "v1", "PodSecurityConfiguration", {
+    defaults: { enforce: "baseline", "enforce-version": "latest", warn: "" },
+    exemptions: { usernames: ["ann"], namespaces: ["kube-system"] },
+  });
+  assert.deepEqual(settingsOf("PodSecurity", pods).PodSecurity, {
+    defaults: { enforce: "baseline", "enforce-version": "latest" },
+    usernames: new Set(["ann"]),
+    namespaces: new Set(["kube-system"]),
+    runtimeClasses: new Set(),
+  });
+});
+
+test("A20: settings that make no sense end the start", () => {
+  const events = (limits: object[]) =>
+    typed("eventratelimit.admission", "v1alpha1", "Configuration", { limits });
+  const pods = (members: object) =>
+    typed("pod-security.admission.config", "v1", "PodSecurityConfiguration", members);
+  const table: [string, object, RegExp][] = [
+    ["EventRateLimit", events([]), /limits: Invalid value: must not be empty/],
+    ["EventRateLimit", events([{ type: "Pod", qps: 1, burst: 1 }]), /Unsupported value: "Pod"/],
+    ["EventRateLimit", events([{ type: "User", qps: 0, burst: 1 }]), /qps: .*must be positive/],
+    ["EventRateLimit", { kind: "Configuration" }, /expected Configuration of eventratelimit/],
+    ["ImagePolicyWebhook", {}, /kubeConfigFile: Required value/],
+    [
+      "ImagePolicyWebhook",
+      { imagePolicy: { kubeConfigFile: "/k", allowTTL: 9_999 } },
+      /allowTTL: valid value is between/,
+    ],
+    ["PodNodeSelector", { selectors: {} }, /unknown field ".*selectors"/],
+    ["PodSecurity", pods({ defaults: { enforce: "strict" } }), /must be one of privileged/],
+    ["PodSecurity", pods({ exemptions: { usernames: ["a", "a"] } }), /there twice/],
+  ];
+  for (const [name, configuration, message] of table) {
+    assert.throws(() => settingsOf(name, configuration), { message }, name);
+  }
 });

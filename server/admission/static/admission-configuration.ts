@@ -1,12 +1,20 @@
 /**
  * AdmissionConfiguration: the file of `--admission-control-config-file`. It gives plugins the settings
- * that have no flags: the server's credentials for webhooks and the folder of rules from files. Parsed and
- * checked here; the files that it names are not opened.
+ * that have no flags: the server's credentials for webhooks, the folder of rules from files, and what single
+ * plugins are told (plugin-settings.ts). Parsed and checked here; the files that it names are not opened.
  */
 import { dirname, isAbsolute, join } from "node:path";
 import type { Naming } from "../../api/naming.js";
 import { type Members, membersOf, optionalText } from "../../client/members.js";
 import { parseYaml } from "../../codec/yaml.js";
+import {
+  type PluginSettings,
+  readSettings,
+  refuseOtherType,
+  refuseUnknown,
+  SETTINGS_PLUGINS,
+  type SettingsPlugin,
+} from "./plugin-settings.js";
 
 /** Plugins that evaluate users' rules, and the kind of their configurations. */
 const CONFIGURATION_KINDS = {
@@ -27,7 +35,12 @@ export interface RulePluginConfiguration {
   readonly staticManifestsDir: string;
 }
 
-export type AdmissionConfiguration = ReadonlyMap<RulePlugin, RulePluginConfiguration>;
+export interface AdmissionConfiguration {
+  readonly rules: ReadonlyMap<RulePlugin, RulePluginConfiguration>;
+  readonly settings: Readonly<PluginSettings>;
+}
+
+export const NO_CONFIGURATION: AdmissionConfiguration = { rules: new Map(), settings: {} };
 
 /** The file is unusable; the message is one line that names it. */
 export class AdmissionConfigurationError extends Error {
@@ -66,23 +79,31 @@ function readPlugins(
   refuseUnknown(file, ["apiVersion", "kind", "plugins"], "");
   const plugins = file.plugins ?? [];
   if (!Array.isArray(plugins)) throw new Error("plugins: expected a list");
-  const found = new Map<RulePlugin, RulePluginConfiguration>();
+  const rules = new Map<RulePlugin, RulePluginConfiguration>();
+  const settings: PluginSettings = {};
+  const seen = new Set<string>();
   for (const [index, entry] of plugins.entries()) {
     const where = `plugins[${index}]`;
     const plugin = membersOf(entry, where);
     refuseUnknown(plugin, ["name", "path", "configuration"], where);
     const name = optionalText(plugin, "name", where) ?? "";
-    if (!isRulePlugin(name)) {
-      throw new Error(
-        `${where}.name: ${JSON.stringify(name)} takes no configuration here; ${RULE_PLUGINS.join(", ")} do`,
-      );
+    if (!isRulePlugin(name) && !isSettingsPlugin(name)) {
+      const known = [...RULE_PLUGINS, ...SETTINGS_PLUGINS].sort().join(", ");
+      const quoted = JSON.stringify(name);
+      throw new Error(`${where}.name: ${quoted} takes no configuration here; ${known} do`);
     }
-    if (found.has(name)) throw new Error(`${where}.name: ${name} stands there twice`);
+    if (seen.has(name)) throw new Error(`${where}.name: ${name} stands there twice`);
+    seen.add(name);
     const configuration = configurationOf(plugin, where, directory, surroundings);
     if (configuration === undefined) continue;
-    found.set(name, readConfiguration(configuration, `${where}.configuration`, name, surroundings));
+    const at = `${where}.configuration`;
+    if (isRulePlugin(name)) {
+      rules.set(name, readConfiguration(configuration, at, name, surroundings));
+    } else {
+      readSettings(name, configuration, at, settings, surroundings.naming);
+    }
   }
-  return found;
+  return { rules, settings };
 }
 
 /** The configuration is inline or in a separate file. */
@@ -132,22 +153,10 @@ function parse(text: string): Members {
   return membersOf(value, "");
 }
 
-function refuseOtherType(file: Members, versions: readonly string[], kind: string): void {
-  const { apiVersion, kind: found } = file;
-  if (found === kind && versions.includes(String(apiVersion))) return;
-  const written = `${JSON.stringify(found)} of ${JSON.stringify(apiVersion)}`;
-  throw new Error(`expected ${kind} of ${versions.join(" or ")}, not ${written}`);
-}
-
-function refuseUnknown(members: Members, known: readonly string[], where: string): void {
-  const unknown = Object.keys(members).find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    throw new Error(
-      `unknown field ${JSON.stringify(where === "" ? unknown : `${where}.${unknown}`)}`,
-    );
-  }
-}
-
 function isRulePlugin(name: string): name is RulePlugin {
   return (RULE_PLUGINS as readonly string[]).includes(name);
+}
+
+function isSettingsPlugin(name: string): name is SettingsPlugin {
+  return (SETTINGS_PLUGINS as readonly string[]).includes(name);
 }

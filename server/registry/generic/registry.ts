@@ -25,7 +25,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import type { Lifetimes } from "../../kinds/strategy.js";
-import type { LazySignal } from "../../request/lazy-signal.js";
+import type { LazySignal, SignalSource } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { PassingRules } from "../write/epochs.js";
 import type { WritingRequest } from "../write/long-write.js";
@@ -71,6 +71,8 @@ export interface Registry {
    * signal.
    */
   readonly commitDeadline?: LazySignal;
+  /** Makes a namespace that a create needs and that is not there; absent = the create is refused. */
+  readonly provisionNamespace?: (name: string, signal: SignalSource) => Promise<void>;
   /** Queues the writers of a contested key; without it they retry until they win. */
   readonly writeQueue?: WriteQueue;
 }

@@ -112,10 +112,10 @@ function refuse(name: string, why: string): StatusError {
   return conflict({ group: "", resource: "pods/binding" }, name, why);
 }
 
-/** The pod on its node. It takes the binding's annotations; the version is a precondition. */
+/** The pod on its node. It takes the binding's annotations and labels; the version is a precondition. */
 function boundPod(
   pod: PodObject,
-  { metadata: { resourceVersion, annotations } }: ApiObject,
+  { metadata: { resourceVersion, annotations, labels } }: ApiObject,
   nodeName: string,
   nowMs: number,
 ): PodObject {
@@ -124,6 +124,7 @@ function boundPod(
     metadata.resourceVersion = resourceVersion;
   }
   if (annotations !== undefined) metadata.annotations = { ...metadata.annotations, ...annotations };
+  if (labels !== undefined) metadata.labels = { ...metadata.labels, ...labels };
   const assigned = { ...pod, metadata, spec: { ...pod.spec, nodeName } };
   return withCondition(assigned, { type: "PodScheduled", status: "True" }, nowMs);
 }

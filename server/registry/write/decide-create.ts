@@ -28,7 +28,7 @@ import type { Registry, WriteOptions } from "../generic/registry.js";
 import { admitWrite, attributesOf, keepIdentity, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Seen } from "./decision.js";
-import { requireNamespace } from "./judged-by.js";
+import { hasNamespace, requireNamespace } from "./judged-by.js";
 import { nextStage, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 
@@ -51,6 +51,27 @@ export interface NewObject {
 
 /** @throws {StatusError} when the object may not be created */
 export function decideCreate(
+  registry: Registry,
+  target: CreateTarget,
+  made: NewObject,
+  seen: Seen,
+  signal: SignalSource,
+): Decision | Promise<Decision> {
+  const { resource, namespace, options } = target;
+  const { provisionNamespace } = registry;
+  if (provisionNamespace === undefined || !resource.isNamespaced || options.isDryRun) {
+    return decideInNamespace(registry, target, made, seen, signal);
+  }
+  if (hasNamespace(registry, namespace)) {
+    return decideInNamespace(registry, target, made, seen, signal);
+  }
+  // The transaction still expects no namespace, so it is lost and the create decided anew.
+  return provisionNamespace(namespace, signal).then(() =>
+    decideInNamespace(registry, target, made, seen, signal),
+  );
+}
+
+function decideInNamespace(
   registry: Registry,
   target: CreateTarget,
   { served, generatedName }: NewObject,

@@ -31,6 +31,10 @@ function findNamespace({ view }: EpochHost, name: string) {
   return view.partition(NAMESPACES_PARTITION).get(name);
 }
 
+export function hasNamespace(host: EpochHost, name: string): boolean {
+  return findNamespace(host, name) !== undefined;
+}
+
 /** Whether two attempts saw the same state. */
 export function isSameState(one: Conditions, other: Conditions): boolean {
   return one.every(({ modRevision }, index) => other[index]?.modRevision === modRevision);
