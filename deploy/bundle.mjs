@@ -16,7 +16,10 @@ import { build, transform } from "esbuild";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const DIST = join(ROOT, "dist");
 const OUT = join(DIST, "bundle");
-const ENTRIES = ["main.js", "start-keelson.js", "certificate-hook.js"].map((name) => join(DIST, "server", name));
+const inDist = (name) => join(DIST, "server", name);
+const ENTRIES = ["main.js", "start-keelson.js", "certificate-hook.js", "codec/yaml-worker.js"].map(inDist);
+/** They start entries, which lie beside them in the bundle. */
+const STARTERS = [...ENTRIES, inDist("codec/yaml-reader.js")];
 
 /** Packages that have native code, or read files of their own. */
 const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate", "etcd3", "@grpc/proto-loader"];
@@ -30,7 +33,7 @@ const filesStayWhereTheyAre = {
   setup({ onLoad }) {
     onLoad({ filter: /\/dist\/(server|storage)\/.*\.js$/ }, ({ path }) => {
       const text = readFileSync(path, "utf8");
-      if (ENTRIES.includes(path) || !text.includes("import.meta.url")) return undefined;
+      if (STARTERS.includes(path) || !text.includes("import.meta.url")) return undefined;
       const place = relative(OUT, path).split(sep).join("/");
       const url = `new URL(${JSON.stringify(place)}, import.meta.url).href`;
       return { contents: text.replaceAll("import.meta.url", url), loader: "js" };
@@ -143,7 +146,7 @@ function neighboursByTheirNames(code) {
 async function writeEntry(path, script, exports) {
   const isCommand = exports.includes("started");
   const lines = [
-    `import { BundledScripts } from "./bundled-scripts.js";`,
+    `import { BundledScripts } from ${JSON.stringify(join(DIST, "server/bundled-scripts.js"))};`,
     "const scripts = new BundledScripts(import.meta.url);",
     `const { ${exports.join(", ")} } = scripts.require("./${script}");`,
     isCommand ? "if (await started) scripts.keep();" : `export { ${exports.join(", ")} };`,

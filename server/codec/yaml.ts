@@ -48,22 +48,13 @@ const MERGE_KEY = "<<";
 /** Types of YAML 1.1 that JSON does not have. */
 const LEFT_OUT = new Set(["timestamp", "binary", "omap", "pairs", "set"]);
 
-/** Parsing YAML blocks the thread for about a millisecond per KiB. */
-const YAML_CHARS_MAX = 128 * 1024;
-
-/** JSON text is parsed as JSON. @throws {YamlSyntaxError} */
+/**
+ * JSON text is parsed as JSON. Anything else takes about a millisecond per KiB: clients' texts are read by
+ * YamlReader. @throws {YamlSyntaxError}
+ */
 export function parseYaml(text: string): YamlResult {
-  if (/^\s*\{/.test(text)) {
-    try {
-      const value = parseJson(text);
-      return toResult(text, value, findRepeatedKeys(text, value));
-    } catch (error) {
-      if (!(error instanceof JsonSyntaxError)) throw error;
-    }
-  }
-  if (text.length > YAML_CHARS_MAX) {
-    throw new YamlSyntaxError(`more than ${YAML_CHARS_MAX} characters of YAML; send JSON`);
-  }
+  const json = parseYamlAsJson(text);
+  if (json !== undefined) return json;
   const tokens = [...new Parser().parse(text)];
   // Composing recurses, and V8 does not survive every stack overflow.
   refuseDepth(tokens);
@@ -78,6 +69,18 @@ export function parseYaml(text: string): YamlResult {
   const reader = new NodeReader(document);
   const value = reader.read(document.contents as ParsedNode | null, "", 0);
   return toResult(text, value, [...reader.repeated.values()]);
+}
+
+/** Most clients send JSON as YAML. @returns undefined for a text that is no object of JSON */
+export function parseYamlAsJson(text: string): YamlResult | undefined {
+  if (!/^\s*\{/.test(text)) return undefined;
+  try {
+    const value = parseJson(text);
+    return toResult(text, value, findRepeatedKeys(text, value));
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
 }
 
 function toResult(text: string, value: JsonValue, repeated: readonly RepeatedKey[]): YamlResult {

@@ -6,6 +6,7 @@ import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
 import type { ProtobufCodecs } from "../codec/protobuf.js";
+import { YamlReader } from "../codec/yaml-reader.js";
 import type { Config } from "../config/config.js";
 import { ChunkPool } from "../endpoints/chunk-pool.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
@@ -99,13 +100,22 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     latency: parts.watchLatency,
     catalog: registry.catalog,
   };
+  const yaml = new YamlReader();
+  metrics.gauge(
+    {
+      name: "apiserver_yaml_bodies_waiting",
+      help: "YAML bodies that wait for a worker thread to read them.",
+      labelNames: [],
+    },
+    (set) => set(yaml.waiting),
+  );
   const writes = {
     chunks: reads.chunks,
     largeLists: lists.largeLists,
     registry,
     actions,
     representations,
-    decoders: { naming, protobuf, hasCbor: config.features.CBORServingAndStorage },
+    decoders: { naming, protobuf, yaml, hasCbor: config.features.CBORServingAndStorage },
     authorizeCreate: verbAuthorizer(authorizer, "create"),
     ...(config.features.AllowUnsafeMalformedObjectDeletion && {
       authorizeUnsafeDelete: verbAuthorizer(authorizer, "unsafe-delete-ignore-read-errors"),

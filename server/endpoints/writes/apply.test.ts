@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
+import { YamlReader } from "../../codec/yaml-reader.js";
 import { openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { loadFacts } from "../../types/load-facts.js";
@@ -19,7 +20,7 @@ const services: WriteServices = {
   registry: harness.registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
   chunks: new ChunkPool(),
-  decoders: { naming, protobuf: createProtobufCodecs(facts) },
+  decoders: { naming, protobuf: createProtobufCodecs(facts), yaml: new YamlReader() },
   actions: ACTIONS,
 };
 const send = createSender(harness, services);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
+import { YamlReader } from "../../codec/yaml-reader.js";
 import { noSignal, openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { parseRequestInfo } from "../../request/request-info.js";
@@ -22,7 +23,7 @@ const services: WriteServices = {
   registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
   chunks: new ChunkPool(),
-  decoders: { naming, protobuf },
+  decoders: { naming, protobuf, yaml: new YamlReader() },
   actions: ACTIONS,
 };
 /** Services with the gate AllowUnsafeMalformedObjectDeletion; records the names asked for. */

@@ -104,7 +104,7 @@ async function readDeleteOptions(
   let options: RawDeleteOptions;
   if (bytes.length > 0) {
     const encoding = encodingOf(ctx, decoders);
-    const { value } = decodeObject(bytes, encoding, OPTIONS_KIND, "Ignore", decoders);
+    const { value } = await decodeObject(bytes, encoding, OPTIONS_KIND, "Ignore", decoders);
     options = fromBody(value, errors);
     // A dry run may be requested in either place.
     options = withMembers(options, { isDryRun: options.isDryRun || isDryRun });

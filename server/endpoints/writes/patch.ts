@@ -5,7 +5,6 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, internalError, unsupportedMediaType } from "../../api/status.js";
 import { findDuplicateKeys } from "../../codec/json.js";
-import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
 import type { StrategicMerge } from "../../kinds/kind-codec.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { ObjectInput, RefuseInput } from "../../registry/generic/decode-input.js";
@@ -13,8 +12,17 @@ import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-
 import { applyObject } from "../../registry/write/apply.js";
 import { patchObject } from "../../registry/write/update.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { refuseLargeText } from "./body-values.js";
 import { refuseConversion, refuseHidden, refuseResult } from "./refused-patch.js";
-import { mediaTypeOf, parseCborBody, parseText, readBytes } from "./request-body.js";
+import {
+  mediaTypeOf,
+  type ObjectDecoders,
+  parseCborBody,
+  parseText,
+  readBytes,
+  readYaml,
+  takeForAudit,
+} from "./request-body.js";
 import { parseApplyOptions, parseWriteOptions } from "./write-options.js";
 import { answerObject, namespaceOf, type WriteServices, waitOf } from "./write-services.js";
 
@@ -109,7 +117,9 @@ async function apply(
   const { registry, representations } = services;
   const { options, force } = parseApplyOptions(ctx, registry.naming);
   const representation = representations.of(ctx, resource, false);
-  const input = parseConfiguration(await readBytes(ctx), mediaTypeOf(ctx));
+  const bytes = await readBytes(ctx);
+  const input = await readConfiguration(bytes, mediaTypeOf(ctx), services.decoders);
+  takeForAudit(ctx, input.value);
   const { repeatedKeys = [] } = input;
   if (options.fieldValidation === "Strict" && repeatedKeys.length > 0) {
     const why = `error converting YAML to JSON: ${joinRepeatedKeys(repeatedKeys)}`;
@@ -125,17 +135,19 @@ async function apply(
   await answerObject(ctx, resource, representation, result);
 }
 
-function parseConfiguration(bytes: Buffer, type: string): ObjectInput {
+async function readConfiguration(
+  bytes: Buffer,
+  type: string,
+  { yaml }: ObjectDecoders,
+): Promise<ObjectInput> {
   if (type === APPLY_CBOR_TYPE) {
     const value = parseCborBody(bytes, (why) => `error decoding CBOR: ${why}`);
     return { value, duplicateFields: [] };
   }
-  try {
-    return parseYaml(bytes.toString("utf8"));
-  } catch (error) {
-    if (error instanceof YamlSyntaxError) throw badRequest(`error decoding YAML: ${error.message}`);
-    throw error;
-  }
+  const text = bytes.toString("utf8");
+  // A configuration that is JSON is counted before it is parsed.
+  if (/^\s*\{/.test(text)) refuseLargeText(text);
+  return await readYaml(yaml, text, (why) => `error decoding YAML: ${why}`);
 }
 
 function targetOf(ctx: RequestContext, resource: StoredResource) {

@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import type { JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
+import { YamlReader } from "../../codec/yaml-reader.js";
 import { openRegistryHarness } from "../../registry/generic/testing/registry-harness.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { loadFacts } from "../../types/load-facts.js";
@@ -19,7 +20,7 @@ const send = createSender(harness, {
   registry: harness.registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
   chunks: new ChunkPool(),
-  decoders: { naming, protobuf: createProtobufCodecs(facts) },
+  decoders: { naming, protobuf: createProtobufCodecs(facts), yaml: new YamlReader() },
   actions: ACTIONS,
 });
 

@@ -5,13 +5,14 @@
 import type { JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
-import { badRequest, unsupportedMediaType } from "../../api/status.js";
+import { badRequest, tooManyRequests, unsupportedMediaType } from "../../api/status.js";
 import { CborSyntaxError, parseCbor } from "../../codec/cbor-parser.js";
 import { findDuplicateKeys, parseJson, stringifyJson } from "../../codec/json.js";
 import { JsonSyntaxError } from "../../codec/json-parser.js";
 import { CBOR_TYPE, JSON_TYPE, YAML_TYPE } from "../../codec/media-types.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
-import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
+import { type YamlResult, YamlSyntaxError } from "../../codec/yaml.js";
+import { YamlBusyError, type YamlReader } from "../../codec/yaml-reader.js";
 import { bodyMemory } from "../../flowcontrol/width.js";
 import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
@@ -25,6 +26,7 @@ export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 export interface ObjectDecoders {
   readonly naming: Naming;
   readonly protobuf: Pick<ProtobufCodecs, "decodeObject">;
+  readonly yaml: Pick<YamlReader, "read">;
   /** Whether the kind has a Protobuf form. Default true. */
   readonly hasProtobuf?: boolean;
   /** Whether CBOR is accepted (gate CBORServingAndStorage, S1-NEG-04). */
@@ -58,7 +60,8 @@ export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   if (ctx.req.headers["content-length"] === undefined) {
     state.memory?.resize(bodyMemory(bytes.length));
   }
-  if (bytes.length > 0) state.audit?.takeRequest(() => toJsonText(bytes, mediaTypeOf(ctx)));
+  // Other encodings are recorded as JSON, once they have been read.
+  if (bytes.length > 0) state.audit?.takeRequest(() => (isJson(mediaTypeOf(ctx)) ? bytes : ""));
   state.body = bytes;
   return bytes;
 }
@@ -76,21 +79,21 @@ export async function readObject(
 ): Promise<ObjectInput> {
   const encoding = encodingOf(ctx, decoders);
   const bytes = await readBytes(ctx);
-  const input = decodeObject(bytes, encoding, expected, fieldValidation, decoders);
+  const input = await decodeObject(bytes, encoding, expected, fieldValidation, decoders);
   ctx.state.audit?.takeIdentity(input.value);
-  if (encoding !== "json") {
-    // The audit log takes its own copy, because strategies may change the object.
-    ctx.state.audit?.takeRequest(() =>
-      stringifyJson(decodeObject(bytes, encoding, expected, "Ignore", decoders).value),
-    );
-  }
+  if (encoding !== "json") takeForAudit(ctx, input.value);
   return input;
 }
 
-/** For the audit log: JSON as is, YAML as JSON, other types empty. */
-function toJsonText(bytes: Buffer, mediaType: string): Buffer | string {
-  if (/[/+]yaml$/.test(mediaType)) return stringifyJson(parseYaml(bytes.toString("utf8")).value);
-  return mediaType === "" || /[/+]json$/.test(mediaType) ? bytes : "";
+/** The audit log takes its own copy of what was no JSON, because strategies may change the object. */
+export function takeForAudit({ state: { audit } }: RequestContext, value: JsonValue): void {
+  if (audit?.wantsRequest !== true) return;
+  const text = stringifyJson(value);
+  audit.takeRequest(() => text);
+}
+
+function isJson(mediaType: string): boolean {
+  return mediaType === "" || /[/+]json$/.test(mediaType);
 }
 
 /** The encoding of the body by its media type. @throws {StatusError} 415 */
@@ -107,14 +110,14 @@ export function encodingOf(
   throw unsupportedMediaType(hasCbor ? [...supported, CBOR_TYPE] : supported);
 }
 
-/** @throws {StatusError} 400 */
+/** Returns a promise for long YAML only. @throws {StatusError} 400, 413, 429 */
 export function decodeObject(
   bytes: Buffer,
   encoding: BodyEncoding,
   expected: GroupVersionKind,
   fieldValidation: FieldValidation,
-  { protobuf }: ObjectDecoders,
-): ObjectInput {
+  { protobuf, yaml }: ObjectDecoders,
+): ObjectInput | Promise<ObjectInput> {
   const limits = limitsOf(expected.kind);
   if (encoding === "protobuf") {
     const value = protobuf.decodeObject(bytes, expected);
@@ -132,18 +135,29 @@ export function decodeObject(
   const text = bytes.toString("utf8");
   const describe = (why: string) =>
     `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${why}`;
-  if (encoding === "yaml") return parseYamlText(text, describe);
+  if (encoding === "yaml") return readYaml(yaml, text, describe, limits);
   const value = parseText(text, describe, limits);
   const duplicateFields = fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, value);
   return { value, duplicateFields, isText: true };
 }
 
-/** Like `parseText`, for YAML or JSON. @throws {StatusError} 400 with the message of `describe` */
-function parseYamlText(text: string, describe: (why: string) => string): ObjectInput {
+/**
+ * Like `parseText`, for YAML or JSON. @throws {StatusError} 400 with the message of `describe`, 413 for too many
+ * values, 429 when too many wait
+ */
+export async function readYaml(
+  yaml: Pick<YamlReader, "read">,
+  text: string,
+  describe: (why: string) => string,
+  limits?: BodyLimits,
+): Promise<YamlResult> {
   try {
-    return parseYaml(text);
+    const result = await yaml.read(text);
+    refuseLargeValue(result.value, text.length, limits);
+    return result;
   } catch (error) {
     if (error instanceof YamlSyntaxError) throw badRequest(describe(error.message));
+    if (error instanceof YamlBusyError) throw tooManyRequests(error.message, 1);
     throw error;
   }
 }

@@ -1,0 +1,153 @@
+/**
+ * YamlReader: reads YAML that clients send. It takes about a millisecond per KiB, so texts that are not short are
+ * read by worker threads, one text at a time each. A worker has a limit of memory and of time, beyond which it is
+ * ended with the text that it reads, and ends when it has had nothing to do.
+ *
+ *     1 KiB, and JSON of any size   read at once, on the thread that serves
+ *     100 KiB                       read by a worker; the caller waits
+ */
+import { Worker } from "node:worker_threads";
+import { parseYaml, parseYamlAsJson, type YamlResult, YamlSyntaxError } from "./yaml.js";
+import type { YamlAnswer } from "./yaml-worker.js";
+
+/** Longer texts go to a worker: handing one over costs as much as reading this much. */
+const SHORT_CHARS_MAX = 4 * 1024;
+/** Worker threads at a time; each uses a core while it reads. */
+const WORKERS_MAX = 2;
+/** Texts that wait for a worker. */
+const WAITING_MAX = 64;
+/** 3 MiB of common YAML take some seconds. */
+const READ_MS_MAX = 15_000;
+const MEMORY_MIB_MAX = 512;
+/** How long a worker without work stays. */
+const IDLE_MS = 30_000;
+
+const PROGRAM = new URL("./yaml-worker.js", import.meta.url);
+
+/** More YAML at a time than is read. */
+export class YamlBusyError extends Error {
+  override readonly name = "YamlBusyError";
+}
+
+interface Job {
+  readonly text: string;
+  readonly resolve: (result: YamlResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export interface YamlReaderOptions {
+  /** Default: READ_MS_MAX. */
+  readonly readMsMax?: number;
+}
+
+export class YamlReader {
+  readonly #readMsMax: number;
+  readonly #waiting: Job[] = [];
+  readonly #idle: YamlWorker[] = [];
+  #workers = 0;
+
+  constructor({ readMsMax = READ_MS_MAX }: YamlReaderOptions = {}) {
+    this.#readMsMax = readMsMax;
+  }
+
+  /** Texts that wait for a worker. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get workers(): number {
+    return this.#workers;
+  }
+
+  /** @throws {YamlSyntaxError}; {YamlBusyError} */
+  read(text: string): YamlResult | Promise<YamlResult> {
+    if (text.length <= SHORT_CHARS_MAX) return parseYaml(text);
+    const json = parseYamlAsJson(text);
+    if (json !== undefined) return json;
+    if (this.#waiting.length >= WAITING_MAX) {
+      throw new YamlBusyError(`${WAITING_MAX} bodies of YAML wait to be read`);
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ text, resolve, reject });
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    if (this.#waiting.length === 0) return;
+    const worker = this.#idle.pop() ?? this.#start();
+    const job = worker === undefined ? undefined : this.#waiting.shift();
+    if (worker === undefined || job === undefined) return;
+    worker.read(job, this.#readMsMax, () => {
+      if (worker.hasEnded) this.#workers--;
+      else this.#keep(worker);
+      this.#next();
+    });
+  }
+
+  #start(): YamlWorker | undefined {
+    if (this.#workers >= WORKERS_MAX) return undefined;
+    this.#workers++;
+    return new YamlWorker();
+  }
+
+  #keep(worker: YamlWorker): void {
+    this.#idle.push(worker);
+    worker.endLater(() => {
+      this.#idle.splice(this.#idle.indexOf(worker), 1);
+      this.#workers--;
+    });
+  }
+}
+
+/** One thread, which reads one text at a time. */
+class YamlWorker {
+  readonly #worker = new Worker(PROGRAM, {
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB_MAX },
+    // Nothing of the server's flags or its environment concerns a reader.
+    execArgv: [],
+    env: {},
+  });
+  #timer: NodeJS.Timeout | undefined;
+  #end: (outcome: YamlAnswer | Error) => void = () => {};
+  hasEnded = false;
+
+  constructor() {
+    // A server that stops does not wait for its readers.
+    this.#worker.unref();
+    this.#worker.on("message", (answer: YamlAnswer) => this.#end(answer));
+    this.#worker.on("error", () => this.#fail("reading the YAML takes too much memory"));
+    this.#worker.on("exit", () => this.#fail("reading the YAML ended early"));
+  }
+
+  read({ text, resolve, reject }: Job, readMsMax: number, done: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      void this.#worker.terminate();
+      this.#fail(`reading the YAML takes more than ${readMsMax} ms; send JSON`);
+    }, readMsMax);
+    this.#end = (outcome) => {
+      clearTimeout(this.#timer);
+      this.#end = () => {};
+      if (outcome instanceof Error) reject(outcome);
+      else if ("problem" in outcome) reject(new YamlSyntaxError(outcome.problem));
+      else resolve(outcome.result);
+      done();
+    };
+    this.#worker.postMessage(text);
+  }
+
+  endLater(gone: () => void): void {
+    this.#timer = setTimeout(() => {
+      this.hasEnded = true;
+      gone();
+      void this.#worker.terminate();
+    }, IDLE_MS);
+    this.#timer.unref();
+  }
+
+  #fail(why: string): void {
+    this.hasEnded = true;
+    this.#end(new YamlSyntaxError(why));
+  }
+}
