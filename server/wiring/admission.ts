@@ -73,7 +73,13 @@ export function createAdmission(parts: AdmissionParts): Admission {
     }),
     new ServiceAccountAdmission({ view, fresh, naming, clock: systemClock }),
     ...rules,
-    new ResourceQuota({ view, fresh, naming, clock: systemClock }),
+    new ResourceQuota({
+      view,
+      fresh,
+      naming,
+      clock: systemClock,
+      limited: settings.ResourceQuota ?? [],
+    }),
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };
   const isReserved = config.features.ManifestBasedAdmissionControlConfig;

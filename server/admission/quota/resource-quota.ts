@@ -21,6 +21,7 @@ import type {
 import { type Charged, chargeQuotas, type LookedAt } from "./charge.js";
 import type { Evaluator } from "./evaluator.js";
 import { Evaluators } from "./evaluators.js";
+import { type LimitedResource, requireCover } from "./limited-resources.js";
 import { isQuota, type QuotaObject } from "./quota-object.js";
 
 export interface ResourceQuotaOptions {
@@ -29,6 +30,8 @@ export interface ResourceQuotaOptions {
   fresh(): Promise<void>;
   readonly naming: Naming;
   readonly clock: Pick<Clock, "now">;
+  /** What may be used only where a quota covers it; default: nothing. */
+  readonly limited?: readonly LimitedResource[];
 }
 
 /** A quota in its latest known state in the store. */
@@ -43,6 +46,7 @@ export class ResourceQuota implements AdmissionPlugin {
   readonly name = "ResourceQuota";
   readonly #options: ResourceQuotaOptions;
   readonly #evaluators: Evaluators;
+  readonly #limited: readonly LimitedResource[];
   /** By namespace, then by name. */
   readonly #quotas = new Map<string, Map<string, StoredObject>>();
   /** undefined if it is not a quota. */
@@ -57,6 +61,7 @@ export class ResourceQuota implements AdmissionPlugin {
   constructor(options: ResourceQuotaOptions) {
     this.#options = options;
     this.#evaluators = new Evaluators(options.naming);
+    this.#limited = options.limited ?? [];
     options.view.partition(PARTITION).observe({
       replaced: (objects) => {
         this.#quotas.clear();
@@ -78,12 +83,13 @@ export class ResourceQuota implements AdmissionPlugin {
   }
 
   handles(operation: AdmissionOperation): boolean {
-    return this.#quotas.size > 0 && (operation === "CREATE" || operation === "UPDATE");
+    const isNeeded = this.#quotas.size > 0 || this.#limited.length > 0;
+    return isNeeded && (operation === "CREATE" || operation === "UPDATE");
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
     const { namespace, operation, resource, subresource } = attributes;
-    if (!this.#quotas.has(namespace)) return undefined;
+    if (!this.#quotas.has(namespace) && this.#limited.length === 0) return undefined;
     const evaluator = this.#evaluators.of(resource.group, resource.resource);
     if (evaluator?.charges(operation, subresource) !== true) return undefined;
     if (this.#behind.delete(namespace)) {
@@ -95,7 +101,10 @@ export class ResourceQuota implements AdmissionPlugin {
 
   #charge(attributes: AdmissionAttributes, evaluator: Evaluator): void {
     const quotas = this.#quotasOf(attributes.namespace);
-    const charged = chargeQuotas(quotas, evaluator, attributes, this.#options.clock.now());
+    const nowMs = this.#options.clock.now();
+    const known = quotas.map(({ quota }) => quota);
+    requireCover(this.#limited, known, evaluator, attributes, nowMs);
+    const charged = chargeQuotas(quotas, evaluator, attributes, nowMs);
     if (attributes.options.isDryRun) return;
     for (const one of charged) attributes.sideWrites?.push(this.#sideWriteOf(one));
   }

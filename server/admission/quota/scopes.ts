@@ -4,14 +4,14 @@ import type { Evaluator } from "./evaluator.js";
 import type { QuotaObject, ScopeTerm } from "./quota-object.js";
 
 /** Whether the object is in all scopes of the quota. */
-export function isInScopes(
-  { spec = {} }: QuotaObject,
-  evaluator: Evaluator,
-  object: ApiObject,
-): boolean {
+export function isInScopes(quota: QuotaObject, evaluator: Evaluator, object: ApiObject): boolean {
+  return termsOf(quota).every((term) => evaluator.isInScope?.(object, term) === true);
+}
+
+/** The scopes of a quota, named or selected. */
+export function termsOf({ spec = {} }: QuotaObject): readonly ScopeTerm[] {
   const named = (spec.scopes ?? []).map((scopeName) => ({ scopeName, operator: "Exists" }));
-  const terms = [...named, ...(spec.scopeSelector?.matchExpressions ?? [])];
-  return terms.every((term) => evaluator.isInScope?.(object, term) === true);
+  return [...named, ...(spec.scopeSelector?.matchExpressions ?? [])];
 }
 
 /** Whether a quota is restricted to scopes. */

@@ -145,6 +145,11 @@ test("A20: plugins take their settings from the file", () => {
     defaults: [{ key: "k", operator: "Exists" }],
     allowed: [],
   });
+  const limitedResources = [{ resource: "pods", matchContains: ["cpu"] }];
+  const quotas = policies("ResourceQuotaConfiguration", { limitedResources });
+  assert.deepEqual(settingsOf("ResourceQuota", quotas).ResourceQuota, [
+    { apiGroup: "", resource: "pods", matchContains: ["cpu"], matchScopes: [] },
+  ]);
   const pods = typed("pod-security.admission.config", "v1", "PodSecurityConfiguration", {
     defaults: { enforce: "baseline", "enforce-version": "latest", warn: "" },
     exemptions: { usernames: ["ann"], namespaces: ["kube-system"] },

@@ -20,6 +20,8 @@ import type { ImagePolicySettings } from "../image-policy.js";
 import type { NodeSelectors } from "../pod-node-selector.js";
 import { type PodSecuritySettings, readStandardDefaults } from "../pod-security/settings.js";
 import type { TolerationLists } from "../pod-toleration-restriction.js";
+import type { LimitedResource } from "../quota/limited-resources.js";
+import type { ScopeTerm } from "../quota/quota-object.js";
 import type { Toleration } from "../tolerations.js";
 
 export interface ImagePolicyFile extends ImagePolicySettings {
@@ -34,6 +36,7 @@ export interface PluginSettings {
   PodNodeSelector?: NodeSelectors;
   PodSecurity?: PodSecuritySettings;
   PodTolerationRestriction?: TolerationLists;
+  ResourceQuota?: readonly LimitedResource[];
 }
 
 export type SettingsPlugin = keyof PluginSettings;
@@ -44,6 +47,7 @@ export const SETTINGS_PLUGINS: readonly SettingsPlugin[] = [
   "PodNodeSelector",
   "PodSecurity",
   "PodTolerationRestriction",
+  "ResourceQuota",
 ];
 
 /** Reads one section into `settings`. @throws {Error} */
@@ -83,6 +87,14 @@ export function readSettings(
         defaults: readTolerations(members, "default", where),
         allowed: readTolerations(members, "whitelist", where),
       };
+      return;
+    case "ResourceQuota":
+      refuseOtherType(
+        members,
+        [`apiserver.config.${groupDomain}/v1`],
+        "ResourceQuotaConfiguration",
+      );
+      settings.ResourceQuota = readLimitedResources(members, where);
       return;
   }
 }
@@ -175,6 +187,35 @@ function readPodSecurity(members: Members, where: string): PodSecuritySettings {
     usernames: set("usernames"),
     namespaces: set("namespaces"),
     runtimeClasses: set("runtimeClasses"),
+  };
+}
+
+function readLimitedResources(members: Members, where: string): readonly LimitedResource[] {
+  refuseUnknown(members, ["apiVersion", "kind", "limitedResources"], where);
+  return listOf(members, "limitedResources", where).map((entry, index) => {
+    const at = `${where}.limitedResources[${index}]`;
+    const limited = membersOf(entry, at);
+    refuseUnknown(limited, ["apiGroup", "resource", "matchContains", "matchScopes"], at);
+    const resource = optionalText(limited, "resource", at) ?? "";
+    if (resource === "") throw new Error(`${at}.resource: Required value`);
+    return {
+      apiGroup: optionalText(limited, "apiGroup", at) ?? "",
+      resource,
+      matchContains: optionalTexts(limited, "matchContains", at),
+      matchScopes: listOf(limited, "matchScopes", at).map((term, position) =>
+        readScopeTerm(term, `${at}.matchScopes[${position}]`),
+      ),
+    };
+  });
+}
+
+function readScopeTerm(value: unknown, where: string): ScopeTerm {
+  const term = membersOf(value, where);
+  refuseUnknown(term, ["scopeName", "operator", "values"], where);
+  return {
+    scopeName: optionalText(term, "scopeName", where) ?? "",
+    operator: optionalText(term, "operator", where) ?? "",
+    values: optionalTexts(term, "values", where),
   };
 }
 
