@@ -8,8 +8,8 @@ import { LateObject } from "./late.js";
 import {
   formatDuration,
   formatTimestamp,
+  parseDateTime,
   parseDuration,
-  parseTimestamp,
   timestamp,
 } from "./text.js";
 import { formatType, type ObjectMember, type SimpleName, type Type } from "./types.js";
@@ -149,7 +149,7 @@ const SIMPLE: Readonly<Record<SimpleName, (raw: unknown) => Value | undefined>> 
   timestamp: (raw) => {
     if (raw instanceof Timestamp) return raw;
     if (raw instanceof Date) return timestamp(BigInt(raw.getTime()) * 1_000_000n);
-    return typeof raw === "string" ? parseTimestamp(raw) : undefined;
+    return typeof raw === "string" ? parseDateTime(raw) : undefined;
   },
   duration: (raw) => {
     if (raw instanceof Duration) return raw;

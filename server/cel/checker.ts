@@ -3,8 +3,9 @@
  * type and the possible overloads of each call. An invalid node counts as dyn, so that all problems of
  * an expression are found at once. Only writes `type`, `overloads` and the like into the nodes.
  */
-import { CelCompileError, Failure, type Problem } from "./errors.js";
+import { CelCompileError, type Problem } from "./errors.js";
 import type { FunctionTable } from "./function-table.js";
+import { checkLiterals } from "./literal-rules.js";
 import type { Overload } from "./overloads.js";
 import type { LiteralPatterns } from "./regex.js";
 import {
@@ -36,6 +37,7 @@ import {
   UINT,
 } from "./types.js";
 import { Uint } from "./values.js";
+import { RESERVED } from "./words.js";
 
 export interface CheckerEnvironment {
   readonly variables: ReadonlyMap<string, Type>;
@@ -73,13 +75,17 @@ class Checker {
 
   run(root: Node): Type {
     this.#check(root, new Map());
-    const [first, ...others] = this.#problems.sort((one, other) => one.offset - other.offset);
-    if (first !== undefined) {
-      throw new CelCompileError(first.problem, this.#source, first.offset, others);
-    }
+    this.#report(this.#problems);
     // Types are resolved at the end, because a later node may settle an earlier one.
     for (const node of this.#nodes) node.type = this.#inference.resolve(node.type ?? DYN, true);
+    this.#report(checkLiterals(root, this.#environment.patterns));
     return root.type ?? DYN;
+  }
+
+  #report(problems: Problem[]): void {
+    const [first, ...others] = problems.sort((one, other) => one.offset - other.offset);
+    if (first === undefined) return;
+    throw new CelCompileError(first.problem, this.#source, first.offset, others);
   }
 
   #check(node: Node, scope: Scope): Type {
@@ -161,6 +167,13 @@ class Checker {
       case "named": {
         const field = target.fields?.get(node.field);
         if (field !== undefined) return field;
+        // Words of the language are escaped in declarations, but may be written plainly.
+        const escaped = `__${node.field}__`;
+        const word = RESERVED.has(node.field) ? target.fields?.get(escaped) : undefined;
+        if (word !== undefined) {
+          node.memberName = escaped;
+          return word;
+        }
         if (target.fields !== undefined) {
           return this.#problem(`undefined field '${node.field}'`, node);
         }
@@ -196,12 +209,17 @@ class Checker {
     const isMethod = target !== undefined;
     const all = isMethod ? [target, ...args] : args;
     const types = all.map((arg) => this.#check(arg, scope));
-    if (!functions.has(name, isMethod)) {
+    if (name === "_&&_" || name === "_||_") {
+      all.forEach((arg, index) => {
+        this.#expectBool(types[index] ?? DYN, arg);
+      });
+      node.overloads = functions.find(name, false);
+      return BOOL;
+    }
+    if (!functions.has(name, isMethod) && !functions.has(name, !isMethod)) {
       return this.#problem(`undeclared reference to '${name}' (in container '')`, node);
     }
-    const result = this.#resolve(node, name, functions.find(name, isMethod), types);
-    if (REGEX_FUNCTIONS.has(name)) this.#checkPattern(name, all[1]);
-    return result;
+    return this.#resolve(node, name, functions.find(name, isMethod), types);
   }
 
   #resolve(node: Call, name: string, overloads: readonly Overload[], types: readonly Type[]): Type {
@@ -235,17 +253,6 @@ class Checker {
     return this.#inference.instantiate(overload.result, parameters);
   }
 
-  /** A malformed literal pattern is a compile error. */
-  #checkPattern(name: string, pattern: Node | undefined): void {
-    if (pattern?.kind !== "literal" || typeof pattern.value !== "string") return;
-    try {
-      this.#environment.patterns.add(pattern.value);
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      this.#problem(`invalid ${name} argument`, pattern);
-    }
-  }
-
   #map(node: MapNode, scope: Scope): Type {
     const key = this.#common(
       node.entries.map((entry) => entry.key),
@@ -266,7 +273,8 @@ class Checker {
     if (shape === undefined) {
       return this.#problem(`undeclared reference to '${name}' (in container '')`, node);
     }
-    for (const { name: field, value, isOptional } of node.fields) {
+    for (const member of node.fields) {
+      const { name: field, value, isOptional } = member;
       const found = this.#check(value, scope);
       const type = isOptional ? this.#unwrapped(found) : found;
       const expected =
@@ -274,7 +282,7 @@ class Checker {
           ? nestedType(name, field, this.#inference.resolve(type))
           : shape.get(field);
       if (expected === undefined) {
-        this.#problem(`undefined field '${field}'`, value);
+        this.#problem(`undefined field '${field}'`, member);
         continue;
       }
       if (this.#inference.assign([type], [expected])) continue;
@@ -282,7 +290,7 @@ class Checker {
       const wanted = formatType(expected);
       this.#problem(
         `expected type of field '${field}' is '${wanted}' but provided type is '${got}'`,
-        value,
+        member,
       );
     }
     return { kind: "named", name };
@@ -349,8 +357,22 @@ class Checker {
         return this.#mismatch("map", body, node.body);
       }
       case "sortBy":
-        return listOf(types[0] ?? DYN);
+        return this.#sorted(node, range, body);
     }
+  }
+
+  #sorted(node: Comprehension, range: Type, key: Type): Type {
+    const found = this.#inference.resolve(key);
+    const isComparable =
+      found.kind === "dyn" ||
+      found.kind === "var" ||
+      (found.kind === "simple" && found.name !== "null");
+    if (isComparable && range.kind !== "map") return range;
+    const form = `${formatType(range)}.(list(${formatType(found)}))`;
+    return this.#problem(
+      `found no matching overload for '@sortByAssociatedKeys' applied to '${form}'`,
+      node,
+    );
   }
 
   #variableTypes(range: Type, node: Comprehension): readonly Type[] {
@@ -359,7 +381,6 @@ class Checker {
       case "list":
         return isPair ? [INT, range.element] : [range.element];
       case "map":
-        if (node.macro === "sortBy") break;
         return isPair ? [range.key, range.value] : [range.key];
       case "dyn":
       case "var":
@@ -374,9 +395,6 @@ class Checker {
 
   #bind(node: Bind, scope: Scope): Type {
     const value = this.#check(node.value, scope);
-    if (node.macro === "bind") {
-      return this.#check(node.body, new Map(scope).set(node.variable, value));
-    }
     const inner = this.#inference.fresh();
     if (!this.#inference.assign([value], [optionalOf(inner)])) {
       this.#mismatch("optional_type", value, node.value);
@@ -398,14 +416,11 @@ class Checker {
   }
 
   /** Records the problem. @returns dyn, which allows every use */
-  #problem(problem: string, { offset }: Node): Type {
+  #problem(problem: string, { offset }: { readonly offset: number }): Type {
     this.#problems.push({ problem, offset });
     return DYN;
   }
 }
-
-/** Their second argument is a pattern. */
-const REGEX_FUNCTIONS: ReadonlySet<string> = new Set(["matches", "find", "findAll"]);
 
 const KEY_TYPES: ReadonlySet<string> = new Set(["bool", "int", "uint", "string"]);
 

@@ -1,10 +1,12 @@
 /**
  * Collectors of the looping macros: whether all or any hold, a list, a map. Each loop of an evaluation
- * has its own; the loop charges for each turn.
+ * has its own; the loop charges for its turns, a collector for what it keeps.
  */
 import { compare } from "./comparison.js";
+import { runningSelfCompared } from "./cost/list-costs.js";
 import { Failure } from "./errors.js";
 import { boolOf, type Frame, noOverload, type Step } from "./frame.js";
+import { LOOP_COSTS } from "./loop-costs.js";
 import type { MacroName } from "./macro-name.js";
 import { EntryMap, ListValue, MapValue, type Value } from "./values.js";
 
@@ -39,6 +41,18 @@ function quantifier(stopAt: boolean): (frame: Frame) => Collector {
   };
 }
 
+function listCollector(frame: Frame): Collector {
+  const items: Value[] = [];
+  return {
+    take(body) {
+      frame.spend(LOOP_COSTS.map.kept);
+      items.push(body(frame));
+      return true;
+    },
+    finish: () => new ListValue(items),
+  };
+}
+
 export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>> = {
   all: quantifier(false),
   exists: quantifier(true),
@@ -46,7 +60,10 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
     let count = 0;
     return {
       take(body) {
-        if (boolOf(body(frame))) count++;
+        if (boolOf(body(frame))) {
+          frame.spend(LOOP_COSTS.existsOne.kept);
+          count++;
+        }
         return true;
       },
       finish: () => count === 1,
@@ -58,7 +75,10 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
     const items: Value[] = [];
     return {
       take(body, _key, value) {
-        if (boolOf(body(frame))) items.push(value);
+        if (boolOf(body(frame))) {
+          frame.spend(LOOP_COSTS.filter.kept);
+          items.push(value);
+        }
         return true;
       },
       finish: () => new ListValue(items),
@@ -68,6 +88,7 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
     const map = new EntryMap();
     return {
       take(body, key) {
+        frame.spend(LOOP_COSTS.transformMap.kept);
         map.add(key, body(frame));
         return true;
       },
@@ -78,10 +99,11 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
     const map = new EntryMap();
     return {
       take(body) {
+        frame.spend(LOOP_COSTS.transformMapEntry.kept);
         const entries = body(frame);
         if (!(entries instanceof MapValue)) throw noOverload("transformMapEntry", [entries]);
         for (const key of entries.keys()) {
-          frame.spend(1);
+          frame.charge(1);
           const value = entries.get(key);
           if (value !== undefined) map.add(key, value);
         }
@@ -94,26 +116,16 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
     const items: { key: Value; value: Value }[] = [];
     return {
       take(body, _key, value) {
+        frame.spend(LOOP_COSTS.sortBy.kept);
         items.push({ key: body(frame), value });
         return true;
       },
       finish() {
-        // Sorting costs n log n comparisons, charged in advance.
-        frame.spend(items.length * Math.ceil(Math.log2(items.length + 1)));
+        // The list is read for its keys and again to be sorted by them.
+        frame.spend(2 + runningSelfCompared(new ListValue(items.map(({ key }) => key))));
         items.sort((a, b) => compare(a.key, b.key, frame.charge));
         return new ListValue(items.map(({ value }) => value));
       },
     };
   },
 };
-
-function listCollector(frame: Frame): Collector {
-  const items: Value[] = [];
-  return {
-    take(body) {
-      items.push(body(frame));
-      return true;
-    },
-    finish: () => new ListValue(items),
-  };
-}

@@ -17,7 +17,7 @@ import {
 } from "./values.js";
 import { UnorderedListValue } from "./values-of-schemas.js";
 
-/** Charges the cost of a step. @throws {BudgetExceeded} */
+/** Counts work that no cost bounds. @throws {BudgetExceeded} */
 export type Charge = (cost: number) => void;
 
 export function equal(left: Value, right: Value, charge: Charge): boolean {

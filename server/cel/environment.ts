@@ -10,8 +10,10 @@
 import { Adapters, toJson } from "./adapt.js";
 import { check, type StructShapes } from "./checker.js";
 import type { Charge } from "./comparison.js";
+import type { DeclaredRoots } from "./cost/declared.js";
+import { rootsOf, type SizeLimits } from "./cost/declared-types.js";
 import { BudgetExceeded, CelCompileError, CelEvaluationError, Failure } from "./errors.js";
-import { estimateCost, type SizeLimits } from "./estimate.js";
+import { estimateCost } from "./estimate.js";
 import { Frame } from "./frame.js";
 import { FunctionTable } from "./function-table.js";
 import { ADDRESSES } from "./functions/addresses.js";
@@ -50,6 +52,8 @@ import {
 import type { Value } from "./values.js";
 
 export type { StructShapes } from "./checker.js";
+export type { Declared, DeclaredRoots } from "./cost/declared.js";
+export { scalarOf } from "./cost/declared.js";
 export { CelCompileError, CelEvaluationError } from "./errors.js";
 export { Late, LateObject } from "./late.js";
 export type { ItemIdentity, ObjectMember } from "./types.js";
@@ -89,6 +93,8 @@ export interface CelEnvironmentOptions {
   readonly costLimit?: number;
   /** Known upper bounds of sizes for the estimate, by path: "request.name", "claims.groups[]". */
   readonly sizeLimits?: SizeLimits;
+  /** Takes the place of `sizeLimits`: all bounds, for the exact estimate. */
+  readonly declared?: DeclaredRoots;
   /** Objects that expressions may create; default: none. */
   readonly structs?: StructShapes;
 }
@@ -144,7 +150,7 @@ function outputCharge(): Charge {
   };
 }
 
-const FUNCTIONS = new FunctionTable([
+const LIBRARIES = [
   STANDARD,
   TIME,
   OPTIONALS,
@@ -155,10 +161,12 @@ const FUNCTIONS = new FunctionTable([
   QUANTITIES,
   ADDRESSES,
   AUTHORIZATION,
-  JSON_PATCH,
   VERSIONS,
   NAMED_FORMATS,
-]);
+];
+const FUNCTIONS = new FunctionTable(LIBRARIES);
+/** Where expressions make objects, they may make patches. */
+const PATCH_FUNCTIONS = new FunctionTable([...LIBRARIES, JSON_PATCH]);
 
 /** @throws {TypeError} if a declaration refers to a missing object type */
 export function createCelEnvironment(options: CelEnvironmentOptions): CelEnvironment {
@@ -171,8 +179,13 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
   const adapters = new Adapters();
   const adapts = new Map([...variables].map(([name, type]) => [name, adapters.of(type)]));
   const types = new Map([...NAMED_TYPES, ...objects]);
-  const { structs } = options;
-  const checked = { variables, types, functions: FUNCTIONS, structs };
+  const { structs, declared = rootsOf(variables, sizeLimits) } = options;
+  const checked = {
+    variables,
+    types,
+    functions: structs === undefined ? FUNCTIONS : PATCH_FUNCTIONS,
+    structs,
+  };
   return {
     compile(source, expected) {
       return guarded(source, () => {
@@ -183,7 +196,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
           const names = expected.map((wanted) => formatType(toType(wanted)));
           throw new CelCompileError(`must evaluate to ${names.join(" or ")}`, source, 0);
         }
-        const planned = plan(root, adapts, patterns);
+        const planned = plan(root, source, adapts, patterns);
         const paths = selectedPaths(root);
         const run = (
           bindings: Readonly<Record<string, unknown>>,
@@ -203,7 +216,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
         return {
           resultType: formatType(type),
           type,
-          estimatedCostMax: estimateCost(root, { variables, limits: sizeLimits, patterns }),
+          estimatedCostMax: estimateCost(root, declared),
           leastCost: leastCost(root),
           references: (path) =>
             paths.some((found) => path.every((part, index) => found[index] === part)),

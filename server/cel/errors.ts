@@ -16,6 +16,8 @@ export class CelCompileError extends Error {
   readonly column: number;
   /** The problem, without position and excerpt. */
   readonly problem: string;
+  /** Whether the expression is well formed, but has a constant that is not. */
+  isOfConstant = false;
 
   /** @param others further problems, ordered by position; included in the message */
   constructor(problem: string, source: string, offset: number, others: readonly Problem[] = []) {
@@ -29,6 +31,12 @@ export class CelCompileError extends Error {
     this.problem = problem;
     this.line = line;
     this.column = column;
+  }
+
+  static ofConstant(problem: string, source: string, offset: number): CelCompileError {
+    const error = new CelCompileError(problem, source, offset);
+    error.isOfConstant = true;
+    return error;
   }
 }
 

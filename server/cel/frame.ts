@@ -12,29 +12,45 @@ export interface Plan {
   readonly run: Step;
   readonly slotCount: number;
   readonly patterns: LiteralPatterns;
+  readonly zones: Map<string, Intl.DateTimeFormat>;
 }
+
+/**
+ * Work that costs nothing upstream (comparing what is deep in lists, large patterns, counting
+ * characters) counts by this share, and only where it exceeds the cost: it decides for expressions alone
+ * that would keep the server busy for a small cost.
+ */
+const WORK_SHARE = 0.02;
 
 export class Frame {
   /** Values of variables: those of the environment first, then those of macros. */
   readonly slots: (Value | undefined)[];
   readonly bindings: Readonly<Record<string, unknown>>;
+  readonly zones: Map<string, Intl.DateTimeFormat>;
   readonly #limit: number;
+  readonly #workMax: number;
   readonly #patterns: LiteralPatterns;
   #patternsMade: Map<string, RE2JS> | undefined;
-  #left: number;
-  readonly charge: Charge = (cost) => this.spend(cost);
+  #cost = 0;
+  #work = 0;
+  readonly charge: Charge = (work) => {
+    this.#work += work;
+    // A NaN must not disable the budget.
+    if (!(this.#work <= this.#workMax)) throw new BudgetExceeded(this.#limit);
+  };
 
   constructor(plan: Plan, bindings: Readonly<Record<string, unknown>>, limit: number) {
     this.slots = new Array<Value | undefined>(plan.slotCount);
     this.#patterns = plan.patterns;
     this.bindings = bindings;
+    this.zones = plan.zones;
     this.#limit = limit;
-    this.#left = limit;
+    this.#workMax = limit / WORK_SHARE;
   }
 
   regex(pattern: string, text: string): RE2JS {
     const compiled = this.#patterns.get(pattern) ?? this.#compiled(pattern);
-    this.spend(programCost(compiled.programSize(), pattern.length, text.length));
+    this.charge(programCost(compiled.programSize(), pattern.length, text.length));
     return compiled;
   }
 
@@ -43,22 +59,27 @@ export class Frame {
     this.#patternsMade ??= new Map();
     const known = this.#patternsMade.get(pattern);
     if (known !== undefined) return known;
-    this.spend(pattern.length);
+    this.charge(pattern.length);
     const compiled = compileRegex(pattern);
-    this.spend(compiled.programSize() * COMPILE_COST);
+    this.charge(compiled.programSize() * COMPILE_COST);
     this.#patternsMade.set(pattern, compiled);
     return compiled;
   }
 
   /** @throws {BudgetExceeded} */
   spend(cost: number): void {
-    this.#left -= cost;
-    // A NaN cost must not disable the budget.
-    if (!(this.#left >= 0)) throw new BudgetExceeded(this.#limit);
+    this.#cost += cost;
+    if (!(this.#cost <= this.#limit)) throw new BudgetExceeded(this.#limit);
   }
 
+  /** What upstream counts. */
+  get cost(): number {
+    return this.#cost;
+  }
+
+  /** What callers count. */
   get spent(): number {
-    return this.#limit - this.#left;
+    return Math.max(this.#cost, Math.floor(this.#work * WORK_SHARE));
   }
 }
 

@@ -3,7 +3,9 @@
  * sizes, request data may be empty, optional parts are skipped. It finds expressions that no evaluation can
  * afford, even without bounds on their input.
  */
-import { LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
+import { isConstant } from "./constants.js";
+import { LIST_COST, MAP_COST, STRUCT_COST } from "./costs.js";
+import { LOOP_COSTS } from "./loop-costs.js";
 import type { Call, Comprehension, Node } from "./syntax.js";
 
 interface Least {
@@ -24,42 +26,45 @@ function least(node: Node, scope: Scope): Least {
     case "literal":
       return sized(0);
     case "identifier":
-      // Types are values without a cost.
-      return { cost: node.typeName === undefined ? 1 : 0, size: scope.get(node.name) ?? 0 };
+      // Types are values without a cost, and names that are only resolved are free.
+      return { cost: 0, size: scope.get(node.name) ?? 0 };
     case "select":
-      if (node.typeName !== undefined) return sized(0);
-      if (node.variableName !== undefined) return sized(1);
-      return sized(1 + least(node.operand, scope).cost);
+      if (node.typeName !== undefined || node.variableName !== undefined) return sized(0);
+      return sized(memberCost(node, node.operand) + least(node.operand, scope).cost);
     case "call":
       return ofCall(node, scope);
     case "list": {
-      const cost = LIST_COST + node.elements.length + total(node.elements, scope);
+      const cost = isConstant(node) ? 0 : LIST_COST + total(node.elements, scope);
       return { cost, size: node.elements.length - node.optionals.size };
     }
     case "map": {
       const parts = node.entries.flatMap(({ key, value }) => [key, value]);
       const size = node.entries.some(({ isOptional }) => isOptional) ? 0 : node.entries.length;
-      return { cost: MAP_COST + node.entries.length + total(parts, scope), size };
+      return { cost: isConstant(node) ? 0 : MAP_COST + total(parts, scope), size };
     }
     case "struct": {
       const parts = node.fields.map(({ value }) => value);
-      return sized(MAP_COST + parts.length + total(parts, scope));
+      return sized(STRUCT_COST + total(parts, scope));
     }
     case "comprehension":
       return ofComprehension(node, scope);
-    case "bind": {
-      const value = least(node.value, scope);
-      // Without a value nothing follows.
-      if (node.macro !== "bind") return sized(1 + value.cost);
-      const body = least(node.body, new Map(scope).set(node.variable, value.size));
-      return { cost: 1 + value.cost + body.cost, size: body.size };
-    }
+    case "bind":
+      // Without a value nothing follows but asking for it.
+      return sized(2 + least(node.value, scope).cost);
   }
 }
 
-function ofCall({ name, target, args, isNamespaced }: Call, scope: Scope): Least {
+/** Members of optionals, and of what may have none, may not be there. */
+function memberCost(node: Node, operand: Node): number {
+  const isOptional = node.type?.kind === "optional" || operand.type?.kind === "optional";
+  return isOptional || (node.kind === "select" && node.isTest) ? 0 : 1;
+}
+
+function ofCall(node: Call, scope: Scope): Least {
+  const { name, target, args, isNamespaced, overloads = [] } = node;
+  if (isConstant(node)) return sized(0);
   const nodes = target === undefined || isNamespaced === true ? args : [target, ...args];
-  const parts = nodes.map((node) => least(node, scope));
+  const parts = nodes.map((part) => least(part, scope));
   const [first = sized(0), second = sized(0), third = sized(0)] = parts;
   switch (name) {
     case "_&&_":
@@ -68,18 +73,24 @@ function ofCall({ name, target, args, isNamespaced }: Call, scope: Scope): Least
       return sized(Math.min(first.cost, second.cost));
     case "_?_:_":
       return {
-        cost: 1 + first.cost + Math.min(second.cost, third.cost),
+        cost: first.cost + Math.min(second.cost, third.cost),
         size: Math.min(second.size, third.size),
       };
     case "or":
     case "orValue":
-      return sized(1 + first.cost);
+      return sized(first.cost);
   }
-  const cost = 1 + parts.reduce((sum, part) => sum + part.cost, 0);
+  const inner = parts.reduce((sum, part) => sum + part.cost, 0);
+  const [operand] = args;
+  if (name === "_[_]" || name === "_[?_]") {
+    return sized(first.cost + (operand === undefined ? 0 : memberCost(node, operand)));
+  }
+  const [overload] = overloads;
+  const running = overload?.costs.running;
+  const cost = inner + (typeof running === "number" ? Math.min(running, 1) : 0);
   if (name === "_+_") return { cost, size: first.size + second.size };
-  const [counted] = args;
-  if (isNamespaced === true && name === "range" && counted?.kind === "literal") {
-    const count = Math.max(0, Number(counted.value));
+  if (isNamespaced === true && name === "range" && operand?.kind === "literal") {
+    const count = Math.max(0, Number(operand.value));
     return { cost: cost + count, size: count };
   }
   return sized(cost);
@@ -91,15 +102,17 @@ function ofComprehension(node: Comprehension, scope: Scope): Least {
   const inner = new Map(scope);
   for (const name of node.variables) inner.set(name, 0);
   const body = least(node.body, inner).cost;
+  const { turn, kept, result } = LOOP_COSTS[macro];
+  const keepsAll = KEEPING.has(macro) && filter === undefined;
   // A filter may skip every element.
-  const each = TURN_COST[macro] + (filter === undefined ? body : least(filter, inner).cost);
+  const each = turn + (filter === undefined ? body : least(filter, inner).cost);
   const isSettledEarly = macro === "all" || macro === "exists";
   const turns = isSettledEarly ? Math.min(1, range.size) : range.size;
-  const keepsAll = macro === "sortBy" || (KEEPING.has(macro) && filter === undefined);
-  return { cost: range.cost + turns * each, size: keepsAll ? range.size : 0 };
+  const cost = range.cost + turns * (keepsAll ? each + kept : each) + result;
+  return { cost, size: keepsAll ? range.size : 0 };
 }
 
-const KEEPING: ReadonlySet<string> = new Set(["map", "transformList", "transformMap"]);
+const KEEPING: ReadonlySet<string> = new Set(["map", "transformList", "transformMap", "sortBy"]);
 
 function sized(cost: number): Least {
   return { cost, size: 0 };

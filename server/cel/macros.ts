@@ -1,6 +1,6 @@
 /**
  * Expands macros for the parser: has, the loops over lists and maps with one and two variables, and
- * bindings (cel.bind, optMap, optFlatMap). A call with another number of arguments is not a macro.
+ * bindings (optMap, optFlatMap). A call with another number of arguments is not a macro.
  */
 import type { CelCompileError } from "./errors.js";
 import type { MacroName } from "./macro-name.js";
@@ -21,7 +21,6 @@ const LOOPS: ReadonlyMap<string, { macro: MacroName; variables: 1 | 2; hasFilter
     ["all/2", { macro: "all", variables: 1, hasFilter: false }],
     ["exists/2", { macro: "exists", variables: 1, hasFilter: false }],
     ["exists_one/2", { macro: "existsOne", variables: 1, hasFilter: false }],
-    ["existsOne/2", { macro: "existsOne", variables: 1, hasFilter: false }],
     ["filter/2", { macro: "filter", variables: 1, hasFilter: false }],
     ["map/2", { macro: "map", variables: 1, hasFilter: false }],
     ["map/3", { macro: "map", variables: 1, hasFilter: true }],
@@ -42,18 +41,6 @@ const LOOPS: ReadonlyMap<string, { macro: MacroName; variables: 1 | 2; hasFilter
 export function expandMacro(call: MacroCall, fail: Fail): Node | undefined {
   const { name, target, args, offset } = call;
   if (target === undefined) return name === "has" ? expandHas(args, offset, fail) : undefined;
-  if (name === "bind" && target.kind === "identifier" && target.name === "cel") {
-    const [variable, value, body] = args;
-    if (args.length !== 3 || !variable || !value || !body) return undefined;
-    return {
-      kind: "bind",
-      macro: "bind",
-      offset,
-      variable: variableName(variable, fail),
-      value,
-      body,
-    };
-  }
   if (name === "optMap" || name === "optFlatMap") {
     const [variable, body] = args;
     if (args.length !== 2 || !variable || !body) return undefined;
@@ -84,7 +71,7 @@ export function expandMacro(call: MacroCall, fail: Fail): Node | undefined {
 function expandHas(args: readonly Node[], offset: number, fail: Fail): Node | undefined {
   const [arg] = args;
   if (args.length !== 1 || arg === undefined) return undefined;
-  if (arg.kind !== "select" || arg.isTest) {
+  if (arg.kind !== "select" || arg.isTest || arg.isOptional) {
     throw fail("invalid argument to has() macro", arg.offset ?? offset);
   }
   return { ...arg, isTest: true, offset };

@@ -1,23 +1,23 @@
 /**
  * Overload: a function's signature for the checker, the estimate and the evaluation, with its types,
- * its code and its cost by argument sizes. The tables of functions/ consist of these.
+ * its code and its costs: none can be declared without both of them. The tables of functions/ consist of
+ * these.
  */
 import type { RE2JS } from "re2js";
 import type { Charge } from "./comparison.js";
-import { REGEX_FACTOR, TRAVERSAL_FACTOR } from "./costs.js";
+import type { CallCosts } from "./cost/call-costs.js";
 import { parseType, splitTypes, type Type } from "./types.js";
 import type { Value } from "./values.js";
 
 /** The context of a function call besides its arguments. */
 export interface CallContext {
-  /** Call before spending work or memory that grows with the arguments. */
+  /** Counts work that the costs of the table do not bound; call it before the work is done. */
   readonly charge: Charge;
-  /** Returns a compiled pattern and charges for matching `text`. @throws {Failure} */
+  /** Formats of time zones, which take long to make. */
+  readonly zones: Map<string, Intl.DateTimeFormat>;
+  /** Returns a compiled pattern and counts the matching of `text`. @throws {Failure} */
   regex(pattern: string, text: string): RE2JS;
 }
-
-/** Characters, bytes, items or entries of each argument; 1 for other types. */
-export type Sizes = readonly number[];
 
 export interface Overload {
   readonly name: string;
@@ -27,48 +27,33 @@ export interface Overload {
   readonly result: Type;
   /** @throws {Failure} */
   readonly invoke: (args: readonly Value[], context: CallContext) => Value;
-  /** The cost of a call beyond the base cost of calls. */
-  readonly cost: (sizes: Sizes) => number;
-  /** An upper bound of the size of the result. */
-  readonly resultSize: (sizes: Sizes) => number;
-}
-
-export interface OverloadOptions {
-  readonly cost?: (sizes: Sizes) => number;
-  readonly resultSize?: (sizes: Sizes) => number;
+  readonly costs: CallCosts;
 }
 
 type Implementation = (...args: never[]) => Value;
 
-/** A function called as `name(...)`; names may have dots ("optional.of"). */
-export function fn(
+/** What is declared of an overload: parameters, result, code and costs. */
+type Declaration = readonly [
   name: string,
   parameters: string,
   result: string,
   implementation: Implementation,
-  options?: OverloadOptions,
-): Overload {
-  return overload(name, false, parameters, result, implementation, options);
+  costs: CallCosts,
+];
+
+/** A function called as `name(...)`; names may have dots ("optional.of"). */
+export function fn(...declaration: Declaration): Overload {
+  return overload(false, declaration);
 }
 
 /** A function called as `x.name(...)`. */
-export function method(
-  name: string,
-  parameters: string,
-  result: string,
-  implementation: Implementation,
-  options?: OverloadOptions,
-): Overload {
-  return overload(name, true, parameters, result, implementation, options);
+export function method(...declaration: Declaration): Overload {
+  return overload(true, declaration);
 }
 
 function overload(
-  name: string,
   isMethod: boolean,
-  parameters: string,
-  result: string,
-  implementation: Implementation,
-  { cost = noCost, resultSize = largest }: OverloadOptions = {},
+  [name, parameters, result, implementation, costs]: Declaration,
 ): Overload {
   // The checker and the run-time dispatch guarantee the arguments' types.
   const call = implementation as unknown as (...args: readonly unknown[]) => Value;
@@ -78,20 +63,6 @@ function overload(
     parameters: splitTypes(parameters).map(parseType),
     result: parseType(result),
     invoke: (args, context) => call(...args, context),
-    cost,
-    resultSize,
+    costs,
   };
 }
-
-/** Marks functions with a constant cost, so that no sizes are computed. */
-export const noCost = () => 0;
-const largest = (sizes: Sizes) => Math.max(1, ...sizes);
-
-export const traversal = ([size = 1]: Sizes) => Math.ceil(size * TRAVERSAL_FACTOR);
-export const bothTraversals = ([left = 1, right = 1]: Sizes) =>
-  Math.ceil((left + right) * TRAVERSAL_FACTOR);
-export const sumOfSizes = (sizes: Sizes) => sizes.reduce((sum, size) => sum + size, 0);
-export const searchCost = ([text = 1, search = 1]: Sizes) =>
-  Math.ceil(text * TRAVERSAL_FACTOR) * Math.max(1, Math.ceil(search * TRAVERSAL_FACTOR));
-export const matchCost = ([text = 1, pattern = 1]: Sizes) =>
-  Math.ceil((text + 1) * TRAVERSAL_FACTOR) * Math.ceil(pattern * REGEX_FACTOR);

@@ -6,6 +6,7 @@ import { CelCompileError } from "./errors.js";
 import { Lexer, type Token } from "./lexer.js";
 import { expandMacro } from "./macros.js";
 import { childrenOf, dottedName, type MapEntry, type Node, type StructField } from "./syntax.js";
+import { RESERVED } from "./words.js";
 
 /** Characters of one expression; upstream parses up to 100,000 code points. */
 const EXPRESSION_LENGTH_MAX = 100_000;
@@ -16,12 +17,6 @@ const NODES_MAX = 20_000;
 /** Long operator chains are deep trees, which must not exhaust the stack of tree walks. */
 const HEIGHT_MAX = 700;
 
-const RESERVED = new Set(
-  (
-    "as break const continue else for function if import let loop package namespace return var " +
-    "void while"
-  ).split(" "),
-);
 const KEYWORDS = new Set(["true", "false", "null", "in"]);
 
 /** Binary operators by precedence; all are left-associative. */
@@ -60,7 +55,7 @@ class Parser {
 
   parse(): Node {
     const node = this.#expression();
-    if (this.#token.kind !== "end") throw this.#unexpected("end of expression");
+    if (this.#token.kind !== "end") throw this.#unexpected("<EOF>");
     return node;
   }
 
@@ -187,7 +182,7 @@ class Parser {
     }
     const owner = dottedName(operand);
     if (owner !== undefined && !isOptional && this.#isSymbol("{")) {
-      return this.#struct(`${owner}.${token.text}`, operand.offset);
+      return this.#struct(`${owner}.${token.text}`);
     }
     return this.#counted({
       kind: "select",
@@ -239,11 +234,12 @@ class Parser {
       return this.#expand(text, undefined, this.#arguments(")"), callOffset);
     }
     const struct = this.#isSymbol("{");
-    if (struct) return this.#struct(text, offset);
+    if (struct) return this.#struct(text);
     return this.#counted({ kind: "identifier", offset, name: text, isAbsolute });
   }
 
-  #struct(name: string, offset: number): Node {
+  #struct(name: string): Node {
+    const { offset } = this.#token;
     this.#advance();
     const fields: StructField[] = [];
     while (!this.#isSymbol("}")) {
@@ -251,8 +247,9 @@ class Parser {
       const token = this.#token;
       if (token.kind !== "name") throw this.#unexpected("a field");
       this.#advance();
+      const at = this.#token.offset;
       this.#expect(":");
-      fields.push({ name: token.text, value: this.#expression(), isOptional });
+      fields.push({ offset: at, name: token.text, value: this.#expression(), isOptional });
       if (!this.#accept(",")) break;
     }
     this.#expect("}");

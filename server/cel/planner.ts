@@ -1,17 +1,29 @@
 /**
- * Compiles a checked tree into closures, once; an evaluation only calls them. Every step is charged
- * before it runs, so an evaluation ends after a deterministic number of steps. Nodes cost what they cost
- * upstream, loops approximately.
+ * Compiles a checked tree into closures, once; an evaluation only calls them. Every step is charged with
+ * what it costs upstream, so an evaluation ends there and here after the same number of steps.
+ *
+ * A chain of members and indexes is one attribute: its first name costs 1 and every member 1. Where a
+ * chain is only resolved (as a branch of a conditional, as an index, under has()), the first name is free.
  */
 import { COLLECTORS } from "./collectors.js";
-import { equal } from "./comparison.js";
-import { costBeyondStep, LIST_COST, MAP_COST, TURN_COST } from "./costs.js";
-import { dispatchOf } from "./dispatch.js";
-import { Failure } from "./errors.js";
-import { boolOf, type Frame, noOverload, type Plan, type Step } from "./frame.js";
+import { isConstant, isConstantConversion, isConstantSet, isInEmptyList } from "./constants.js";
+import { LIST_COST, MAP_COST, STRUCT_COST } from "./costs.js";
+import { CelCompileError, Failure } from "./errors.js";
+import { boolOf, Frame, noOverload, type Plan, type Step } from "./frame.js";
 import { Late } from "./late.js";
-import { noCost, type Overload } from "./overloads.js";
+import { LOOP_COSTS } from "./loop-costs.js";
 import type { LiteralPatterns } from "./regex.js";
+import {
+  conditional,
+  equality,
+  index,
+  invocation,
+  logical,
+  membership,
+  orElse,
+  presence,
+  selection,
+} from "./steps.js";
 import type {
   Bind,
   Call,
@@ -29,47 +41,56 @@ import {
   MapValue,
   Optional,
   StructMap,
-  sizeOf,
   TypeValue,
-  typeNameOf,
-  Uint,
   type Value,
 } from "./values.js";
 
+/** @throws {CelCompileError} for a constant that cannot be converted */
 export function plan(
   root: Node,
+  source: string,
   variables: ReadonlyMap<string, Adapt>,
   patterns: LiteralPatterns,
 ): Plan {
-  const planner = new Planner(variables);
+  const planner = new Planner(source, variables, patterns);
   const run = planner.plan(root, new Map());
-  return { run, slotCount: planner.slotCount, patterns };
+  return { run, slotCount: planner.slotCount, patterns, zones: new Map() };
 }
 
+/** Slots of macro variables. */
 type Scope = ReadonlyMap<string, number>;
 
 class Planner {
+  readonly #source: string;
   readonly #variables: ReadonlyMap<string, Adapt>;
+  readonly #patterns: LiteralPatterns;
   readonly #variableSlots = new Map<string, number>();
+  /** Slots of bound names, with those of what their first use costs. */
+  readonly #dues = new Map<number, number>();
   slotCount = 0;
 
-  constructor(variables: ReadonlyMap<string, Adapt>) {
+  constructor(source: string, variables: ReadonlyMap<string, Adapt>, patterns: LiteralPatterns) {
+    this.#source = source;
     this.#variables = variables;
+    this.#patterns = patterns;
   }
 
-  plan(node: Node, scope: Scope): Step {
+  /** @param isRead whether an attribute is read, or only resolved */
+  plan(node: Node, scope: Scope, isRead = true): Step {
     switch (node.kind) {
       case "literal": {
         const { value } = node;
         return () => value;
       }
-      case "identifier":
+      case "identifier": {
         if (node.typeName !== undefined) return constantType(node.typeName);
-        return this.#identifier(node.name, node.isAbsolute ? undefined : scope.get(node.name));
+        const slot = node.isAbsolute ? undefined : scope.get(node.name);
+        return this.#identifier(node.name, slot, isRead);
+      }
       case "select":
-        return this.#select(node, scope);
+        return this.#select(node, scope, isRead);
       case "call":
-        return this.#call(node, scope);
+        return this.#call(node, scope, isRead);
       case "list":
         return this.#list(node, scope);
       case "map":
@@ -83,19 +104,31 @@ class Planner {
     }
   }
 
-  #identifier(name: string, slot: number | undefined): Step {
-    if (slot !== undefined) {
-      return (frame) => {
-        frame.spend(1);
-        return frame.slots[slot] as Value;
-      };
-    }
+  /** A branch or an index: an attribute is resolved, anything else evaluated. */
+  #resolved(node: Node, scope: Scope): Step {
+    return this.plan(node, scope, !isAttribute(node));
+  }
+
+  /** What a member is taken of. */
+  #operand(node: Node, scope: Scope, isRead: boolean): Step {
+    if (isAttribute(node)) return this.plan(node, scope, isRead);
+    const step = this.plan(node, scope);
+    if (!isRead) return step;
+    return (frame) => {
+      frame.spend(1);
+      return step(frame);
+    };
+  }
+
+  #identifier(name: string, slot: number | undefined, isRead: boolean): Step {
+    const cost = isRead ? 1 : 0;
+    if (slot !== undefined) return this.#local(slot, cost);
     const adapt = this.#variables.get(name);
     if (adapt === undefined) throw new Error(`variable ${name} was checked, but is not there`);
     const own = this.#variableSlots.get(name) ?? this.slotCount++;
     this.#variableSlots.set(name, own);
     return (frame) => {
-      frame.spend(1);
+      frame.spend(cost);
       const known = frame.slots[own];
       if (known !== undefined) return known;
       const bound = Object.hasOwn(frame.bindings, name) ? frame.bindings[name] : undefined;
@@ -107,69 +140,110 @@ class Planner {
     };
   }
 
-  #select(node: Select, scope: Scope): Step {
-    if (node.typeName !== undefined) return constantType(node.typeName);
-    if (node.variableName !== undefined) return this.#identifier(node.variableName, undefined);
-    const operand = this.plan(node.operand, scope);
-    const { field } = node;
-    if (node.isTest) {
+  #local(slot: number, cost: number): Step {
+    const due = this.#dues.get(slot);
+    if (due === undefined) {
       return (frame) => {
-        frame.spend(1);
-        const found = lookUp(unwrap(operand(frame)), field);
-        return found !== undefined;
+        frame.spend(cost);
+        return frame.slots[slot] as Value;
       };
     }
-    const isOptional = node.isOptional;
     return (frame) => {
-      frame.spend(1);
-      const target = operand(frame);
-      if (target instanceof Optional) {
-        return target.value === undefined ? target : optional(lookUp(target.value, field));
-      }
-      const found = lookUp(target, field);
-      if (isOptional) return optional(found);
-      if (found === undefined) throw new Failure(`no such key: ${field}`);
-      return found;
+      const owed = frame.slots[due];
+      frame.spend(typeof owed === "number" ? cost + owed : cost);
+      frame.slots[due] = undefined;
+      return frame.slots[slot] as Value;
     };
   }
 
-  #call(node: Call, scope: Scope): Step {
-    const nodes =
-      node.target === undefined || node.isNamespaced === true
-        ? node.args
-        : [node.target, ...node.args];
-    const args = nodes.map((part) => this.plan(part, scope));
+  #select(node: Select, scope: Scope, isRead: boolean): Step {
+    if (node.typeName !== undefined) return constantType(node.typeName);
+    if (node.variableName !== undefined) {
+      return this.#identifier(node.variableName, undefined, isRead);
+    }
+    const field = node.memberName ?? node.field;
+    if (node.isTest) {
+      // Upstream takes a first name off that a conditional does not have.
+      const cost = isRead && isConditional(rootOf(node.operand)) ? 0 : 1;
+      return presence(this.#operand(node.operand, scope, false), field, cost);
+    }
+    return selection(this.#operand(node.operand, scope, isRead), field, node.isOptional);
+  }
+
+  #call(node: Call, scope: Scope, isRead: boolean): Step {
+    const { name, args, target } = node;
     const [first, second, third] = args;
+    if (isInEmptyList(node)) return () => false;
     if (first !== undefined && second !== undefined) {
-      switch (node.name) {
+      switch (name) {
         case "_&&_":
-          return logical(false, first, second);
         case "_||_":
-          return logical(true, first, second);
+          return logical(name === "_||_", this.plan(first, scope), this.plan(second, scope));
         case "_?_:_":
-          if (third !== undefined) return conditional(first, second, third);
-          break;
+          if (third === undefined) break;
+          return conditional(
+            this.plan(first, scope),
+            this.#resolved(second, scope),
+            this.#resolved(third, scope),
+          );
         case "_==_":
         case "_!=_":
-          return equality(node.name === "_==_", first, second);
+          return equality(name === "_==_", this.plan(first, scope), this.plan(second, scope));
         case "@in":
-          return membership(first, second);
+          return this.#membership(node, first, second, scope);
         case "_[_]":
-          return index(first, second, false);
-        case "_[?_]":
-          return index(first, second, true);
-        case "or":
-        case "orValue":
-          return orElse(first, second, node.name === "orValue");
+        case "_[?_]": {
+          const container = this.#operand(first, scope, isRead);
+          return index(container, this.#resolved(second, scope), name === "_[?_]");
+        }
       }
     }
-    return invocation(node.name, node.overloads ?? [], args);
+    if (target !== undefined && first !== undefined && (name === "or" || name === "orValue")) {
+      return orElse(this.plan(target, scope), this.plan(first, scope), name === "orValue");
+    }
+    if (name === "find" || name === "findAll") this.#compilePattern(first);
+    const nodes = target === undefined || node.isNamespaced === true ? args : [target, ...args];
+    const steps = nodes.map((part) => this.plan(part, scope));
+    const step = invocation(name, node.overloads ?? [], steps);
+    return isConstantConversion(node) ? this.#constant(step, node) : step;
+  }
+
+  #membership(node: Call, item: Node, container: Node, scope: Scope): Step {
+    const [only, ...others] = node.overloads ?? [];
+    const isOfList = others.length === 0 && only?.parameters[1]?.kind === "list";
+    const cost = !isOfList ? "one" : isConstantSet(container) ? "nothing" : "size";
+    return membership(this.plan(item, scope), this.plan(container, scope), cost);
+  }
+
+  /** Evaluates what is constant now, so that a malformed one is found when it is compiled. */
+  #constant(step: Step, { offset }: Node): Step {
+    const patterns = this.#patterns;
+    const nothing = { run: step, slotCount: this.slotCount, patterns, zones: new Map() };
+    const frame = new Frame(nothing, {}, Number.MAX_SAFE_INTEGER);
+    try {
+      const value = step(frame);
+      return () => value;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw CelCompileError.ofConstant(error.message, this.#source, offset);
+    }
+  }
+
+  /** Literal patterns are compiled with the expression. */
+  #compilePattern(pattern: Node | undefined): void {
+    if (pattern?.kind !== "literal" || typeof pattern.value !== "string") return;
+    try {
+      this.#patterns.add(pattern.value);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw CelCompileError.ofConstant(error.message, this.#source, pattern.offset);
+    }
   }
 
   #list(node: ListNode, scope: Scope): Step {
     const elements = node.elements.map((element) => this.plan(element, scope));
     const { optionals } = node;
-    const cost = LIST_COST + elements.length;
+    const cost = isConstant(node) ? 0 : LIST_COST;
     if (optionals.size === 0) {
       return (frame) => {
         frame.spend(cost);
@@ -195,7 +269,7 @@ class Planner {
       value: this.plan(entry.value, scope),
       isOptional: entry.isOptional,
     }));
-    const cost = MAP_COST + entries.length;
+    const cost = isConstant(node) ? 0 : MAP_COST;
     return (frame) => {
       frame.spend(cost);
       const map = new EntryMap();
@@ -212,9 +286,8 @@ class Planner {
 
   #struct({ name, fields }: StructNode, scope: Scope): Step {
     const steps = fields.map((field) => ({ ...field, step: this.plan(field.value, scope) }));
-    const cost = MAP_COST + fields.length;
     return (frame) => {
-      frame.spend(cost);
+      frame.spend(STRUCT_COST);
       const made = new StructMap(name);
       for (const { name: field, step, isOptional } of steps) {
         const value = step(frame);
@@ -226,24 +299,26 @@ class Planner {
     };
   }
 
+  /**
+   * Upstream evaluates the optional twice: to ask whether it has a value, and for the value when the
+   * name is first used. Here the second time is only paid for.
+   */
   #bind(node: Bind, scope: Scope): Step {
     const value = this.plan(node.value, scope);
     const slot = this.slotCount++;
+    const due = this.slotCount++;
+    this.#dues.set(slot, due);
     const body = this.plan(node.body, new Map(scope).set(node.variable, slot));
-    if (node.macro === "bind") {
-      return (frame) => {
-        frame.spend(1);
-        frame.slots[slot] = value(frame);
-        return body(frame);
-      };
-    }
     const isFlat = node.macro === "optFlatMap";
     return (frame) => {
-      frame.spend(1);
+      const before = frame.cost;
       const bound = value(frame);
       if (!(bound instanceof Optional)) throw noOverload(node.macro, [bound]);
+      const cost = frame.cost - before;
+      frame.spend(bound.value === undefined || !isFlat ? 2 : 1);
       if (bound.value === undefined) return bound;
       frame.slots[slot] = bound.value;
+      frame.slots[due] = cost + 1;
       const result = body(frame);
       if (!isFlat) return new Optional(result);
       if (result instanceof Optional) return result;
@@ -260,14 +335,14 @@ class Planner {
     });
     const body = this.plan(node.body, inner);
     const filter = node.filter === undefined ? undefined : this.plan(node.filter, inner);
-    const cost = TURN_COST[node.macro];
+    const cost = LOOP_COSTS[node.macro];
     const [first = 0, second] = slots;
     const collect = COLLECTORS[node.macro];
     return (frame) => {
       const source = range(frame);
       const collector = collect(frame);
       const turn = (key: Value, value: Value): boolean => {
-        frame.spend(cost);
+        frame.spend(cost.turn);
         frame.slots[first] = second === undefined ? value : key;
         if (second !== undefined) frame.slots[second] = value;
         if (filter !== undefined && !boolOf(filter(frame))) return true;
@@ -275,15 +350,22 @@ class Planner {
       };
       if (source instanceof ListValue) {
         for (let at = 0; at < source.size; at++) {
-          if (!turn(BigInt(at), source.at(at))) break;
+          if (turn(BigInt(at), source.at(at))) continue;
+          if (at < source.size - 1) frame.spend(cost.stop);
+          break;
         }
       } else if (source instanceof MapValue) {
+        let left = source.size;
         for (const key of source.keys()) {
+          left--;
           // With one variable a map is iterated by key.
           const value = second === undefined ? key : source.get(key);
-          if (value !== undefined && !turn(key, value)) break;
+          if (value === undefined || turn(key, value)) continue;
+          if (left > 0) frame.spend(cost.stop);
+          break;
         }
       } else throw noOverload("comprehension", [source]);
+      frame.spend(cost.result);
       return collector.finish();
     };
   }
@@ -295,139 +377,27 @@ function constantType(name: string): Step {
   return () => value;
 }
 
-/** `&&` (false decides) and `||` (true decides): a failure on the other side may be irrelevant. */
-function logical(decisive: boolean, left: Step, right: Step): Step {
-  return (frame) => {
-    let failure: Failure | undefined;
-    try {
-      const value = left(frame);
-      if (value === decisive) return value;
-      if (typeof value !== "boolean") failure = noOverload(decisive ? "_||_" : "_&&_", [value]);
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      failure = error;
-    }
-    const value = right(frame);
-    if (value === decisive) return value;
-    if (failure !== undefined) throw failure;
-    if (typeof value !== "boolean") throw noOverload(decisive ? "_||_" : "_&&_", [value]);
-    return value;
-  };
-}
-
-function conditional(condition: Step, whenTrue: Step, whenFalse: Step): Step {
-  return (frame) => {
-    frame.spend(1);
-    return boolOf(condition(frame)) ? whenTrue(frame) : whenFalse(frame);
-  };
-}
-
-function equality(wanted: boolean, left: Step, right: Step): Step {
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    frame.spend(1);
-    return equal(a, b, frame.charge) === wanted;
-  };
-}
-
-function membership(left: Step, right: Step): Step {
-  return (frame) => {
-    const item = left(frame);
-    const container = right(frame);
-    frame.spend(1);
-    if (container instanceof MapValue) return container.get(item) !== undefined;
-    if (!(container instanceof ListValue)) throw noOverload("@in", [item, container]);
-    if (typeof item === "string" || item instanceof Uint8Array) {
-      return holdsText(container, item, frame);
-    }
-    for (let at = 0; at < container.size; at++) {
-      frame.spend(1);
-      if (equal(item, container.at(at), frame.charge)) return true;
-    }
-    return false;
-  };
-}
-
-/** Strings and bytes are compared up to the end of the shorter one. */
-function holdsText(list: ListValue, text: string | Uint8Array, frame: Frame): boolean {
-  for (let at = 0; at < list.size; at++) {
-    const other = list.at(at);
-    const isText = typeof other === "string" || other instanceof Uint8Array;
-    frame.spend(1 + (isText ? costBeyondStep(Math.min(text.length, other.length)) : 0));
-    if (equal(text, other, isPaid)) return true;
+/** Whether a member of the node extends it, instead of being taken of its value. */
+function isAttribute(node: Node): boolean {
+  switch (node.kind) {
+    case "identifier":
+    case "select":
+      return node.typeName === undefined;
+    case "call":
+      return node.name === "_[_]" || node.name === "_[?_]" || isConditional(node);
+    default:
+      return isConditional(node);
   }
-  return false;
 }
 
-function isPaid(): void {}
-
-function index(left: Step, right: Step, isOptional: boolean): Step {
-  return (frame) => {
-    const target = left(frame);
-    const key = right(frame);
-    frame.spend(1);
-    if (target instanceof Optional) {
-      return target.value === undefined ? target : optional(itemAt(target.value, key));
-    }
-    const found = itemAt(target, key);
-    if (isOptional) return optional(found);
-    if (found !== undefined) return found;
-    throw new Failure(
-      target instanceof ListValue
-        ? `index out of bounds: ${show(key)}`
-        : `no such key: ${show(key)}`,
-    );
-  };
+/** `?:`, and optMap and optFlatMap, which are one. */
+function isConditional(node: Node): boolean {
+  return node.kind === "bind" || (node.kind === "call" && node.name === "_?_:_");
 }
 
-function orElse(receiver: Step, alternative: Step, isValue: boolean): Step {
-  return (frame) => {
-    frame.spend(1);
-    const target = receiver(frame);
-    if (!(target instanceof Optional)) throw noOverload(isValue ? "orValue" : "or", [target]);
-    if (target.value !== undefined) return isValue ? target.value : target;
-    return alternative(frame);
-  };
-}
-
-function invocation(name: string, overloads: readonly Overload[], args: readonly Step[]): Step {
-  const dispatch = dispatchOf(overloads);
-  const isFlat = overloads.every(({ cost }) => cost === noCost);
-  return (frame) => {
-    const values: Value[] = [];
-    for (const arg of args) values.push(arg(frame));
-    const overload = dispatch(values);
-    if (overload === undefined) throw noOverload(name, values);
-    frame.spend(isFlat ? 1 : 1 + overload.cost(values.map(sizeOf)));
-    return overload.invoke(values, frame);
-  };
-}
-
-function itemAt(target: Value, key: Value): Value | undefined {
-  if (target instanceof MapValue) return target.get(key);
-  if (!(target instanceof ListValue)) throw noOverload("_[_]", [target, key]);
-  const at = key instanceof Uint ? key.value : key;
-  const isNumber = typeof at === "bigint" || (typeof at === "number" && Number.isInteger(at));
-  if (!isNumber) throw noOverload("_[_]", [target, key]);
-  return at >= 0 && at < target.size ? target.at(Number(at)) : undefined;
-}
-
-function lookUp(target: Value | undefined, field: string): Value | undefined {
-  if (target instanceof MapValue) return target.get(field);
-  if (target === undefined) return undefined;
-  throw new Failure(`no such overload: ${typeNameOf(target)}.${field}`);
-}
-
-function unwrap(value: Value): Value | undefined {
-  return value instanceof Optional ? value.value : value;
-}
-
-function optional(value: Value | undefined): Optional {
-  return value === undefined ? Optional.none : new Optional(value);
-}
-
-function show(key: Value): string {
-  if (typeof key === "string") return key.length > 100 ? `${key.slice(0, 100)}...` : key;
-  return key instanceof Uint ? key.value.toString() : String(key);
+/** What a chain of members and indexes starts with. */
+function rootOf(node: Node): Node {
+  if (node.kind === "select" && node.typeName === undefined) return rootOf(node.operand);
+  const [container] = node.kind === "call" && /^_\[\??_\]$/.test(node.name) ? node.args : [];
+  return container === undefined ? node : rootOf(container);
 }

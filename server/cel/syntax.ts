@@ -39,6 +39,8 @@ export interface Select extends NodeBase {
   /** Set by the checker for dotted names of a type or a variable. */
   typeName?: string;
   variableName?: string;
+  /** Set by the checker if the member is declared by another name. */
+  memberName?: string;
 }
 
 export interface Call extends NodeBase {
@@ -70,6 +72,8 @@ export interface MapNode extends NodeBase {
 }
 
 export interface StructField {
+  /** Of the colon. */
+  readonly offset: number;
   readonly name: string;
   readonly value: Node;
   readonly isOptional: boolean;
@@ -94,10 +98,10 @@ export interface Comprehension extends NodeBase {
   readonly body: Node;
 }
 
-/** `cel.bind`, `optMap` and `optFlatMap`: binds a name to a value within an expression. */
+/** `optMap` and `optFlatMap`: binds a name to what an optional has. */
 export interface Bind extends NodeBase {
   readonly kind: "bind";
-  readonly macro: "bind" | "optMap" | "optFlatMap";
+  readonly macro: "optMap" | "optFlatMap";
   readonly variable: string;
   readonly value: Node;
   readonly body: Node;

@@ -48,6 +48,13 @@ export function parseTimestamp(text: string): Timestamp {
   return timestamp(seconds * SECOND + BigInt(fraction.padEnd(9, "0")));
 }
 
+const DATE_TEXT = /^\d{4}-\d\d-\d\d$/;
+
+/** A member that is declared as a date or a date-time. @throws {Failure} */
+export function parseDateTime(text: string): Timestamp {
+  return parseTimestamp(DATE_TEXT.test(text) ? `${text}T00:00:00Z` : text);
+}
+
 /** @throws {Failure} out of range */
 export function timestamp(nanos: bigint): Timestamp {
   if (nanos < TIMESTAMP_MIN || nanos > TIMESTAMP_MAX) throw new Failure("timestamp overflow");

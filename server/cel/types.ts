@@ -89,7 +89,7 @@ export const NAMED_TYPES: ReadonlyMap<string, Type> = new Map([
 export function formatType(type: Type): string {
   switch (type.kind) {
     case "simple":
-      return type.name === "null" ? "null_type" : type.name;
+      return type.name;
     case "dyn":
       return "dyn";
     case "list":

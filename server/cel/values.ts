@@ -71,6 +71,11 @@ export class Optional {
 
 /** A value of an extension type, such as a quantity. */
 export abstract class OpaqueValue {
+  /** For the cost of functions. */
+  get size(): number {
+    return 1;
+  }
+
   abstract readonly typeName: string;
   abstract equals(other: OpaqueValue): boolean;
   /** The value for callers. */
@@ -110,6 +115,14 @@ export class ListValue {
 
   *[Symbol.iterator](): Generator<Value> {
     for (let index = 0; index < this.#items.length; index++) yield this.at(index);
+  }
+
+  /** This list followed by another one: callers' items stay unconverted. */
+  followedBy(other: ListValue): ListValue {
+    if (this.#adapt === other.#adapt) {
+      return new ListValue([...this.#items, ...other.#items], this.#adapt);
+    }
+    return new ListValue([...this.toArray(), ...other.toArray()]);
   }
 
   toArray(): readonly Value[] {
@@ -274,13 +287,4 @@ export function codePointLength(text: string): number {
 /** The characters of a string; the string itself if it has no surrogates. */
 export function codePoints(text: string): string | readonly string[] {
   return SURROGATE.test(text) ? [...text] : text;
-}
-
-/** The size of a value for function costs: characters, bytes, items, entries; else 1. */
-export function sizeOf(value: Value): number {
-  if (typeof value === "string") return value.length;
-  if (value instanceof Uint8Array) return value.length;
-  if (value instanceof ListValue || value instanceof MapValue) return value.size;
-  if (value instanceof Optional) return value.value === undefined ? 1 : sizeOf(value.value);
-  return 1;
 }

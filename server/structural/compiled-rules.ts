@@ -35,15 +35,11 @@ export function compileRules(
   node: Structural,
   isResource: boolean,
 ): readonly CompiledRule[] | undefined {
-  const { self, types, sizes } = ruleTypes(node, isResource);
+  const { self, types, declared } = ruleTypes(node, isResource);
   if (self === undefined) return undefined;
-  const sizeLimits: Record<string, number> = {};
-  for (const [path, size] of sizes) {
-    sizeLimits[`self${path}`] = size;
-    sizeLimits[`oldSelf${path}`] = size;
-  }
+  // The bounds of every path are looked up from the value itself, whatever the path starts with.
   const environmentOf = (oldSelf: CelType) =>
-    createCelEnvironment({ variables: { self, oldSelf }, types, sizeLimits });
+    createCelEnvironment({ variables: { self, oldSelf }, types, declared: () => declared });
   const plain = lazily(() => environmentOf(self));
   const withOptional = lazily(() => environmentOf({ optional: self }));
   return node.rules.map((rule): CompiledRule => {
@@ -89,7 +85,10 @@ function attempt(
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;
     const isOfOtherType = error.problem.startsWith("must evaluate to");
-    const problem = isOfOtherType ? typeProblem : `compilation failed: ${error.message}`;
+    if (isOfOtherType) return { program: undefined, problem: typeProblem };
+    const problem = error.isOfConstant
+      ? `program instantiation failed: ${error.problem}`
+      : `compilation failed: ${error.message}`;
     return { program: undefined, problem };
   }
 }

@@ -1,71 +1,83 @@
 /**
- * The type of `self` in a rule: a structural schema as a CEL type, with the maximum sizes of its
- * values for the cost estimate. Sizes without a bound are limited by the size of a request.
+ * The type of `self` in a rule: a structural schema as a CEL type, with the bounds of its values for the
+ * cost estimate. Sizes without a bound are limited by the size of a request. Types and bounds are
+ * upstream's, to the character: they decide which rules a definition may have.
  */
-import type { CelObjectType, CelType, ObjectMember } from "../cel/environment.js";
+import {
+  type CelObjectType,
+  type CelType,
+  type Declared,
+  type ObjectMember,
+  scalarOf,
+} from "../cel/environment.js";
 import type { Structural } from "./structural.js";
 
 export interface RuleTypes {
   /** undefined = such values support no rules. */
   readonly self: CelType | undefined;
   readonly types: readonly CelObjectType[];
-  /** Maximum sizes by path below the value: "", ".spec.names", ".spec.names[]". */
-  readonly sizes: ReadonlyMap<string, number>;
+  readonly declared: Declared | undefined;
 }
 
 /** Maximum size of one request. */
 const REQUEST_BYTES_MAX = 3 * 1024 * 1024;
 /** An opening and a closing quote or bracket. */
 const BRACKETS = 2;
+/** The longest text in one request. */
+const TEXT_MAX = REQUEST_BYTES_MAX - BRACKETS;
+/** Characters have up to four bytes each. */
+const CHARACTER_BYTES_MAX = 4;
 
 export function ruleTypes(node: Structural, isResource: boolean): RuleTypes {
   const builder = new TypeBuilder();
-  const self = builder.typeOf(node, isResource, "")?.type;
-  return { self, types: builder.types, sizes: builder.sizes };
+  const self = builder.typeOf(node, isResource);
+  return { self: self?.type, types: builder.types, declared: self?.declared };
 }
 
 interface Typed {
   readonly type: CelType;
   /** Minimum bytes of such a value in JSON. */
   readonly bytesMin: number;
+  readonly declared: Declared;
 }
+
+function scalar(type: CelType, bytesMin: number, max: number): Typed {
+  return { type, bytesMin, declared: scalarOf(Math.max(0, max)) };
+}
+
+/** Keys of maps have no bound of their own. */
+const KEY = scalarOf(0);
 
 class TypeBuilder {
   readonly types: CelObjectType[] = [];
-  readonly sizes = new Map<string, number>();
 
-  typeOf(node: Structural, isResource: boolean, path: string): Typed | undefined {
-    if (node.isIntOrString) return this.#sized(path, "dyn", 1, REQUEST_BYTES_MAX - BRACKETS);
+  typeOf(node: Structural, isResource: boolean): Typed | undefined {
+    if (node.isIntOrString) return scalar("dyn", 1, textMax(node));
     switch (node.type) {
       case "array":
-        return this.#list(node, path);
+        return this.#list(node);
       case "object":
         return typeof node.additional === "object"
-          ? this.#map(node, node.additional, path)
-          : this.#object(node, isResource, path);
+          ? this.#map(node, node.additional)
+          : this.#object(node, isResource);
       case "string":
-        return this.#text(node, path);
+        return textOf(node);
       case "boolean":
-        return { type: "bool", bytesMin: 4 };
+        return scalar("bool", 4, 0);
       case "integer":
-        return { type: "int", bytesMin: 1 };
+        return scalar("int", 1, 0);
       case "number":
-        return { type: "double", bytesMin: 1 };
+        return scalar("double", 1, 0);
       default:
         return undefined;
     }
   }
 
-  #sized(path: string, type: CelType, bytesMin: number, size: number): Typed {
-    this.sizes.set(path, Math.max(0, size));
-    return { type, bytesMin };
-  }
-
-  #list(node: Structural, path: string): Typed | undefined {
+  #list(node: Structural): Typed | undefined {
     const { items, schema } = node;
-    const item = items && this.typeOf(items, items.isEmbedded, `${path}[]`);
+    const item = items && this.typeOf(items, items.isEmbedded);
     if (item === undefined) return undefined;
-    const size = schema.maxItems ?? (REQUEST_BYTES_MAX - BRACKETS) / (item.bytesMin + 1);
+    const max = schema.maxItems ?? Math.floor(TEXT_MAX / (item.bytesMin + 1));
     const list: CelType =
       node.listType === "atomic"
         ? { list: item.type }
@@ -73,49 +85,64 @@ class TypeBuilder {
             list: item.type,
             identity: node.listType === "set" ? ("value" as const) : node.listMapKeys,
           };
-    return this.#sized(path, list, BRACKETS, Math.floor(size));
+    const declared = { ...scalarOf(Math.max(0, max)), element: item.declared };
+    return { type: list, bytesMin: BRACKETS, declared };
   }
 
-  #map(node: Structural, values: Structural, path: string): Typed | undefined {
-    const value = this.typeOf(values, values.isEmbedded, `${path}[]`);
+  #map(node: Structural, values: Structural): Typed | undefined {
+    const value = this.typeOf(values, values.isEmbedded);
     if (value === undefined) return undefined;
     // An entry has at least an empty quoted key, a colon and a comma.
-    const size = node.schema.maxProperties ?? (REQUEST_BYTES_MAX - BRACKETS) / (value.bytesMin + 6);
-    return this.#sized(path, { map: value.type }, BRACKETS, Math.floor(size));
+    const max = node.schema.maxProperties ?? Math.floor(TEXT_MAX / (value.bytesMin + 6));
+    const declared = { ...scalarOf(Math.max(0, max)), key: KEY, element: value.declared };
+    return { type: { map: value.type }, bytesMin: BRACKETS, declared };
   }
 
-  #object(node: Structural, isResource: boolean, path: string): Typed {
+  #object(node: Structural, isResource: boolean): Typed {
     const fields: Record<string, CelType> = {};
     const members: Record<string, ObjectMember> = {};
+    const bounds = new Map<string, Declared>();
     const required = new Set(node.schema.required ?? []);
     let bytesMin = BRACKETS;
-    const properties = [...node.properties].filter(
-      ([name]) => !(isResource && RESOURCE_FIELDS.has(name)),
-    );
+    const properties = new Map<string, Structural | Typed>(node.properties);
+    if (isResource && !declaresItself(node)) {
+      properties.set("apiVersion", scalar("string", BRACKETS, TEXT_MAX));
+      properties.set("kind", scalar("string", BRACKETS, TEXT_MAX));
+      properties.set("metadata", this.#metadata());
+    }
     for (const [name, property] of properties) {
+      const isTyped = "bytesMin" in property;
+      const known = isTyped ? property : this.typeOf(property, property.isEmbedded);
+      if (known === undefined) continue;
+      if (required.has(name) && (isTyped || property.default === undefined)) {
+        bytesMin += Buffer.byteLength(name) + 4 + known.bytesMin;
+      }
       const field = escapeName(name);
-      const at = `${path}.${field ?? name}`;
-      const known = this.typeOf(property, property.isEmbedded, at);
-      if (known === undefined || field === undefined) continue;
+      if (field === undefined) continue;
       fields[field] = known.type;
-      if (field !== name || property.isNullable) {
+      bounds.set(field, known.declared);
+      const isNullable = !isTyped && property.isNullable;
+      if (field !== name || isNullable) {
         members[field] = {
           ...(field === name ? {} : { jsonName: name }),
-          ...(property.isNullable ? { isNullable: true } : {}),
+          ...(isNullable ? { isNullable: true } : {}),
         };
       }
-      const isThere = required.has(name) && property.default === undefined;
-      if (isThere) bytesMin += name.length + 4 + known.bytesMin;
     }
-    if (isResource) {
-      fields.apiVersion = "string";
-      fields.kind = "string";
-      fields.metadata = this.#named({ name: "string", generateName: "string" }, {});
-      for (const part of ["apiVersion", "kind", "metadata.name", "metadata.generateName"]) {
-        this.sizes.set(`${path}.${part}`, NAME_LENGTH_MAX);
-      }
-    }
-    return { type: this.#named(fields, members), bytesMin };
+    const declared = { ...scalarOf(0), field: (name: string) => bounds.get(name) };
+    return { type: this.#named(fields, members), bytesMin, declared };
+  }
+
+  #metadata(): Typed {
+    const text = scalarOf(TEXT_MAX);
+    return {
+      type: this.#named({ name: "string", generateName: "string" }, {}),
+      bytesMin: BRACKETS,
+      declared: {
+        ...scalarOf(0),
+        field: (name) => (name === "name" || name === "generateName" ? text : undefined),
+      },
+    };
   }
 
   #named(
@@ -128,33 +155,45 @@ class TypeBuilder {
     this.types.push({ name, fields, ...(hasMembers ? { members } : {}) });
     return { object: name };
   }
-
-  #text(node: Structural, path: string): Typed {
-    const { maxLength, enum: allowed } = node.schema;
-    const longest = REQUEST_BYTES_MAX - BRACKETS;
-    switch (node.format) {
-      case "byte":
-        return this.#sized(path, "bytes", BRACKETS, maxLength ?? longest);
-      case "duration":
-        return { type: "duration", bytesMin: BRACKETS + 1 };
-      case "date":
-        return { type: "timestamp", bytesMin: BRACKETS + 10 };
-      case "date-time":
-        return { type: "timestamp", bytesMin: BRACKETS + 20 };
-    }
-    if (maxLength !== undefined) {
-      // Characters have up to four bytes each.
-      return this.#sized(path, "string", BRACKETS, Math.min(maxLength * 4, longest));
-    }
-    const texts = (allowed ?? []).filter((value) => typeof value === "string");
-    const isEnum = texts.length > 0 && texts.length === allowed?.length;
-    const size = isEnum ? Math.max(...texts.map((text) => text.length)) : longest;
-    return this.#sized(path, "string", BRACKETS, size);
-  }
 }
 
-const RESOURCE_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
-const NAME_LENGTH_MAX = 253;
+/** Whether a resource's schema has all that every resource has; else that takes its place. */
+function declaresItself({ properties }: Structural): boolean {
+  const metadata = properties.get("metadata");
+  const isText = (node: Structural | undefined) => node?.type === "string";
+  return (
+    isText(properties.get("kind")) &&
+    isText(properties.get("apiVersion")) &&
+    metadata?.type === "object" &&
+    isText(metadata.properties.get("name")) &&
+    isText(metadata.properties.get("generateName"))
+  );
+}
+
+function textOf(node: Structural): Typed {
+  const { maxLength, enum: allowed = [] } = node.schema;
+  switch (node.format) {
+    case "byte":
+      return scalar("bytes", BRACKETS, maxLength ?? TEXT_MAX);
+    case "duration":
+      return scalar("duration", BRACKETS + 1, 32);
+    case "date":
+      return scalar("timestamp", BRACKETS + 10, 12);
+    case "date-time":
+      return scalar("timestamp", BRACKETS + 19, 32);
+  }
+  if (maxLength !== undefined || allowed.length === 0) {
+    return scalar("string", BRACKETS, textMax(node));
+  }
+  const lengths = allowed.map((value) =>
+    typeof value === "string" ? Buffer.byteLength(value) : 0,
+  );
+  return scalar("string", BRACKETS, Math.max(...lengths));
+}
+
+function textMax({ schema: { maxLength } }: Structural): number {
+  return maxLength === undefined ? TEXT_MAX : maxLength * CHARACTER_BYTES_MAX;
+}
 
 /** Reserved words of CEL. */
 const RESERVED: ReadonlySet<string> = new Set([
@@ -202,5 +241,5 @@ export function countMax(bytesMin: number): number {
 
 /** Minimum bytes of the schema's values in JSON. */
 export function bytesMinOf(node: Structural, isResource: boolean): number {
-  return new TypeBuilder().typeOf(node, isResource, "")?.bytesMin ?? 1;
+  return new TypeBuilder().typeOf(node, isResource)?.bytesMin ?? 1;
 }

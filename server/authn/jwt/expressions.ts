@@ -19,7 +19,7 @@ const USER_TYPE = "UserInfo";
  * run time; a type that can never match is a compile error.
  */
 const STRING_RESULTS = ["string", "dyn"];
-const STRINGS_RESULTS = [...STRING_RESULTS, "list(string)", "list(dyn)", "null_type"];
+const STRINGS_RESULTS = [...STRING_RESULTS, "list(string)", "list(dyn)", "null"];
 
 export interface ExpressionCompiler {
   /** @throws {CelCompileError} like all of these */

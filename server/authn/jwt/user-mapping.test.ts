@@ -184,7 +184,7 @@ describe("groups, uid and extra", () => {
     ],
     [
       "S2-AUTHC-12: two claims as one list",
-      mappings({ groups: { expression: "[claims.sub, 'b'] + claims.roles" } }),
+      mappings({ groups: { expression: "[string(claims.sub), 'b'] + claims.roles" } }),
       { roles: ["c"] },
       ["jane", "b", "c"],
     ],
@@ -207,7 +207,7 @@ describe("groups, uid and extra", () => {
     const others = mappings({
       extra: [
         { key: "example.org/a", valueExpression: "claims.a" },
-        { key: "example.org/list", valueExpression: "['x', claims.sub]" },
+        { key: "example.org/list", valueExpression: "['x', string(claims.sub)]" },
         { key: "example.org/empty", valueExpression: "''" },
       ],
     });

@@ -1,8 +1,10 @@
 /** The ip and cidr extensions. Stricter than the parsing of stored objects: canonical forms only. */
 import { isIP } from "node:net";
 import { formatIp, type IpAddress, isWithin, parseIp } from "../../api/ip-address.js";
+import { FLAT, PARSED, PARSED_TWICE } from "../cost/call-costs.js";
+import { containing } from "../cost/extension-costs.js";
 import { Failure } from "../errors.js";
-import { fn, method, type Overload, traversal } from "../overloads.js";
+import { fn, method, type Overload } from "../overloads.js";
 import { OpaqueValue } from "../values.js";
 
 class IpValue extends OpaqueValue {
@@ -12,6 +14,10 @@ class IpValue extends OpaqueValue {
   constructor(address: IpAddress) {
     super();
     this.address = address;
+  }
+
+  override get size(): number {
+    return this.address.version === 4 ? 4 : 16;
   }
 
   override equals(other: OpaqueValue): boolean {
@@ -39,16 +45,21 @@ class CidrValue extends OpaqueValue {
   }
 
   get first(): bigint {
-    return this.address.value - (this.address.value % this.size);
+    return this.address.value - (this.address.value % this.count);
   }
 
-  get size(): bigint {
+  /** Bytes of the prefix. */
+  override get size(): number {
+    return Math.ceil(this.bits / 8);
+  }
+
+  get count(): bigint {
     return 1n << BigInt((this.address.version === 4 ? 32 : 128) - this.bits);
   }
 
   contains(address: IpAddress): boolean {
     const { version } = this.address;
-    return isWithin(address, { version, first: this.first, bits: this.bits, size: this.size });
+    return isWithin(address, { version, first: this.first, bits: this.bits, size: this.count });
   }
 
   override equals(other: OpaqueValue): boolean {
@@ -133,51 +144,53 @@ const TESTS: readonly (readonly [string, Test])[] = [
   ["isGlobalUnicast", isGlobalUnicast],
 ];
 
-const through = { cost: traversal };
-const written = { resultSize: () => 43 };
-
 export const ADDRESSES: readonly Overload[] = [
-  fn("ip", "string", "net.IP", ip, through),
-  fn("isIP", "string", "bool", (text: string) => strictIp(text) !== undefined, through),
+  fn("ip", "string", "net.IP", ip, PARSED),
+  fn("isIP", "string", "bool", (text: string) => strictIp(text) !== undefined, PARSED),
   fn(
     "ip.isCanonical",
     "string",
     "bool",
     (text: string) => formatIp(ip(text).address) === text,
-    through,
+    PARSED_TWICE,
   ),
-  fn("string", "net.IP", "string", (value: IpValue) => value.toJson(), written),
-  method("family", "net.IP", "int", ({ address }: IpValue) => BigInt(address.version)),
+  fn("string", "net.IP", "string", (value: IpValue) => value.toJson(), FLAT),
+  method("family", "net.IP", "int", ({ address }: IpValue) => BigInt(address.version), FLAT),
   ...TESTS.map(([name, test]) =>
-    method(name, "net.IP", "bool", ({ address }: IpValue) => test(address)),
+    method(name, "net.IP", "bool", ({ address }: IpValue) => test(address), FLAT),
   ),
-  fn("cidr", "string", "net.CIDR", cidr, through),
-  fn("isCIDR", "string", "bool", (text: string) => parseCidr(text) !== undefined, through),
-  fn("string", "net.CIDR", "string", (value: CidrValue) => value.toJson(), written),
-  method("containsIP", "net.CIDR, net.IP", "bool", (block: CidrValue, { address }: IpValue) =>
-    block.contains(address),
+  fn("cidr", "string", "net.CIDR", cidr, PARSED),
+  fn("isCIDR", "string", "bool", (text: string) => parseCidr(text) !== undefined, PARSED),
+  fn("string", "net.CIDR", "string", (value: CidrValue) => value.toJson(), FLAT),
+  method(
+    "containsIP",
+    "net.CIDR, net.IP",
+    "bool",
+    (block: CidrValue, { address }: IpValue) => block.contains(address),
+    containing(false, false),
   ),
   method(
     "containsIP",
     "net.CIDR, string",
     "bool",
     (block: CidrValue, text: string) => block.contains(ip(text).address),
-    { cost: ([, size = 1]) => Math.ceil(size * 0.1) },
+    containing(false, true),
   ),
-  method("containsCIDR", "net.CIDR, net.CIDR", "bool", containsCidr),
+  method("containsCIDR", "net.CIDR, net.CIDR", "bool", containsCidr, containing(true, false)),
   method(
     "containsCIDR",
     "net.CIDR, string",
     "bool",
     (block: CidrValue, text: string) => containsCidr(block, cidr(text)),
-    { cost: ([, size = 1]) => Math.ceil(size * 0.1) },
+    containing(true, true),
   ),
-  method("ip", "net.CIDR", "net.IP", ({ address }: CidrValue) => new IpValue(address)),
+  method("ip", "net.CIDR", "net.IP", ({ address }: CidrValue) => new IpValue(address), FLAT),
   method(
     "masked",
     "net.CIDR",
     "net.CIDR",
     (block: CidrValue) => new CidrValue({ ...block.address, value: block.first }, block.bits),
+    FLAT,
   ),
-  method("prefixLength", "net.CIDR", "int", ({ bits }: CidrValue) => BigInt(bits)),
+  method("prefixLength", "net.CIDR", "int", ({ bits }: CidrValue) => BigInt(bits), FLAT),
 ];

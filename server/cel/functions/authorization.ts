@@ -4,6 +4,8 @@
  * budget, so an expression can make only a few.
  */
 import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
+import { FLAT } from "../cost/call-costs.js";
+import { CHECKED, SELECTED } from "../cost/extension-costs.js";
 import { Failure } from "../errors.js";
 import { method, type Overload } from "../overloads.js";
 import { OpaqueValue } from "../values.js";
@@ -39,9 +41,6 @@ export const RESOURCE_CHECK_TYPE = "kubernetes.authorization.ResourceCheck";
 const GROUP_CHECK_TYPE = "kubernetes.authorization.GroupCheck";
 const PATH_CHECK_TYPE = "kubernetes.authorization.PathCheck";
 const DECISION_TYPE = "kubernetes.authorization.Decision";
-
-/** Allows about three checks per evaluation. */
-const CHECK_COST = 350_000;
 
 const NO_RESOURCE: Omit<AuthorizationQuestion, "serviceAccount" | "verb"> = {
   group: "",
@@ -152,8 +151,6 @@ function pathCheck(authorizer: AuthorizerValue, path: string): PathCheck {
   return new PathCheck(authorizer, path);
 }
 
-const asked = { cost: () => CHECK_COST };
-
 /** A refinement of a resource check: `.namespace('x')`. */
 function part(name: "subresource" | "namespace" | "name" | "fieldSelector" | "labelSelector") {
   return method(
@@ -161,23 +158,32 @@ function part(name: "subresource" | "namespace" | "name" | "fieldSelector" | "la
     `${RESOURCE_CHECK_TYPE}, string`,
     RESOURCE_CHECK_TYPE,
     (resource: ResourceCheck, text: string) => resource.with({ [name]: text }),
+    name.endsWith("Selector") ? SELECTED : FLAT,
   );
 }
 
 export const AUTHORIZATION: readonly Overload[] = [
-  method("path", `${AUTHORIZER_TYPE}, string`, PATH_CHECK_TYPE, pathCheck),
+  method("path", `${AUTHORIZER_TYPE}, string`, PATH_CHECK_TYPE, pathCheck, FLAT),
   method(
     "group",
     `${AUTHORIZER_TYPE}, string`,
     GROUP_CHECK_TYPE,
     (authorizer: AuthorizerValue, group: string) => new GroupCheck(authorizer, group),
+    FLAT,
   ),
-  method("serviceAccount", `${AUTHORIZER_TYPE}, string, string`, AUTHORIZER_TYPE, serviceAccount),
+  method(
+    "serviceAccount",
+    `${AUTHORIZER_TYPE}, string, string`,
+    AUTHORIZER_TYPE,
+    serviceAccount,
+    FLAT,
+  ),
   method(
     "resource",
     `${GROUP_CHECK_TYPE}, string`,
     RESOURCE_CHECK_TYPE,
     ({ authorizer, group }: GroupCheck, resource: string) => authorizer.about({ group, resource }),
+    FLAT,
   ),
   ...(["subresource", "namespace", "name", "fieldSelector", "labelSelector"] as const).map(part),
   method(
@@ -186,17 +192,23 @@ export const AUTHORIZATION: readonly Overload[] = [
     DECISION_TYPE,
     ({ authorizer, path }: PathCheck, verb: string) =>
       check(authorizer, { ...NO_RESOURCE, path }, verb),
-    asked,
+    CHECKED,
   ),
   method(
     "check",
     `${RESOURCE_CHECK_TYPE}, string`,
     DECISION_TYPE,
     ({ authorizer, question }: ResourceCheck, verb: string) => check(authorizer, question, verb),
-    asked,
+    CHECKED,
   ),
-  method("allowed", DECISION_TYPE, "bool", ({ answer }: DecisionValue) => answer.isAllowed),
-  method("reason", DECISION_TYPE, "string", ({ answer }: DecisionValue) => answer.reason),
-  method("errored", DECISION_TYPE, "bool", ({ answer }: DecisionValue) => answer.error !== ""),
-  method("error", DECISION_TYPE, "string", ({ answer }: DecisionValue) => answer.error),
+  method("allowed", DECISION_TYPE, "bool", ({ answer }: DecisionValue) => answer.isAllowed, FLAT),
+  method("reason", DECISION_TYPE, "string", ({ answer }: DecisionValue) => answer.reason, FLAT),
+  method(
+    "errored",
+    DECISION_TYPE,
+    "bool",
+    ({ answer }: DecisionValue) => answer.error !== "",
+    FLAT,
+  ),
+  method("error", DECISION_TYPE, "string", ({ answer }: DecisionValue) => answer.error, FLAT),
 ];

@@ -18,6 +18,8 @@ import {
 } from "../values.js";
 
 const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
+/** The work of writing a part of a list or map, and of putting it in order. */
+const PART_WORK = 10;
 const PRECISION_DEFAULT = 6;
 const PRECISION_MAX = 100;
 
@@ -133,7 +135,7 @@ function hex(value: Value): string | undefined {
 }
 
 function asText(value: Value, charge: (cost: number) => void): string {
-  charge(1);
+  charge(PART_WORK);
   if (typeof value === "string") return value;
   if (value === null) return "null";
   if (typeof value === "number") {

@@ -1,7 +1,17 @@
 /** The lists and sets extensions: order, sums, positions, slices, and lists as sets. */
 import { type Charge, compare, equal } from "../comparison.js";
+import { SCANNED } from "../cost/call-costs.js";
+import {
+  COUNTED,
+  crossedSets,
+  DISTINCT,
+  FLATTENED,
+  REVERSED,
+  SLICED,
+  sorted,
+} from "../cost/list-costs.js";
 import { Failure } from "../errors.js";
-import { type CallContext, fn, method, type Overload, type Sizes } from "../overloads.js";
+import { type CallContext, fn, method, type Overload } from "../overloads.js";
 import { duration } from "../text.js";
 import { Duration, ListValue, Uint, type Value } from "../values.js";
 import { int, uint } from "./standard.js";
@@ -68,7 +78,8 @@ function lastIndexOf(list: ListValue, item: Value, { charge }: CallContext): big
   return -1n;
 }
 
-function slice(list: ListValue, from: bigint, to: bigint): ListValue {
+function slice(list: ListValue, from: bigint, to: bigint, { charge }: CallContext): ListValue {
+  charge(list.size);
   if (from < 0n || to < 0n || from > to || to > list.size) {
     throw new Failure(`cannot slice(${from}, ${to}), list is length ${list.size}`);
   }
@@ -125,51 +136,43 @@ function isSubset(list: ListValue, part: ListValue, charge: Charge): boolean {
   return true;
 }
 
-const each = { cost: ([size = 1]: Sizes) => size };
-const eachToOne = { ...each, resultSize: () => 1 };
-/** Charged per compared pair. */
-const charged = { resultSize: () => 1 };
-
 export const LISTS: readonly Overload[] = [
   ...COMPARABLE.flatMap((type) => [
-    method("isSorted", `list<${type}>`, "bool", isSorted, eachToOne),
-    method("min", `list<${type}>`, type, extreme(-1, "min"), each),
-    method("max", `list<${type}>`, type, extreme(1, "max"), each),
+    method("isSorted", `list<${type}>`, "bool", isSorted, SCANNED),
+    method("min", `list<${type}>`, type, extreme(-1, "min"), SCANNED),
+    method("max", `list<${type}>`, type, extreme(1, "max"), SCANNED),
+    method("sort", `list<${type}>`, `list<${type}>`, sort, sorted(type, 0)),
   ]),
-  method("sum", "list<int>", "int", sumOfAny, eachToOne),
-  method("sum", "list<uint>", "uint", sum(new Uint(0n)), eachToOne),
-  method("sum", "list<double>", "double", sum(0), eachToOne),
-  method("sum", "list<duration>", "duration", sum(new Duration(0n)), eachToOne),
-  method("indexOf", "list<A>, A", "int", indexOf, eachToOne),
-  method("lastIndexOf", "list<A>, A", "int", lastIndexOf, eachToOne),
-  method("slice", "list<A>, int, int", "list<A>", slice, each),
-  method("sort", "list<A>", "list<A>", sort, each),
-  method("distinct", "list<A>", "list<A>", distinct, {
-    cost: () => 0,
-    resultSize: ([size = 1]) => size,
-  }),
+  method("sum", "list<int>", "int", sumOfAny, SCANNED),
+  method("sum", "list<uint>", "uint", sum(new Uint(0n)), SCANNED),
+  method("sum", "list<double>", "double", sum(0), SCANNED),
+  method("sum", "list<duration>", "duration", sum(new Duration(0n)), SCANNED),
+  method("indexOf", "list<A>, A", "int", indexOf, SCANNED),
+  method("lastIndexOf", "list<A>, A", "int", lastIndexOf, SCANNED),
+  method("slice", "list<A>, int, int", "list<A>", slice, SLICED),
+  method("distinct", "list<A>", "list<A>", distinct, DISTINCT),
   method(
     "reverse",
     "list<A>",
     "list<A>",
     (list: ListValue) => new ListValue([...list].reverse()),
-    each,
+    REVERSED,
   ),
   method(
     "flatten",
+    "list<list<A>>",
     "list<A>",
-    "list<dyn>",
     (list: ListValue, context: CallContext) => flatten(list, 1n, context),
-    each,
+    FLATTENED,
   ),
-  method("flatten", "list<A>, int", "list<dyn>", flatten, each),
-  fn("lists.range", "int", "list<int>", range, { resultSize: () => Number(RANGE_MAX) }),
+  method("flatten", "list<dyn>, int", "list<dyn>", flatten, FLATTENED),
+  fn("lists.range", "int", "list<int>", range, COUNTED),
   fn(
     "sets.contains",
     "list<A>, list<A>",
     "bool",
     (list: ListValue, part: ListValue, { charge }: CallContext) => isSubset(list, part, charge),
-    charged,
+    crossedSets(1),
   ),
   fn(
     "sets.equivalent",
@@ -177,7 +180,7 @@ export const LISTS: readonly Overload[] = [
     "bool",
     (left: ListValue, right: ListValue, { charge }: CallContext) =>
       isSubset(left, right, charge) && isSubset(right, left, charge),
-    charged,
+    crossedSets(2),
   ),
   fn(
     "sets.intersects",
@@ -187,6 +190,6 @@ export const LISTS: readonly Overload[] = [
       for (const item of right) if (contains(left, item, charge)) return true;
       return false;
     },
-    charged,
+    crossedSets(1),
   ),
 ];

@@ -12,6 +12,9 @@ import {
   checkLabelValue,
   checkQualifiedName,
 } from "../../api/validation-names.js";
+import { byName, FLAT, matchingCost, sizeOf } from "../cost/call-costs.js";
+import { scaled } from "../cost/ranges.js";
+import { REGEX_FACTOR, TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
 import { fn, method, type Overload } from "../overloads.js";
 import { parseTimestamp } from "../text.js";
@@ -24,11 +27,14 @@ class FormatValue extends OpaqueValue {
   override readonly typeName = "kubernetes.NamedFormat";
   readonly name: string;
   readonly check: Check;
+  /** Characters of the regular expression that its cost stands for. */
+  readonly patternSize: number;
 
-  constructor(name: string, check: Check) {
+  constructor(name: string, check: Check, patternSize: number) {
     super();
     this.name = name;
     this.check = check;
+    this.patternSize = patternSize;
   }
 
   override equals(other: OpaqueValue): boolean {
@@ -59,34 +65,56 @@ function isTime(text: string): boolean {
   }
 }
 
-const CHECKS: Readonly<Record<string, Check>> = {
-  dns1123Label: checkDnsLabel,
-  dns1123Subdomain: checkDnsSubdomain,
-  dns1035Label: checkDns1035Label,
-  qualifiedName: checkQualifiedName,
-  dns1123LabelPrefix: (text) => checkDnsLabelName(text, true),
-  dns1123SubdomainPrefix: (text) => checkDnsSubdomainName(text, true),
-  dns1035LabelPrefix: (text) => checkDns1035LabelName(text, true),
-  labelValue: checkLabelValue,
-  uri: must("invalid URI for request", isUrl),
-  uuid: must("does not match the UUID format", (text) => UUID.test(text)),
-  byte: must("invalid base64", (text) => text.length % 4 === 0 && BASE64.test(text)),
-  date: must("invalid date", (text) => DATE.test(text) && isTime(`${text}T00:00:00Z`)),
-  datetime: must("invalid datetime", isTime),
+/** Each with the size of upstream's pattern. */
+const CHECKS: Readonly<Record<string, readonly [check: Check, patternSize: number]>> = {
+  dns1123Label: [checkDnsLabel, 30],
+  dns1123Subdomain: [checkDnsSubdomain, 60],
+  dns1035Label: [checkDns1035Label, 30],
+  qualifiedName: [checkQualifiedName, 60],
+  dns1123LabelPrefix: [(text) => checkDnsLabelName(text, true), 30],
+  dns1123SubdomainPrefix: [(text) => checkDnsSubdomainName(text, true), 60],
+  dns1035LabelPrefix: [(text) => checkDns1035LabelName(text, true), 30],
+  labelValue: [checkLabelValue, 40],
+  uri: [must("invalid URI for request", isUrl), 1103],
+  uuid: [must("does not match the UUID format", (text) => UUID.test(text)), 70],
+  byte: [must("invalid base64", (text) => text.length % 4 === 0 && BASE64.test(text)), 84],
+  date: [must("invalid date", (text) => DATE.test(text) && isTime(`${text}T00:00:00Z`)), 71],
+  datetime: [must("invalid datetime", isTime), 71],
 };
 
 const FORMATS: ReadonlyMap<string, FormatValue> = new Map(
-  Object.entries(CHECKS).map(([name, check]) => [name, new FormatValue(name, check)]),
+  Object.entries(CHECKS).map(([name, [check, patternSize]]) => [
+    name,
+    new FormatValue(name, check, patternSize),
+  ]),
+);
+
+/** The estimate stands for a pattern of this size. */
+const PATTERN_SIZE_MAX = 128;
+
+const VALIDATED = byName(
+  (parts) => {
+    const through = scaled(parts[1]?.size.max ?? 0, TRAVERSAL_FACTOR);
+    return { cost: scaled(through, PATTERN_SIZE_MAX * REGEX_FACTOR) };
+  },
+  ([format, text]) =>
+    format instanceof FormatValue ? matchingCost(sizeOf(text), format.patternSize) : 1,
 );
 
 const TYPE = "kubernetes.NamedFormat";
 
 export const NAMED_FORMATS: readonly Overload[] = [
-  ...[...FORMATS].map(([name, format]) => fn(`format.${name}`, "", TYPE, () => format)),
-  fn("format.named", "string", `optional<${TYPE}>`, (name: string) => {
-    const format = FORMATS.get(name);
-    return format === undefined ? Optional.none : new Optional(format);
-  }),
+  ...[...FORMATS].map(([name, format]) => fn(`format.${name}`, "", TYPE, () => format, FLAT)),
+  fn(
+    "format.named",
+    "string",
+    `optional<${TYPE}>`,
+    (name: string) => {
+      const format = FORMATS.get(name);
+      return format === undefined ? Optional.none : new Optional(format);
+    },
+    FLAT,
+  ),
   method(
     "validate",
     `${TYPE}, string`,
@@ -95,7 +123,6 @@ export const NAMED_FORMATS: readonly Overload[] = [
       const messages = check(text);
       return messages.length === 0 ? Optional.none : new Optional(new ListValue(messages));
     },
-    // Each message is shorter than this, however long the text is.
-    { cost: ([, size = 1]) => Math.ceil(size * 0.1), resultSize: () => 1_024 },
+    VALIDATED,
   ),
 ];

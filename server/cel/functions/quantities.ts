@@ -6,8 +6,9 @@ import {
   parseQuantity,
   type Quantity,
 } from "../../schema/quantity.js";
+import { FLAT, PARSED } from "../cost/call-costs.js";
 import { Failure } from "../errors.js";
-import { fn, method, type Overload, traversal } from "../overloads.js";
+import { fn, method, type Overload } from "../overloads.js";
 import { INT_MAX, INT_MIN, OpaqueValue } from "../values.js";
 
 class QuantityValue extends OpaqueValue {
@@ -66,40 +67,64 @@ export const QUANTITIES: readonly Overload[] = [
       }
       return new QuantityValue(quantity);
     },
-    { cost: traversal, resultSize: () => 1 },
+    PARSED,
   ),
-  fn("isQuantity", "string", "bool", (text: string) => parseQuantity(text) !== undefined, {
-    cost: traversal,
-  }),
-  method("sign", TYPE, "int", ({ quantity: { digits } }: Q) =>
-    digits === 0n ? 0n : digits < 0n ? -1n : 1n,
+  fn("isQuantity", "string", "bool", (text: string) => parseQuantity(text) !== undefined, PARSED),
+  fn(
+    "sign",
+    TYPE,
+    "int",
+    ({ quantity: { digits } }: Q) => (digits === 0n ? 0n : digits < 0n ? -1n : 1n),
+    FLAT,
   ),
-  method("isInteger", TYPE, "bool", (value: Q) => asInteger(value) !== undefined),
-  method("asInteger", TYPE, "int", (value: Q) => {
-    const integer = asInteger(value);
-    if (integer === undefined) throw new Failure("cannot convert value to integer");
-    return integer;
-  }),
-  method("asApproximateFloat", TYPE, "double", ({ quantity: { digits, scale } }: Q) =>
-    Number(`${digits}e${scale}`),
+  method("isInteger", TYPE, "bool", (value: Q) => asInteger(value) !== undefined, FLAT),
+  method(
+    "asInteger",
+    TYPE,
+    "int",
+    (value: Q) => {
+      const integer = asInteger(value);
+      if (integer === undefined) throw new Failure("cannot convert value to integer");
+      return integer;
+    },
+    FLAT,
+  ),
+  method(
+    "asApproximateFloat",
+    TYPE,
+    "double",
+    ({ quantity: { digits, scale } }: Q) => Number(`${digits}e${scale}`),
+    FLAT,
   ),
   method(
     "isGreaterThan",
     `${TYPE}, ${TYPE}`,
     "bool",
     (a: Q, b: Q) => compareQuantities(a.quantity, b.quantity) > 0,
+    FLAT,
   ),
   method(
     "isLessThan",
     `${TYPE}, ${TYPE}`,
     "bool",
     (a: Q, b: Q) => compareQuantities(a.quantity, b.quantity) < 0,
+    FLAT,
   ),
-  method("compareTo", `${TYPE}, ${TYPE}`, "int", (a: Q, b: Q) =>
-    BigInt(compareQuantities(a.quantity, b.quantity)),
+  method(
+    "compareTo",
+    `${TYPE}, ${TYPE}`,
+    "int",
+    (a: Q, b: Q) => BigInt(compareQuantities(a.quantity, b.quantity)),
+    FLAT,
   ),
-  method("add", `${TYPE}, ${TYPE}`, TYPE, (a: Q, b: Q) => sum(a.quantity, b.quantity)),
-  method("add", `${TYPE}, int`, TYPE, (a: Q, b: bigint) => sum(a.quantity, ofInt(b))),
-  method("sub", `${TYPE}, ${TYPE}`, TYPE, (a: Q, b: Q) => sum(a.quantity, negated(b.quantity))),
-  method("sub", `${TYPE}, int`, TYPE, (a: Q, b: bigint) => sum(a.quantity, ofInt(-b))),
+  method("add", `${TYPE}, ${TYPE}`, TYPE, (a: Q, b: Q) => sum(a.quantity, b.quantity), FLAT),
+  method("add", `${TYPE}, int`, TYPE, (a: Q, b: bigint) => sum(a.quantity, ofInt(b)), FLAT),
+  method(
+    "sub",
+    `${TYPE}, ${TYPE}`,
+    TYPE,
+    (a: Q, b: Q) => sum(a.quantity, negated(b.quantity)),
+    FLAT,
+  ),
+  method("sub", `${TYPE}, int`, TYPE, (a: Q, b: bigint) => sum(a.quantity, ofInt(-b)), FLAT),
 ];

@@ -1,5 +1,6 @@
 /** The regex extension: matches of a pattern in a string. Uses RE2 (see ../regex.ts). */
-import { type CallContext, matchCost, method, type Overload } from "../overloads.js";
+import { FOUND } from "../cost/call-costs.js";
+import { type CallContext, method, type Overload } from "../overloads.js";
 import { ListValue } from "../values.js";
 
 function find(text: string, pattern: string, context: CallContext): string {
@@ -17,16 +18,14 @@ function findAll(text: string, pattern: string, limit: bigint, context: CallCont
   return new ListValue(found);
 }
 
-const options = { cost: matchCost, resultSize: ([size = 1]: readonly number[]) => size };
-
 export const REGEX: readonly Overload[] = [
-  method("find", "string, string", "string", find, options),
+  method("find", "string, string", "string", find, FOUND),
   method(
     "findAll",
     "string, string",
     "list<string>",
     (text: string, pattern: string, context: CallContext) => findAll(text, pattern, -1n, context),
-    options,
+    FOUND,
   ),
-  method("findAll", "string, string, int", "list<string>", findAll, options),
+  method("findAll", "string, string, int", "list<string>", findAll, FOUND),
 ];

@@ -2,26 +2,32 @@
  * The standard library: operators, conversions, sizes, and the language's string functions. Equality,
  * membership, indexing and logic are declared for their types only: the planner implements them.
  */
-import { compare, equal } from "../comparison.js";
-import { Failure } from "../errors.js";
+import { type Charge, compare, equal } from "../comparison.js";
 import {
-  bothTraversals,
-  type CallContext,
-  fn,
-  matchCost,
-  method,
-  type Overload,
-  searchCost,
-  sumOfSizes,
-  traversal,
-} from "../overloads.js";
+  AFFIX,
+  APPENDED,
+  CHOSEN,
+  COMPARED,
+  CONCATENATED,
+  CONTAINS,
+  EQUALITY,
+  FLAT,
+  FREE,
+  MATCHES,
+  MEMBERSHIP,
+  TO_BYTES,
+  TO_TEXT,
+} from "../cost/call-costs.js";
+import { TRAVERSAL_FACTOR } from "../costs.js";
+import { Failure } from "../errors.js";
+import { type CallContext, fn, method, type Overload } from "../overloads.js";
 import { formatDouble, formatDuration, formatTimestamp } from "../text.js";
 import {
   codePointLength,
   type Duration,
   INT_MAX,
   INT_MIN,
-  ListValue,
+  type ListValue,
   type MapValue,
   type Timestamp,
   TypeValue,
@@ -48,56 +54,79 @@ export function uint(value: bigint): Uint {
 
 /** Operators that the planner implements. */
 const plannedOperators: readonly Overload[] = [
-  fn("_?_:_", "bool, A, A", "A", planned),
-  fn("_&&_", "bool, bool", "bool", planned),
-  fn("_||_", "bool, bool", "bool", planned),
-  fn("_==_", "A, A", "bool", planned),
-  fn("_!=_", "A, A", "bool", planned),
-  fn("@in", "A, list<A>", "bool", planned, { cost: ([, size = 1]) => size }),
-  fn("@in", "A, map<A, B>", "bool", planned),
-  fn("_[_]", "list<A>, int", "A", planned),
-  fn("_[_]", "map<A, B>, A", "B", planned),
-  fn("_[_]", "optional<list<A>>, int", "optional<A>", planned),
-  fn("_[_]", "optional<map<A, B>>, A", "optional<B>", planned),
-  fn("_[?_]", "list<A>, int", "optional<A>", planned),
-  fn("_[?_]", "map<A, B>, A", "optional<B>", planned),
-  fn("_[?_]", "optional<list<A>>, int", "optional<A>", planned),
-  fn("_[?_]", "optional<map<A, B>>, A", "optional<B>", planned),
+  fn("_?_:_", "bool, A, A", "A", planned, CHOSEN),
+  fn("_&&_", "bool, bool", "bool", planned, FREE),
+  fn("_||_", "bool, bool", "bool", planned, FREE),
+  fn("_==_", "A, A", "bool", planned, EQUALITY),
+  fn("_!=_", "A, A", "bool", planned, COMPARED),
+  fn("@in", "A, list<A>", "bool", planned, MEMBERSHIP),
+  fn("@in", "A, map<A, B>", "bool", planned, FLAT),
+  fn("_[_]", "list<A>, int", "A", planned, FLAT),
+  fn("_[_]", "map<A, B>, A", "B", planned, FLAT),
+  fn("_[_]", "optional<list<A>>, int", "optional<A>", planned, FLAT),
+  fn("_[_]", "optional<map<A, B>>, A", "optional<B>", planned, FLAT),
+  fn("_[?_]", "list<A>, int", "optional<A>", planned, FLAT),
+  fn("_[?_]", "map<A, B>, A", "optional<B>", planned, FLAT),
+  fn("_[?_]", "optional<list<A>>, int", "optional<A>", planned, FLAT),
+  fn("_[?_]", "optional<map<A, B>>, A", "optional<B>", planned, FLAT),
 ];
 
 const arithmetic: readonly Overload[] = [
-  fn("!_", "bool", "bool", (value: boolean) => !value),
-  fn("-_", "int", "int", (value: bigint) => int(-value)),
-  fn("-_", "double", "double", (value: number) => -value),
-  fn("_+_", "int, int", "int", (a: bigint, b: bigint) => int(a + b)),
-  fn("_-_", "int, int", "int", (a: bigint, b: bigint) => int(a - b)),
-  fn("_*_", "int, int", "int", (a: bigint, b: bigint) => int(a * b)),
-  fn("_/_", "int, int", "int", (a: bigint, b: bigint) => int(a / nonZero(b, "division"))),
-  fn("_%_", "int, int", "int", (a: bigint, b: bigint) => {
-    if (a === INT_MIN && b === -1n) throw new Failure("integer overflow");
-    return a % nonZero(b, "modulus");
-  }),
-  fn("_+_", "uint, uint", "uint", (a: Uint, b: Uint) => uint(a.value + b.value)),
-  fn("_-_", "uint, uint", "uint", (a: Uint, b: Uint) => uint(a.value - b.value)),
-  fn("_*_", "uint, uint", "uint", (a: Uint, b: Uint) => uint(a.value * b.value)),
-  fn("_/_", "uint, uint", "uint", (a: Uint, b: Uint) =>
-    uint(a.value / nonZero(b.value, "division")),
+  fn("!_", "bool", "bool", (value: boolean) => !value, FLAT),
+  fn("-_", "int", "int", (value: bigint) => int(-value), FLAT),
+  fn("-_", "double", "double", (value: number) => -value, FLAT),
+  fn("_+_", "int, int", "int", (a: bigint, b: bigint) => int(a + b), FLAT),
+  fn("_-_", "int, int", "int", (a: bigint, b: bigint) => int(a - b), FLAT),
+  fn("_*_", "int, int", "int", (a: bigint, b: bigint) => int(a * b), FLAT),
+  fn("_/_", "int, int", "int", (a: bigint, b: bigint) => int(a / nonZero(b, "division")), FLAT),
+  fn(
+    "_%_",
+    "int, int",
+    "int",
+    (a: bigint, b: bigint) => {
+      if (a === INT_MIN && b === -1n) throw new Failure("integer overflow");
+      return a % nonZero(b, "modulus");
+    },
+    FLAT,
   ),
-  fn("_%_", "uint, uint", "uint", (a: Uint, b: Uint) =>
-    uint(a.value % nonZero(b.value, "modulus")),
+  fn("_+_", "uint, uint", "uint", (a: Uint, b: Uint) => uint(a.value + b.value), FLAT),
+  fn("_-_", "uint, uint", "uint", (a: Uint, b: Uint) => uint(a.value - b.value), FLAT),
+  fn("_*_", "uint, uint", "uint", (a: Uint, b: Uint) => uint(a.value * b.value), FLAT),
+  fn(
+    "_/_",
+    "uint, uint",
+    "uint",
+    (a: Uint, b: Uint) => uint(a.value / nonZero(b.value, "division")),
+    FLAT,
   ),
-  fn("_+_", "double, double", "double", (a: number, b: number) => a + b),
-  fn("_-_", "double, double", "double", (a: number, b: number) => a - b),
-  fn("_*_", "double, double", "double", (a: number, b: number) => a * b),
-  fn("_/_", "double, double", "double", (a: number, b: number) => a / b),
-  fn("_+_", "string, string", "string", (a: string, b: string) => a + b, {
-    cost: bothTraversals,
-    resultSize: sumOfSizes,
-  }),
-  fn("_+_", "bytes, bytes", "bytes", (a: Uint8Array, b: Uint8Array) => Buffer.concat([a, b]), {
-    cost: bothTraversals,
-    resultSize: sumOfSizes,
-  }),
+  fn(
+    "_%_",
+    "uint, uint",
+    "uint",
+    (a: Uint, b: Uint) => uint(a.value % nonZero(b.value, "modulus")),
+    FLAT,
+  ),
+  fn("_+_", "double, double", "double", (a: number, b: number) => a + b, FLAT),
+  fn("_-_", "double, double", "double", (a: number, b: number) => a - b, FLAT),
+  fn("_*_", "double, double", "double", (a: number, b: number) => a * b, FLAT),
+  fn("_/_", "double, double", "double", (a: number, b: number) => a / b, FLAT),
+  fn(
+    "_+_",
+    "string, string",
+    "string",
+    (a: string, b: string, { charge }: CallContext) => {
+      charge((a.length + b.length) * TRAVERSAL_FACTOR);
+      return a + b;
+    },
+    CONCATENATED,
+  ),
+  fn(
+    "_+_",
+    "bytes, bytes",
+    "bytes",
+    (a: Uint8Array, b: Uint8Array) => Buffer.concat([a, b]),
+    CONCATENATED,
+  ),
   fn(
     "_+_",
     "list<A>, list<A>",
@@ -105,10 +134,15 @@ const arithmetic: readonly Overload[] = [
     (a: ListValue, b: ListValue, { charge }: CallContext) =>
       a instanceof UnorderedListValue
         ? a.merged(b, (mine, other) => equal(mine, other, charge))
-        : new ListValue([...a.toArray(), ...b.toArray()]),
-    { cost: sumOfSizes, resultSize: sumOfSizes },
+        : joined(a, b, charge),
+    APPENDED,
   ),
 ];
+
+function joined(left: ListValue, right: ListValue, charge: Charge): ListValue {
+  charge(left.size + right.size);
+  return left.followedBy(right);
+}
 
 function nonZero(value: bigint, what: string): bigint {
   if (value === 0n) throw new Failure(`${what} by zero`);
@@ -134,29 +168,36 @@ const ORDERS: readonly (readonly [string, (order: number) => boolean])[] = [
 
 const order: readonly Overload[] = ORDERS.flatMap(([name, holds]) =>
   ORDERED_PAIRS.map((pair) =>
-    fn(name, pair, "bool", (a: Value, b: Value, { charge }: CallContext) =>
-      holds(compare(a, b, charge)),
+    fn(
+      name,
+      pair,
+      "bool",
+      (a: Value, b: Value, { charge }: CallContext) => holds(compare(a, b, charge)),
+      pair.startsWith("string") || pair.startsWith("bytes") ? COMPARED : FLAT,
     ),
   ),
 );
 
-const one = { resultSize: () => 1 };
-
-/** Counting characters and keys is cheap, but not free. */
-const COUNTING_FACTORS: Readonly<Record<string, number>> = { string: 0.01, "map<A, B>": 0.1 };
+/** The work of counting a character. */
+const COUNTING_FACTOR = 0.01;
 
 const sizes: readonly Overload[] = (
   [
-    ["string", (text: string) => BigInt(codePointLength(text))],
+    [
+      "string",
+      (text: string, { charge }: CallContext) => {
+        charge(text.length * COUNTING_FACTOR);
+        return BigInt(codePointLength(text));
+      },
+    ],
     ["bytes", (bytes: Uint8Array) => BigInt(bytes.length)],
     ["list<A>", (list: ListValue) => BigInt(list.size)],
     ["map<A, B>", (map: MapValue) => BigInt(map.size)],
   ] as const
-).flatMap(([type, size]) => {
-  const factor = COUNTING_FACTORS[type] ?? 0;
-  const options = { cost: ([count = 1]: readonly number[]) => Math.floor(count * factor), ...one };
-  return [fn("size", type, "int", size, options), method("size", type, "int", size, options)];
-});
+).flatMap(([type, size]) => [
+  fn("size", type, "int", size, FLAT),
+  method("size", type, "int", size, FLAT),
+]);
 
 const INT_TEXT = /^[+-]?\d{1,40}$/;
 const DOUBLE_TEXT = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity|nan)$/i;
@@ -208,40 +249,36 @@ function textOfBytes(bytes: Uint8Array): string {
 }
 
 const same = (value: Value) => value;
-const scaled = { cost: traversal };
 
 const conversions: readonly Overload[] = [
-  fn("dyn", "A", "dyn", same),
-  fn("type", "A", "type<A>", (value: Value) => new TypeValue(typeNameOf(value)), one),
-  fn("bool", "bool", "bool", same),
-  fn("bool", "string", "bool", boolOfText, one),
-  fn("int", "int", "int", same),
-  fn("int", "uint", "int", ({ value }: Uint) => int(value)),
-  fn("int", "double", "int", intOfDouble),
-  fn("int", "string", "int", intOfText, one),
-  fn("int", "timestamp", "int", ({ nanos }: Timestamp) => floorDivide(nanos, 1_000_000_000n)),
-  fn("int", "duration", "int", ({ nanos }: Duration) => nanos),
-  fn("uint", "uint", "uint", same),
-  fn("uint", "int", "uint", uint),
-  fn("uint", "double", "uint", uintOfDouble),
-  fn("uint", "string", "uint", uintOfText, one),
-  fn("double", "double", "double", same),
-  fn("double", "int", "double", (value: bigint) => Number(value)),
-  fn("double", "uint", "double", ({ value }: Uint) => Number(value)),
-  fn("double", "string", "double", doubleOfText, { cost: traversal, ...one }),
-  fn("string", "string", "string", same),
-  fn("string", "bool", "string", (value: boolean) => String(value), { resultSize: () => 5 }),
-  fn("string", "int", "string", (value: bigint) => value.toString(), { resultSize: () => 20 }),
-  fn("string", "uint", "string", ({ value }: Uint) => value.toString(), { resultSize: () => 20 }),
-  fn("string", "double", "string", formatDouble, { resultSize: () => 30 }),
-  fn("string", "bytes", "string", textOfBytes, scaled),
-  fn("string", "timestamp", "string", formatTimestamp, { resultSize: () => 40 }),
-  fn("string", "duration", "string", formatDuration, { resultSize: () => 40 }),
-  fn("bytes", "bytes", "bytes", same),
-  fn("bytes", "string", "bytes", (text: string) => new TextEncoder().encode(text), {
-    cost: traversal,
-    resultSize: ([size = 1]) => size * 4,
-  }),
+  fn("dyn", "A", "dyn", same, FLAT),
+  fn("type", "A", "type<A>", (value: Value) => new TypeValue(typeNameOf(value)), FLAT),
+  fn("bool", "bool", "bool", same, FLAT),
+  fn("bool", "string", "bool", boolOfText, FLAT),
+  fn("int", "int", "int", same, FLAT),
+  fn("int", "uint", "int", ({ value }: Uint) => int(value), FLAT),
+  fn("int", "double", "int", intOfDouble, FLAT),
+  fn("int", "string", "int", intOfText, FLAT),
+  fn("int", "timestamp", "int", ({ nanos }: Timestamp) => floorDivide(nanos, 1_000_000_000n), FLAT),
+  fn("int", "duration", "int", ({ nanos }: Duration) => nanos, FLAT),
+  fn("uint", "uint", "uint", same, FLAT),
+  fn("uint", "int", "uint", uint, FLAT),
+  fn("uint", "double", "uint", uintOfDouble, FLAT),
+  fn("uint", "string", "uint", uintOfText, FLAT),
+  fn("double", "double", "double", same, FLAT),
+  fn("double", "int", "double", (value: bigint) => Number(value), FLAT),
+  fn("double", "uint", "double", ({ value }: Uint) => Number(value), FLAT),
+  fn("double", "string", "double", doubleOfText, FLAT),
+  fn("string", "string", "string", same, FLAT),
+  fn("string", "bool", "string", (value: boolean) => String(value), FLAT),
+  fn("string", "int", "string", (value: bigint) => value.toString(), FLAT),
+  fn("string", "uint", "string", ({ value }: Uint) => value.toString(), FLAT),
+  fn("string", "double", "string", formatDouble, FLAT),
+  fn("string", "bytes", "string", textOfBytes, TO_TEXT),
+  fn("string", "timestamp", "string", formatTimestamp, FLAT),
+  fn("string", "duration", "string", formatDuration, FLAT),
+  fn("bytes", "bytes", "bytes", same, FLAT),
+  fn("bytes", "string", "bytes", (text: string) => new TextEncoder().encode(text), TO_BYTES),
 ];
 
 export function floorDivide(value: bigint, divisor: bigint): bigint {
@@ -251,23 +288,13 @@ export function floorDivide(value: bigint, divisor: bigint): bigint {
 
 const matches = (text: string, pattern: string, context: CallContext) =>
   context.regex(pattern, text).test(text);
-const matchOptions = { cost: matchCost, ...one };
 
 const text: readonly Overload[] = [
-  method("contains", "string, string", "bool", (a: string, b: string) => a.includes(b), {
-    cost: searchCost,
-    ...one,
-  }),
-  method("startsWith", "string, string", "bool", (a: string, b: string) => a.startsWith(b), {
-    cost: ([, size = 1]) => Math.ceil(size * 0.1),
-    ...one,
-  }),
-  method("endsWith", "string, string", "bool", (a: string, b: string) => a.endsWith(b), {
-    cost: ([, size = 1]) => Math.ceil(size * 0.1),
-    ...one,
-  }),
-  method("matches", "string, string", "bool", matches, matchOptions),
-  fn("matches", "string, string", "bool", matches, matchOptions),
+  method("contains", "string, string", "bool", (a: string, b: string) => a.includes(b), CONTAINS),
+  method("startsWith", "string, string", "bool", (a: string, b: string) => a.startsWith(b), AFFIX),
+  method("endsWith", "string, string", "bool", (a: string, b: string) => a.endsWith(b), AFFIX),
+  method("matches", "string, string", "bool", matches, MATCHES),
+  fn("matches", "string, string", "bool", matches, FLAT),
 ];
 
 export const STANDARD: readonly Overload[] = [

@@ -3,17 +3,11 @@
  * `format` is in format.ts.
  */
 import { GO_ESCAPES } from "../../api/go-text.js";
+import { FLAT, FORMATTED, QUOTED, SCANNED, TRAVERSED } from "../cost/call-costs.js";
+import { JOINED, REPLACED, SPLIT } from "../cost/text-costs.js";
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
-import {
-  type CallContext,
-  fn,
-  method,
-  type Overload,
-  type OverloadOptions,
-  searchCost,
-  traversal,
-} from "../overloads.js";
+import { type CallContext, fn, method, type Overload } from "../overloads.js";
 import { codePointLength, codePoints, ListValue, type Value } from "../values.js";
 import { formatText } from "./format.js";
 
@@ -28,7 +22,8 @@ function trim(text: string): string {
   return text.slice(from, to);
 }
 
-function charAt(text: string, index: bigint): string {
+function charAt(text: string, index: bigint, { charge }: CallContext): string {
+  charge(text.length * TRAVERSAL_FACTOR);
   const points = codePoints(text);
   if (index < 0n || index > points.length) throw outOfRange(index);
   return points[Number(index)] ?? "";
@@ -123,107 +118,95 @@ function quote(text: string): string {
   return `"${[...text].map((point) => GO_ESCAPES[point] ?? point).join("")}"`;
 }
 
-const through: OverloadOptions = { cost: traversal };
-const search: OverloadOptions = { cost: searchCost, resultSize: () => 1 };
-const asList: OverloadOptions = { cost: ([size = 1]) => size };
-/** Twice the characters and the quotes. */
-const quoted: OverloadOptions = { cost: traversal, resultSize: ([size = 1]) => size * 2 + 2 };
-const replaced: OverloadOptions = {
-  cost: ([size = 1]) => size,
-  resultSize: ([text = 1, , by = 1]) => text + (text + 1) * by,
-};
-const joined: OverloadOptions = { cost: ([size = 1]) => size };
-
 export const STRINGS: readonly Overload[] = [
-  method("charAt", "string, int", "string", charAt, { cost: traversal, resultSize: () => 1 }),
-  method("indexOf", "string, string", "int", (a: string, b: string) => indexOf(a, b), search),
+  method("charAt", "string, int", "string", charAt, FLAT),
+  method("indexOf", "string, string", "int", (a: string, b: string) => indexOf(a, b), SCANNED),
   method(
     "indexOf",
     "string, string, int",
     "int",
     (a: string, b: string, from: bigint) => indexOf(a, b, from),
-    search,
+    SCANNED,
   ),
   method(
     "lastIndexOf",
     "string, string",
     "int",
     (a: string, b: string) => lastIndexOf(a, b),
-    search,
+    SCANNED,
   ),
   method(
     "lastIndexOf",
     "string, string, int",
     "int",
     (a: string, b: string, from: bigint) => lastIndexOf(a, b, from),
-    search,
+    SCANNED,
   ),
   method(
     "lowerAscii",
     "string",
     "string",
     (text: string) => text.replace(/[A-Z]+/g, (found) => found.toLowerCase()),
-    through,
+    TRAVERSED,
   ),
   method(
     "upperAscii",
     "string",
     "string",
     (text: string) => text.replace(/[a-z]+/g, (found) => found.toUpperCase()),
-    through,
+    TRAVERSED,
   ),
-  method("trim", "string", "string", trim, through),
-  method("reverse", "string", "string", (text: string) => [...text].reverse().join(""), asList),
+  method("trim", "string", "string", trim, TRAVERSED),
   method(
     "substring",
     "string, int",
     "string",
     (a: string, from: bigint) => substring(a, from),
-    through,
+    TRAVERSED,
   ),
   method(
     "substring",
     "string, int, int",
     "string",
     (a: string, from: bigint, to: bigint) => substring(a, from, to),
-    through,
+    TRAVERSED,
   ),
   method(
     "split",
     "string, string",
     "list<string>",
     (a: string, separator: string) => split(a, separator),
-    asList,
+    SPLIT,
   ),
   method(
     "split",
     "string, string, int",
     "list<string>",
     (a: string, separator: string, limit: bigint) => split(a, separator, limit),
-    asList,
+    SPLIT,
   ),
   method(
     "replace",
     "string, string, string",
     "string",
     (a: string, b: string, by: string, context: CallContext) => replace(a, b, by, -1n, context),
-    replaced,
+    REPLACED,
   ),
-  method("replace", "string, string, string, int", "string", replace, replaced),
+  method("replace", "string, string, string, int", "string", replace, REPLACED),
   method(
     "join",
     "list<string>",
     "string",
     (list: ListValue, context: CallContext) => join(list, "", context),
-    joined,
+    JOINED,
   ),
-  method("join", "list<string>, string", "string", join, joined),
-  fn("strings.quote", "string", "string", quote, quoted),
+  method("join", "list<string>, string", "string", join, JOINED),
+  fn("strings.quote", "string", "string", quote, QUOTED),
   method(
     "format",
     "string, list<dyn>",
     "string",
     (text: string, args: ListValue, context: CallContext): Value => formatText(text, args, context),
-    { cost: ([text = 1, args = 1]) => Math.ceil((text + args) * TRAVERSAL_FACTOR) },
+    FORMATTED,
   ),
 ];

@@ -1,7 +1,9 @@
 /** The url extension: `url(text)` for absolute URLs and paths, and their parts. */
 import { isIPv6 } from "node:net";
+import { FLAT, TRAVERSED } from "../cost/call-costs.js";
+import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
-import { fn, method, type Overload, traversal } from "../overloads.js";
+import { type CallContext, fn, method, type Overload } from "../overloads.js";
 import { EntryMap, ListValue, OpaqueValue } from "../values.js";
 
 interface UrlParts {
@@ -62,7 +64,8 @@ function hostname({ parts }: UrlValue): string {
   return parts.host.replace(/:\d*$/, "").replace(/^\[(.*)\]$/, "$1");
 }
 
-function queryOf({ parts }: UrlValue): EntryMap {
+function queryOf({ parts }: UrlValue, { charge }: CallContext): EntryMap {
+  charge(parts.query.length * TRAVERSAL_FACTOR);
   const values = new Map<string, string[]>();
   for (const [name, value] of new URLSearchParams(parts.query)) {
     const known = values.get(name);
@@ -74,8 +77,6 @@ function queryOf({ parts }: UrlValue): EntryMap {
   return map;
 }
 
-const options = { cost: traversal };
-
 export const URLS: readonly Overload[] = [
   fn(
     "url",
@@ -86,22 +87,36 @@ export const URLS: readonly Overload[] = [
       if (url === undefined) throw new Failure("URL parse error during conversion from string");
       return url;
     },
-    options,
+    TRAVERSED,
   ),
-  fn("isURL", "string", "bool", isUrl, options),
-  method("getScheme", "kubernetes.URL", "string", ({ parts }: UrlValue) => parts.scheme),
-  method("getHost", "kubernetes.URL", "string", ({ parts }: UrlValue) => parts.host),
-  method("getHostname", "kubernetes.URL", "string", hostname),
+  fn(
+    "isURL",
+    "string",
+    "bool",
+    (text: string, { charge }: CallContext) => {
+      charge(text.length * TRAVERSAL_FACTOR);
+      return isUrl(text);
+    },
+    FLAT,
+  ),
+  method("getScheme", "kubernetes.URL", "string", ({ parts }: UrlValue) => parts.scheme, FLAT),
+  method("getHost", "kubernetes.URL", "string", ({ parts }: UrlValue) => parts.host, FLAT),
+  method("getHostname", "kubernetes.URL", "string", hostname, FLAT),
   method(
     "getPort",
     "kubernetes.URL",
     "string",
     ({ parts }: UrlValue) => /:(\d*)$/.exec(parts.host)?.[1] ?? "",
+    FLAT,
   ),
-  method("getEscapedPath", "kubernetes.URL", "string", ({ parts }: UrlValue) =>
-    escapedPath(parts.path),
+  method(
+    "getEscapedPath",
+    "kubernetes.URL",
+    "string",
+    ({ parts }: UrlValue) => escapedPath(parts.path),
+    FLAT,
   ),
-  method("getQuery", "kubernetes.URL", "map<string, list<string>>", queryOf, options),
+  method("getQuery", "kubernetes.URL", "map<string, list<string>>", queryOf, FLAT),
 ];
 
 /** Escapes characters that are invalid in a path; existing escapes stay. */

@@ -1,6 +1,7 @@
 /** The semver extension: versions as semver.org defines them (2.0.0), their parts and their order. */
+import { FLAT, PARSED } from "../cost/call-costs.js";
 import { Failure } from "../errors.js";
-import { fn, method, type Overload, traversal } from "../overloads.js";
+import { fn, method, type Overload } from "../overloads.js";
 import { OpaqueValue } from "../values.js";
 
 /** Longer versions are rejected, because parsing numbers takes time. */
@@ -88,30 +89,29 @@ function semver(text: string, isNormalized: boolean): VersionValue {
 
 const TYPE = "kubernetes.Semver";
 const BOTH = `${TYPE}, ${TYPE}`;
-const through = { cost: traversal };
 type V = VersionValue;
 
 export const VERSIONS: readonly Overload[] = [
-  fn("semver", "string", TYPE, (text: string) => semver(text, false), through),
-  fn("semver", "string, bool", TYPE, semver, through),
+  fn("semver", "string", TYPE, (text: string) => semver(text, false), PARSED),
+  fn("semver", "string, bool", TYPE, semver, PARSED),
   fn(
     "isSemver",
     "string",
     "bool",
     (text: string) => parseVersion(text, false) !== undefined,
-    through,
+    PARSED,
   ),
   fn(
     "isSemver",
     "string, bool",
     "bool",
     (text: string, isNormalized: boolean) => parseVersion(text, isNormalized) !== undefined,
-    through,
+    PARSED,
   ),
   ...["major", "minor", "patch"].map((name, at) =>
-    method(name, TYPE, "int", ({ numbers }: V) => BigInt.asIntN(64, numbers[at] ?? 0n)),
+    method(name, TYPE, "int", ({ numbers }: V) => BigInt.asIntN(64, numbers[at] ?? 0n), FLAT),
   ),
-  method("isGreaterThan", BOTH, "bool", (a: V, b: V) => compareVersions(a, b) > 0),
-  method("isLessThan", BOTH, "bool", (a: V, b: V) => compareVersions(a, b) < 0),
-  method("compareTo", BOTH, "int", (a: V, b: V) => BigInt(compareVersions(a, b))),
+  method("isGreaterThan", BOTH, "bool", (a: V, b: V) => compareVersions(a, b) > 0, FLAT),
+  method("isLessThan", BOTH, "bool", (a: V, b: V) => compareVersions(a, b) < 0, FLAT),
+  method("compareTo", BOTH, "int", (a: V, b: V) => BigInt(compareVersions(a, b)), FLAT),
 ];

@@ -1,0 +1,6 @@
+/** Words that no variable can have as its name. */
+export const RESERVED: ReadonlySet<string> = new Set(
+  "as break const continue else for function if import let loop package namespace return var void while".split(
+    " ",
+  ),
+);
