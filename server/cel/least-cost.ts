@@ -108,9 +108,13 @@ function ofComprehension(node: Comprehension, scope: Scope): Least {
   const each = turn + (filter === undefined ? body : least(filter, inner).cost);
   const isSettledEarly = macro === "all" || macro === "exists";
   const turns = isSettledEarly ? Math.min(1, range.size) : range.size;
-  const cost = range.cost + turns * (keepsAll ? each + kept : each) + result;
+  const sorting = macro === "sortBy" ? 2 + leastSortCost(range.size) : 0;
+  const cost = range.cost + turns * (keepsAll ? each + kept : each) + result + sorting;
   return { cost, size: keepsAll ? range.size : 0 };
 }
+
+/** Of making a list and comparing every key with every other. */
+const leastSortCost = (size: number): number => LIST_COST + 1 + 2 * size * size;
 
 const KEEPING: ReadonlySet<string> = new Set(["map", "transformList", "transformMap", "sortBy"]);
 

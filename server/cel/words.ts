@@ -1,6 +1,7 @@
 /** Words that no variable can have as its name. */
-export const RESERVED: ReadonlySet<string> = new Set(
-  "as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
+const WORDS = [
+  ...["as", "break", "const", "continue", "else", "for", "function", "if", "import", "let"],
+  ...["loop", "package", "namespace", "return", "var", "void", "while"],
+];
+
+export const RESERVED: ReadonlySet<string> = new Set(WORDS);
