@@ -2,7 +2,8 @@
  * The process's log: pino on standard error, as JSON for collectors or as text for people, and how talkative
  * it is. Nothing else of ours knows pino.
  */
-import { destination, pino } from "pino";
+import { pino } from "pino";
+import { LineOutput } from "../storage/base/line-output.js";
 import { type LogFields, type Logger, silentLogger } from "../storage/base/logger.js";
 import type { Config } from "./config/config.js";
 import { Verbosity } from "./request/verbosity.js";
@@ -11,11 +12,13 @@ import { Verbosity } from "./request/verbosity.js";
 export interface Log {
   readonly logger: Logger;
   readonly verbosity: Verbosity;
+  /** How many lines could not be written. */
+  droppedLines(): number;
 }
 
 export function createLog({ logLevel, loggingFormat, verbosity: value }: Config): Log {
   // Standard error, so that what is printed for people stays apart from what is logged.
-  const stream = destination({ dest: 2, sync: true });
+  const stream = new LineOutput(2, () => process.stderr);
   const formatters = { level: (label: string) => ({ level: label }) };
   const timestamp = pino.stdTimeFunctions.isoTime;
   const base = { level: logLevel, base: null, timestamp, formatters };
@@ -24,12 +27,16 @@ export function createLog({ logLevel, loggingFormat, verbosity: value }: Config)
     writer.level = level;
   });
   verbosity.value = value;
-  return { logger: loggerOver(writer, {}), verbosity };
+  return { logger: loggerOver(writer, {}), verbosity, droppedLines: () => stream.droppedLines };
 }
 
 /** For who wants nothing logged. */
 export function createSilentLog(): Log {
-  return { logger: silentLogger, verbosity: new Verbosity("error", () => {}) };
+  return {
+    logger: silentLogger,
+    verbosity: new Verbosity("error", () => {}),
+    droppedLines: () => 0,
+  };
 }
 
 type Writer = Pick<ReturnType<typeof pino>, "debug" | "info" | "warn" | "error">;
@@ -51,9 +58,9 @@ function textStream(stream: { write(text: string): unknown }) {
     write(line: string) {
       const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
       const fields = Object.entries(rest).map(([name, value]) => `${name}=${fieldText(value)}`);
-      stream.write(`${time} ${String(level).padEnd(5)} ${[msg, ...fields].join(" ")}\n`);
       const stack = (rest.err as { stack?: string } | undefined)?.stack;
-      if (level === "error" && stack !== undefined) stream.write(`${stack}\n`);
+      const more = level === "error" && stack !== undefined ? `${stack}\n` : "";
+      stream.write(`${time} ${String(level).padEnd(5)} ${[msg, ...fields].join(" ")}\n${more}`);
     },
   };
 }

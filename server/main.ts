@@ -19,6 +19,8 @@ import { openReplica, type Replica } from "./wiring/replica.js";
 const HEARTBEAT_MS = 60_000;
 
 async function main(): Promise<boolean> {
+  // A full disk or a closed pipe behind them ends nothing.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const startedAtMs = performance.now();
   const build = readBuildInfo(process.env);
   const commandLine = parseCommandLine(process.argv.slice(2));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -157,6 +157,32 @@ test("old files are removed by the time in their names, whenever they were touch
       "audit.log",
       "other-2029-12-30T03-04-05.000.log",
     ]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("H-log: where no new file can be opened the old one goes on, and is turned over later", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "audit-stuck-"));
+  try {
+    const path = join(folder, "audit.log");
+    let nowMs = Date.parse("2030-01-02T03:04:05.000Z");
+    const options = { bytesMax: 10, backupsMax: 0, ageMsMax: 0, compresses: false };
+    const file = await openAuditFile({ path, ...options, now: () => nowMs });
+    await file.send(["line one"]);
+    // The renamed file's name is a folder: the rename fails, and no line is lost.
+    const blocked = join(folder, "audit-2030-01-02T03-04-06.000.log");
+    await mkdir(blocked);
+    nowMs += 1000;
+    await file.send(["line two"]);
+    // As after a rename whose new file could not be opened.
+    await rename(path, join(folder, "audit-2030-01-02T03-04-07.000.log"));
+    nowMs += 2000;
+    await file.send(["line three"]);
+    await file[Symbol.asyncDispose]();
+    const old = await readFile(join(folder, "audit-2030-01-02T03-04-07.000.log"), "utf8");
+    assert.equal(old, "line one\nline two\n");
+    assert.equal(await readFile(path, "utf8"), "line three\n");
   } finally {
     await rm(folder, { recursive: true });
   }

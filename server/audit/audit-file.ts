@@ -9,6 +9,7 @@ import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import { LineOutput } from "../../storage/base/line-output.js";
 import type { AuditBackend, AuditLine } from "./audit-batch.js";
 
 export interface AuditFileOptions {
@@ -34,26 +35,25 @@ export function daysToMs(days: number): number {
 
 /** @throws {Error} of the file system, when the file cannot be opened for writing */
 export async function openAuditFile(options: AuditFileOptions): Promise<AuditBackend> {
-  return options.path === "-" ? standardOutput : await AuditFile.open(options);
+  return options.path === "-" ? standardOutput() : await AuditFile.open(options);
 }
 
-const standardOutput: AuditBackend = {
-  name: "log",
-  send: (lines) =>
-    new Promise((resolve, reject) => {
-      process.stdout.write(`${lines.join("\n")}\n`, (error) => {
-        if (error) reject(error);
-        else resolve();
-      });
-    }),
-  async [Symbol.asyncDispose]() {},
-};
+function standardOutput(): AuditBackend {
+  const output = new LineOutput(1, () => process.stdout);
+  return {
+    name: "log",
+    send: (lines) => output.send(`${lines.join("\n")}\n`),
+    async [Symbol.asyncDispose]() {},
+  };
+}
 
 class AuditFile implements AuditBackend {
   readonly name = "log";
   readonly #options: AuditFileOptions;
   #file: FileHandle;
   #bytes: number;
+  /** The file ends within a line. */
+  #isTorn = false;
   /** Compression and removal of old files; one at a time. */
   #tidying: Promise<void> = Promise.resolve();
 
@@ -70,12 +70,16 @@ class AuditFile implements AuditBackend {
   }
 
   async send(lines: readonly AuditLine[]): Promise<void> {
-    const text = Buffer.from(`${lines.join("\n")}\n`);
+    const text = Buffer.from(`${this.#isTorn ? "\n" : ""}${lines.join("\n")}\n`);
     const { bytesMax } = this.#options;
     if (bytesMax > 0 && this.#bytes > 0 && this.#bytes + text.length > bytesMax) {
-      await this.#turnOver();
+      // Where no new file can be made the old one goes on; it is tried again with what comes next.
+      await this.#turnOver().catch(() => {});
     }
+    // A full disk may take a part of it.
+    this.#isTorn = true;
     await this.#file.appendFile(text);
+    this.#isTorn = false;
     this.#bytes += text.length;
   }
 
@@ -89,7 +93,8 @@ class AuditFile implements AuditBackend {
     const extension = extname(path);
     const stem = path.slice(0, path.length - extension.length);
     const stamp = new Date(now()).toISOString().replace("Z", "").replaceAll(":", "-");
-    await rename(path, `${stem}-${stamp}${extension}`);
+    // Gone already where a new file could not be opened the last time.
+    await rename(path, `${stem}-${stamp}${extension}`).catch(unlessGone);
     const next = await open(path, "a", 0o600);
     await this.#file.close();
     this.#file = next;
@@ -113,6 +118,10 @@ class AuditFile implements AuditBackend {
       else if (compresses && !name.endsWith(".gz")) await compress(path);
     }
   }
+}
+
+function unlessGone(error: NodeJS.ErrnoException): void {
+  if (error.code !== "ENOENT") throw error;
 }
 
 function isBackup(name: string, stem: string, extension: string): boolean {

@@ -83,6 +83,15 @@ export const FLAGS = {
     commands: SERVE_ONLY,
     help: "How often old revisions are compacted; what clients may still ask for is at least this old. 0 = never.",
   },
+  embeddedQuotaBytes: {
+    name: "embedded-quota-bytes",
+    type: "bytes",
+    default: "2Gi",
+    min: 0,
+    section: "Storage",
+    commands: SERVE_ONLY,
+    help: "Beyond so many bytes in use, history included, the embedded store takes no writes but deletes, until compaction has made room. 0 = no bound.",
+  },
   eventTtlMs: {
     name: "event-ttl",
     type: "duration",

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
+import { silentLogger } from "../../storage/base/logger.js";
 import { ensureServingCertificates, serviceHosts } from "./certificates.js";
 import { writeAdminKubeconfig } from "./kubeconfig.js";
 
@@ -98,14 +99,19 @@ test("the administrator's kubeconfig embeds everything and only its owner reads 
   await withDirectory(async (directory) => {
     const made = await ensureServingCertificates(directory, OPTIONS);
     const path = join(directory, "below", "admin.kubeconfig");
-    await writeAdminKubeconfig(path, {
+    const access = {
       server: "https://127.0.0.1:6443",
       authority: made.servingAuthority,
       user: made.admin,
       userName: "kubernetes-admin",
       clusterName: "keelson",
-    });
-    assert.equal((await stat(path)).mode & 0o777, 0o600);
+    };
+    await writeAdminKubeconfig(path, access, silentLogger);
+    const { mode, ino } = await stat(path);
+    assert.equal(mode & 0o777, 0o600);
+    // The disk may be full by now: what is there already is not written again.
+    await writeAdminKubeconfig(path, access, silentLogger);
+    assert.equal((await stat(path)).ino, ino);
     const config = parse(await readFile(path, "utf8"));
     assert.equal(config["current-context"], "kubernetes-admin@keelson");
     assert.equal(config.clusters[0].cluster.server, "https://127.0.0.1:6443");

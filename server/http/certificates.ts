@@ -11,10 +11,11 @@
 // The X.509 library uses decorators and needs this import first.
 import "reflect-metadata";
 import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from "node:crypto";
-import { chmod, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import * as x509 from "@peculiar/x509";
+import { makeDirectory } from "../../storage/base/make-directory.js";
 
 export interface Identity {
   /** PEM, PKCS #8. */
@@ -73,7 +74,7 @@ export async function ensureServingCertificates(
   { hosts, adminName, adminGroup, authorities, now = new Date() }: CertificateOptions,
 ): Promise<OwnCertificates> {
   const directory = join(dataDir, "pki");
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory, 0o700);
   await chmod(directory, 0o700);
   const files = (name: string) => join(directory, `${name}.pem`);
 

@@ -1,7 +1,9 @@
 /** Writes the administrator's kubeconfig, with everything embedded, readable by its owner only. */
 import { randomBytes } from "node:crypto";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Logger } from "../../storage/base/logger.js";
+import { makeDirectory } from "../../storage/base/make-directory.js";
 import type { Identity } from "./certificates.js";
 
 export interface KubeconfigOptions {
@@ -14,14 +16,28 @@ export interface KubeconfigOptions {
   readonly clusterName: string;
 }
 
+/**
+ * Leaves a file that is the same alone, and an older one where the new one cannot be written, as on a full disk.
+ * @throws {Error} of the file system, where there is none
+ */
 export async function writeAdminKubeconfig(
   path: string,
   options: KubeconfigOptions,
+  logger: Logger,
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeDirectory(dirname(path), 0o700);
+  const text = render(options);
+  const found = await readFile(path, "utf8").catch(() => undefined);
+  if (found === text) return;
   const draft = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  await writeFile(draft, render(options), { mode: 0o600 });
-  await rename(draft, path);
+  try {
+    await writeFile(draft, text, { mode: 0o600 });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => {});
+    if (found === undefined) throw error;
+    logger.warn({ path, err: error }, "the kubeconfig could not be written; an older one stays");
+  }
 }
 
 function render({ server, authority, user, userName, clusterName }: KubeconfigOptions): string {

@@ -270,6 +270,13 @@ export class Metrics extends WithRegistry {
     );
   }
 
+  /** keelson_log_lines_dropped_total. */
+  observeDroppedLogLines(droppedLines: () => number): void {
+    const name = "keelson_log_lines_dropped_total";
+    const help = "Number of lines that the log could not take: a full disk, or nobody reads it.";
+    this.gauge({ name, help, labelNames: [] }, (set) => set(droppedLines()));
+  }
+
   /** The cells of a request that was answered with `code`. */
   requestCells(info: RequestInfo, isApply: boolean, code: number): RequestCells {
     const key = `${info.method} ${info.verb} ${isApply ? "a" : ""}${code} ${info.version} ${info.group}/${info.resource}/${info.subresource} ${scopeOf(info)} ${dryRunOf(info)}`;

@@ -45,6 +45,8 @@ export interface Replica extends AsyncDisposable {
 export interface ReplicaLog {
   readonly logger: Logger;
   readonly verbosity: Verbosity;
+  /** How many lines could not be written. */
+  droppedLines(): number;
 }
 
 /**
@@ -55,13 +57,15 @@ export interface ReplicaLog {
 export function openReplica(
   config: Config,
   build: BuildInfo,
-  { logger, verbosity }: ReplicaLog,
+  { logger, verbosity, droppedLines }: ReplicaLog,
 ): Promise<Replica> {
   return openAll(async (opened) => {
     const isNewSpaceHeld = holdNewSpace();
     const facts = loadFacts(config.naming);
     const exclusions = toExcludedResources(config.admissionPolicyExclusions, facts, config.naming);
-    const common = { config, facts, exclusions, metrics: createMetrics(config), logger };
+    const metrics = createMetrics(config);
+    metrics.observeDroppedLogLines(droppedLines);
+    const common = { config, facts, exclusions, metrics, logger };
     let listening: Serving | undefined;
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 

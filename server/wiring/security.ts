@@ -93,13 +93,14 @@ export async function createSecurity(
     }),
     async writeKubeconfig(url) {
       const path = join(config.dataDir, "admin.kubeconfig");
-      await writeAdminKubeconfig(path, {
+      const access = {
         server: url,
         authority: servingAuthority(config, own, contents),
         user: own.admin,
         userName: adminName,
         clusterName: "keelson",
-      });
+      };
+      await writeAdminKubeconfig(path, access, logger);
       return path;
     },
     spawnReload(listener, lifecycle, metrics) {

@@ -38,7 +38,7 @@ import { createSources } from "./computed-sources.js";
 import { createConnecting } from "./connect.js";
 import { createDocuments } from "./documents.js";
 import { createFlowControl, type FlowControlStep } from "./flow-control.js";
-import { addChecks } from "./health-checks.js";
+import { addChecks, addSpaceCheck } from "./health-checks.js";
 import { createRegistry } from "./registry.js";
 import type { Security } from "./security.js";
 import { createActions } from "./served-catalog.js";
@@ -95,6 +95,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     let isEnding = false;
     let isRefusing = false;
     addChecks(health, access.views, () => isEnding);
+    addSpaceCheck(health, parts.storage.space);
     const { catalog } = access;
     const admissionFiles = await openAdmissionFiles({ config, catalog, metrics, logger });
     const registry = createRegistry({ ...parts, admissionFiles });

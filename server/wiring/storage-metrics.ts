@@ -1,6 +1,7 @@
 /** Wiring of the storage metrics: requests to etcd, the view, and the freshness barrier. */
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
+import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import { HistogramFamily } from "../http/fast-metrics.js";
 import type { Metrics } from "../http/metrics.js";
 
@@ -131,6 +132,38 @@ export function observeEtcdRequests(metrics: Metrics) {
     metrics.etcdRequestDuration.cell(operation, "").observe(durationMs / 1000, traceId);
     if (error !== undefined) metrics.etcdRequestErrors.add(1, operation, "");
   };
+}
+
+/** What the embedded store holds, what it may hold, and whether it takes writes. */
+export function observeSpace(metrics: Metrics, space: EmbeddedStore["space"]): void {
+  const gauges: readonly [string, string, () => number][] = [
+    [
+      "keelson_embedded_store_used_bytes",
+      "Bytes of the embedded store's pages that are in use, history included.",
+      () => space.size.usedBytes,
+    ],
+    [
+      "keelson_embedded_store_file_bytes",
+      "Bytes of the embedded store's file.",
+      () => space.size.fileBytes,
+    ],
+    [
+      "keelson_embedded_store_quota_bytes",
+      "What --embedded-quota-bytes allows; 0 = no bound.",
+      () => space.quotaBytes,
+    ],
+  ];
+  for (const [name, help, read] of gauges) {
+    metrics.gauge({ name, help, labelNames: [] }, (set) => set(read()));
+  }
+  const shortage = {
+    name: "keelson_embedded_store_no_space",
+    help: "1 while the embedded store refuses writes, by why: its quota is reached, or the disk is full.",
+    labelNames: ["reason"],
+  };
+  metrics.gauge(shortage, (set) => {
+    for (const reason of ["quota", "disk"]) set(space.shortage === reason ? 1 : 0, reason);
+  });
 }
 
 /** How many requests share a revision read, and how long they wait for it. */

@@ -8,6 +8,7 @@ import { DEFAULT_RING_LIMITS, type RingLimits } from "../../storage/cache/event-
 import type { FeedLag } from "../../storage/cache/feed-lag.js";
 import { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { RegistryView } from "../../storage/cache/registry-view.js";
+import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import { runCompactor } from "../../storage/kv/compactor.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { warnOfAuthorities } from "../client/authorities.js";
@@ -15,7 +16,7 @@ import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
 import { followCatalog } from "../kinds/follow-catalog.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
-import { observeBatches, observeEtcdRequests } from "./storage-metrics.js";
+import { observeBatches, observeEtcdRequests, observeSpace } from "./storage-metrics.js";
 
 /**
  * In a storm of writes the log may grow to this multiple of its byte budget before it loses events.
@@ -31,12 +32,15 @@ export async function openPlainStore(
   logger: Logger,
   metrics: Metrics,
   signal: AbortSignal,
-): Promise<RevisionedStore> {
+): Promise<RevisionedStore & { readonly space?: EmbeddedStore["space"] }> {
   const clock = systemClock;
   if (config.isEmbedded) {
     const { openEmbeddedStore } = await import("../../storage/embedded/embedded-store.js");
     const directory = join(config.dataDir, "store");
-    return await openEmbeddedStore({ directory, clock, logger });
+    const { embeddedQuotaBytes: quotaBytes } = config;
+    const store = await openEmbeddedStore({ directory, clock, logger, quotaBytes });
+    observeSpace(metrics, store.space);
+    return store;
   }
   const tls = await readEtcdTls(config, logger);
   const credentials = await readEtcdCredentials(config);

@@ -7,6 +7,7 @@ import { openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { FeedLag } from "../../storage/cache/feed-lag.js";
+import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import type { ConvertingStore } from "../../storage/kv/converting-store.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { TimedStore } from "../../storage/kv/timed-store.js";
@@ -32,6 +33,8 @@ export interface OpenedStore extends AsyncDisposable {
   /** The delay of changes to the view and to clients. */
   readonly feedLag: FeedLag;
   readonly watchLatency: WatchLatency;
+  /** Whether the embedded store takes writes; undefined on etcd. */
+  readonly space: EmbeddedStore["space"] | undefined;
   /** Undefined without encryption. */
   readonly encryption: Encryption | undefined;
   readonly tokenKeys: TokenKeys;
@@ -63,6 +66,7 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
     return {
       store,
       stored: store,
+      space: bareStore.space,
       feedLag,
       watchLatency: new WatchLatency(
         { view: latency("view"), socket: latency("socket"), total: latency("total") },

@@ -10,6 +10,7 @@ import { StorageError } from "../kv/errors.js";
 import type { CommitResult } from "../kv/store.js";
 import type { StoreDatabase } from "./database.js";
 import { GroupPlan, type PreparedTransaction, type RevisionEvents } from "./group-plan.js";
+import type { StoreSpace } from "./store-space.js";
 
 /** Beyond it writers are told to retry: at 1 KiB each it is 64 MiB of values in memory. */
 const QUEUED_TASKS_MAX = 65_536;
@@ -21,6 +22,8 @@ const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 interface Task {
   readonly bytes: number;
   readonly isExclusive: boolean;
+  /** It is let through where room is short. */
+  readonly makesRoom: boolean;
   readonly signal: AbortSignal;
   /**
    * Adds to the plan; returns a function that acknowledges the task once the plan is on the disk.
@@ -31,6 +34,7 @@ interface Task {
 
 export interface CommitQueueOptions {
   readonly database: StoreDatabase;
+  readonly space: StoreSpace;
   readonly isLeaseAlive: (lease: number) => boolean;
   /** Called for every group that is on the disk, before it is acknowledged. */
   readonly publish: (revisions: readonly RevisionEvents[]) => void;
@@ -51,19 +55,22 @@ export class CommitQueue {
     this.#options = options;
   }
 
-  /** Commits a transaction. @throws {StorageError} Unavailable, Refused, Closed */
+  /** Commits a transaction. @throws {StorageError} NoSpace, Unavailable, Refused, Closed */
   async commit(transaction: PreparedTransaction, signal: AbortSignal): Promise<CommitResult> {
-    return await this.#submit(transaction.bytes, false, signal, (plan) => plan.add(transaction));
+    const { bytes, makesRoom } = transaction;
+    const refusal = makesRoom ? undefined : this.#options.space.refusal(bytes);
+    if (refusal !== undefined) throw refusal;
+    const kind = { bytes, makesRoom, isExclusive: false };
+    return await this.#submit(kind, signal, (plan) => plan.add(transaction));
   }
 
   /** Runs `run` with a plan of its own; its writes are on the disk when this resolves. */
   async exclusively<T>(run: (plan: GroupPlan) => T, signal: AbortSignal): Promise<T> {
-    return await this.#submit(0, true, signal, run);
+    return await this.#submit({ bytes: 0, makesRoom: true, isExclusive: true }, signal, run);
   }
 
   #submit<T>(
-    bytes: number,
-    isExclusive: boolean,
+    kind: Pick<Task, "bytes" | "makesRoom" | "isExclusive">,
     signal: AbortSignal,
     run: (plan: GroupPlan) => T,
   ): Promise<T> {
@@ -74,8 +81,7 @@ export class CommitQueue {
         return reject(new StorageError("Unavailable", "too many writes are waiting for the disk"));
       }
       const task: Task = {
-        bytes,
-        isExclusive,
+        ...kind,
         signal,
         plan: (plan) => {
           const result = run(plan);
@@ -84,7 +90,7 @@ export class CommitQueue {
         reject,
       };
       this.#queued.push(task);
-      this.#queuedBytes += bytes;
+      this.#queuedBytes += kind.bytes;
       this.#watchSignal(task);
       this.#running ??= this.#run();
     });
@@ -113,28 +119,52 @@ export class CommitQueue {
   }
 
   async #runGroup(group: readonly Task[]): Promise<void> {
-    const { database, isLeaseAlive, publish, publishUnknown } = this.#options;
-    const planned: { task: Task; acknowledge: () => void }[] = [];
+    const { space, publishUnknown } = this.#options;
     try {
-      const plan = new GroupPlan(database, isLeaseAlive);
-      for (const task of group) {
-        // Its promise has already been rejected, and nothing of it has been written.
-        if (task.signal.aborted) continue;
-        try {
-          planned.push({ task, acknowledge: task.plan(plan) });
-        } catch (error) {
-          task.reject(error);
-        }
-      }
-      if (!plan.isEmpty) await plan.apply();
-      publish(plan.revisions);
-      for (const { acknowledge } of planned) acknowledge();
+      let failure = await this.#attempt(group);
+      if (failure?.code !== "NoSpace") return;
+      space.noteDiskFull();
+      const rest = group.filter((task) => task.makesRoom);
+      for (const task of group) if (!task.makesRoom) task.reject(failure);
+      if (rest.length === 0) return;
+      if (rest.length < group.length) failure = await this.#attempt(rest);
+      if (failure?.code === "NoSpace" && space.giveUpReserve()) failure = await this.#attempt(rest);
+      if (failure !== undefined) for (const task of rest) task.reject(failure);
     } catch (error) {
       publishUnknown(error);
       for (const task of group) task.reject(error);
     } finally {
       for (const task of group) this.#unwatchSignal(task);
     }
+  }
+
+  /**
+   * Plans and writes a group. @returns that the disk is full, in which case nothing was written and nobody has
+   * been told @throws {StorageError} what the disk or lmdb says otherwise
+   */
+  async #attempt(group: readonly Task[]): Promise<StorageError | undefined> {
+    const { database, space, isLeaseAlive, publish } = this.#options;
+    const planned: { task: Task; acknowledge: () => void }[] = [];
+    const plan = new GroupPlan(database, isLeaseAlive);
+    for (const task of group) {
+      // Its promise has already been rejected, and nothing of it has been written.
+      if (task.signal.aborted) continue;
+      try {
+        planned.push({ task, acknowledge: task.plan(plan) });
+      } catch (error) {
+        task.reject(error);
+      }
+    }
+    try {
+      if (!plan.isEmpty) await plan.apply(() => space.isDiskFull());
+    } catch (error) {
+      if (error instanceof StorageError && error.code === "NoSpace") return error;
+      throw error;
+    }
+    if (!plan.isEmpty) noteWritten(space, group);
+    publish(plan.revisions);
+    for (const { acknowledge } of planned) acknowledge();
+    return undefined;
   }
 
   /** An abort ends the wait at once; a task that is already in a group may still be committed. */
@@ -171,6 +201,16 @@ export class CommitQueue {
     this.#queued = [];
     await this.#running;
   }
+}
+
+function noteWritten(space: StoreSpace, group: readonly Task[]): void {
+  let bytes = 0;
+  let makesRoom = true;
+  for (const task of group) {
+    bytes += task.bytes;
+    makesRoom &&= task.makesRoom;
+  }
+  space.noteWritten(bytes, makesRoom);
 }
 
 export function closed(): StorageError {

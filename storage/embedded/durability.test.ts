@@ -141,7 +141,7 @@ test("a full disk refuses commits, loses none and harms nothing", async (t) => {
   assert.equal(status, 1);
   // Fails for a while, and has certainly not committed: data pages are written before the meta
   // page.
-  assert.match(await complaints, /^Unavailable: the disk is full: /m);
+  assert.match(await complaints, /^NoSpace: the disk is full$/m);
 
   await using store = await openStore(directory);
   const { kvs } = await store.range({ prefix: "/w/" }, signal);

@@ -31,11 +31,12 @@
  * Writes go through one queue in groups (commit-queue.ts); an acknowledged commit is on the disk.
  * Reads are synchronous look-ups in lmdb's memory map. Nothing but the leases is loaded at start.
  */
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
+import { makeDirectory } from "../base/make-directory.js";
 import { StorageError } from "../kv/errors.js";
 import type {
   CommitResult,
@@ -63,6 +64,7 @@ import { Leases } from "./leases.js";
 import { prepareTransaction } from "./prepare-transaction.js";
 import { type GetResult, readKey, readRange } from "./reads.js";
 import { shrinkFile } from "./shrink-file.js";
+import { StoreSpace } from "./store-space.js";
 import { WatchCursor } from "./watch-cursor.js";
 
 /** Far above one replica's needs, so that a leak of watches shows. */
@@ -73,15 +75,17 @@ export interface EmbeddedStoreOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Writes are refused while more bytes are in use than this. Default 0: no bound. */
+  readonly quotaBytes?: number;
 }
 
 /** Opens the store of a directory. @throws {StorageError} Refused: in use, damaged, not ours */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
-  const { directory, clock, logger } = options;
+  const { directory, clock, logger, quotaBytes = 0 } = options;
   let lock: DirectoryLock | undefined;
   let database: StoreDatabase | undefined;
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(directory, 0o700);
     await checkFile(join(directory, "owner.mdb"));
     lock = await lockDirectory(directory);
     await checkFile(join(directory, "store.mdb"));
@@ -89,7 +93,8 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     database = await shrinkFile(directory, database, logger);
     // lmdb creates world-readable files, and the directory may have been created by somebody else.
     await chmod(join(directory, "store.mdb"), 0o600);
-    return new EmbeddedStore({ database, lock, clock, logger });
+    const space = new StoreSpace({ directory, database, quotaBytes, clock, logger });
+    return new EmbeddedStore({ database, space, lock, clock, logger });
   } catch (error) {
     await database?.root.close();
     await lock?.release();
@@ -99,12 +104,14 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
 
 interface EmbeddedStoreParts {
   readonly database: StoreDatabase;
+  readonly space: StoreSpace;
   readonly lock: DirectoryLock;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export class EmbeddedStore implements RevisionedStore {
+  readonly space: Pick<StoreSpace, "shortage" | "size" | "quotaBytes">;
   readonly #database: StoreDatabase;
   readonly #lock: DirectoryLock;
   readonly #lifecycle: Lifecycle;
@@ -116,7 +123,8 @@ export class EmbeddedStore implements RevisionedStore {
   readonly #ranges = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  constructor({ database, lock, clock, logger }: EmbeddedStoreParts) {
+  constructor({ database, space, lock, clock, logger }: EmbeddedStoreParts) {
+    this.space = space;
     this.#database = database;
     this.#lock = lock;
     this.#lifecycle = new Lifecycle(logger);
@@ -124,6 +132,7 @@ export class EmbeddedStore implements RevisionedStore {
     this.#leases = new Leases(database, clock, logger);
     this.#queue = new CommitQueue({
       database,
+      space,
       isLeaseAlive: (lease) => this.#leases.isAlive(lease),
       publish: (revisions) => {
         if (revisions.length === 0) return;
@@ -136,6 +145,7 @@ export class EmbeddedStore implements RevisionedStore {
         this.#publishFromDisk();
       },
     });
+    this.#lifecycle.spawn("reserve for deletions", (signal) => space.run(signal));
     this.#lifecycle.spawn("end leases", (signal) => this.#leases.run(this.#queue, signal));
   }
 

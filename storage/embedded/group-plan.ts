@@ -29,6 +29,8 @@ export interface PreparedTransaction {
   readonly compares: readonly { readonly key: string; readonly modRevision: number }[];
   readonly operations: readonly PreparedOperation[];
   readonly bytes: number;
+  /** Whether it deletes something, so that it is let through where room is short. */
+  readonly makesRoom: boolean;
 }
 
 export type PreparedOperation =
@@ -68,12 +70,14 @@ export class GroupPlan {
   /** Writes to the other tables, in order. */
   readonly #writes: (() => void)[] = [];
   readonly #revisions: RevisionEvents[] = [];
+  readonly #before: number;
   #revision: number;
 
   constructor(database: StoreDatabase, isLeaseAlive: (lease: number) => boolean) {
     this.#database = database;
     this.#isLeaseAlive = isLeaseAlive;
-    this.#revision = revisionOfSnapshot(database);
+    this.#before = revisionOfSnapshot(database);
+    this.#revision = this.#before;
   }
 
   /** The store's revision once the plan is applied. */
@@ -204,8 +208,11 @@ export class GroupPlan {
     return head && toKeyValue(key, modOf(head.version), head.version);
   }
 
-  /** Writes the plan as one lmdb transaction; resolves when it is on the disk. */
-  async apply(): Promise<void> {
+  /**
+   * Writes the plan as one lmdb transaction; resolves when it is on the disk.
+   * @param isDiskFull whether an I/O error means that @throws {StorageError} NoSpace, Refused
+   */
+  async apply(isDiskFull: () => boolean): Promise<void> {
     const { root, current } = this.#database;
     try {
       // lmdb begins and ends the transaction with the batch: all or nothing. Plain puts and removes
@@ -221,16 +228,28 @@ export class GroupPlan {
       });
     } catch (error) {
       const cause = await causeOf(error);
-      throw isDiskFull(cause) ? diskFull(cause) : toStorageError(cause, true);
+      // A failure before the meta page was written left the store as it was.
+      const isUntouched =
+        this.#revision > this.#before && revisionOfSnapshot(this.#database) === this.#before;
+      if (isNoSpace(cause) || (isUntouched && isIoError(cause) && isDiskFull())) {
+        throw diskFull(cause);
+      }
+      throw toStorageError(cause, !isUntouched);
     }
   }
 }
 
 /** Error texts of the system and lmdb for a full disk. */
 const NO_SPACE = /No space left|File too large|quota exceeded|MDB_MAP_FULL/i;
+/** lmdb's word for a page of which the disk took only a part. */
+const IO_ERROR = /Input\/output error|\bEIO\b/i;
 
-function isDiskFull(error: unknown): error is Error {
+function isNoSpace(error: unknown): error is Error {
   return error instanceof Error && NO_SPACE.test(error.message);
+}
+
+function isIoError(error: unknown): error is Error {
+  return error instanceof Error && IO_ERROR.test(error.message);
 }
 
 /**
@@ -238,7 +257,7 @@ function isDiskFull(error: unknown): error is Error {
  * disk therefore leaves the store unchanged.
  */
 function diskFull(cause: Error): StorageError {
-  return new StorageError("Unavailable", `the disk is full: ${cause.message}`, { cause });
+  return new StorageError("NoSpace", "the disk is full", { cause });
 }
 
 /** lmdb-js rejects with "Commit failed" and keeps the reason in a promise beside it. */

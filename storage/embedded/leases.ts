@@ -170,7 +170,7 @@ export class Leases {
       keys.push(key.key);
     }
     const operations = keys.map((key) => ({ type: "delete", key }) as const);
-    if (operations.length > 0) plan.add({ compares: [], operations, bytes: 0 });
+    if (operations.length > 0) plan.add({ compares: [], operations, bytes: 0, makesRoom: true });
     if (keys.length === ENDED_KEYS_PER_REVISION) return true;
     plan.addWrite(() => void leases.remove(lease));
     return false;

@@ -27,7 +27,8 @@ export function prepareTransaction({ compares, operations }: Transaction): Prepa
     throw new StorageError("TooLarge", `${bytes} bytes are more than ${TRANSACTION_BYTES_MAX}`);
   }
   checkDistinct(operations);
-  return { compares, operations: operations.map(prepareOperation), bytes };
+  const makesRoom = operations.length === 0 || operations.some(({ type }) => type === "delete");
+  return { compares, operations: operations.map(prepareOperation), bytes, makesRoom };
 }
 
 /**

@@ -7,6 +7,7 @@ import { chmod, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../base/logger.js";
 import { openDatabase, type StoreDatabase } from "./database.js";
+import { sizeOf } from "./store-size.js";
 
 /** A file with less free space is left alone: copying it would delay the start. */
 const FREE_BYTES_MIN = 32 * 1024 * 1024;
@@ -15,17 +16,6 @@ const FREE_BYTES_MIN = 32 * 1024 * 1024;
  * frees.
  */
 const USED_SHARE_MAX = 0.25;
-
-/** lmdb-js's statistics of a table, which include those of the whole file. */
-interface TableStats {
-  readonly pageSize: number;
-  readonly treeBranchPageCount: number;
-  readonly treeLeafPageCount: number;
-  readonly overflowPages: number;
-}
-interface FileStats extends TableStats {
-  readonly lastPageNumber: number;
-}
 
 /** @returns the database of the resulting file */
 export async function shrinkFile(
@@ -56,16 +46,8 @@ export async function shrinkFile(
 }
 
 function isMostlyFree(database: StoreDatabase): boolean {
-  const { root, current, history, log, leases, leasedKeys } = database;
-  const tables = [root, current, history, log, leases, leasedKeys];
-  const used = tables.reduce((sum, table) => sum + pagesOf(table.getStats() as TableStats), 0);
-  const { pageSize, lastPageNumber } = root.getStats() as FileStats;
-  const freeBytes = (lastPageNumber - used) * pageSize;
-  return freeBytes >= FREE_BYTES_MIN && used <= lastPageNumber * USED_SHARE_MAX;
-}
-
-function pagesOf(stats: TableStats): number {
-  return stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages;
+  const { fileBytes, usedBytes } = sizeOf(database);
+  return fileBytes - usedBytes >= FREE_BYTES_MIN && usedBytes <= fileBytes * USED_SHARE_MAX;
 }
 
 /** Flushes a rename or a file's content to the disk. */

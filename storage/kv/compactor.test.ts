@@ -19,6 +19,7 @@ class OneKeyStore {
   compacted: number[] = [];
   isDown = false;
   isForbidden = false;
+  isFull = false;
 
   get asStore(): RevisionedStore {
     return this as unknown as RevisionedStore;
@@ -30,6 +31,7 @@ class OneKeyStore {
   }
 
   async commit({ compares, operations }: Transaction) {
+    if (this.isFull) throw new StorageError("NoSpace", "full");
     if (compares[0]?.modRevision !== this.modRevision) {
       return { succeeded: false, revision: toRevision(this.revision), current: [this.#kv()] };
     }
@@ -37,6 +39,10 @@ class OneKeyStore {
     if (operation?.type === "put") this.value = Buffer.from(operation.value).toString();
     this.modRevision = ++this.revision;
     return { succeeded: true, revision: toRevision(this.revision) };
+  }
+
+  async currentRevision() {
+    return toRevision(this.revision);
   }
 
   async compact(revision: Revision) {
@@ -122,4 +128,24 @@ test("a store that refuses compaction is told of once, and asked again", async (
   await play(4);
   assert.ok(store.compacted.length > 0);
   await lifecycle[Symbol.asyncDispose]();
+});
+
+test("H-damage: a store without room, not even for the key, is compacted to where the round before was", async () => {
+  const store = new OneKeyStore();
+  const clock = new ManualClock();
+  await using lifecycle = new Lifecycle(silentLogger);
+  const options = { store: store.asStore, key: KEY, intervalMs: INTERVAL_MS, clock };
+  lifecycle.spawn("compactor", (signal) =>
+    runCompactor({ ...options, logger: silentLogger }, signal),
+  );
+  await clock.untilAsleep();
+  store.isFull = true;
+  const seen: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    store.revision += 500;
+    seen.push(store.revision);
+    clock.advance(INTERVAL_MS);
+    await clock.untilAsleep();
+  }
+  assert.deepEqual(store.compacted, seen.slice(0, 2));
 });

@@ -34,11 +34,17 @@ export async function runCompactor(options: CompactorOptions, signal: AbortSigna
   const { clock, intervalMs, logger } = options;
   let seen: Revision | 0 | undefined;
   let isRefused = false;
+  /** What a round without room for the key would have stored. */
+  let remembered: Revision | undefined;
   while (!signal.aborted) {
     try {
       seen = await playRound(options, seen, withDeadline(signal));
+      remembered = undefined;
     } catch (error) {
       if (signal.aborted) return;
+      if (error instanceof StorageError && error.code === "NoSpace") {
+        remembered = await playFullRound(options, remembered, withDeadline(signal));
+      }
       // A refusal for missing rights persists: it is logged once, not in each round.
       const wasRefused = isRefused;
       isRefused = error instanceof StorageError && error.code === "Refused";
@@ -79,6 +85,30 @@ async function playRound(
     options.logger.info({ revision: before }, "history compacted");
   }
   return result.revision;
+}
+
+/**
+ * A round while the store takes no writes, not even of the key: compaction is what makes room. Each replica
+ * compacts to what it saw itself in such a round before.
+ * @returns the revision for the next such round
+ */
+async function playFullRound(
+  { store, onCompacted, logger }: CompactorOptions,
+  remembered: Revision | undefined,
+  signal: AbortSignal,
+): Promise<Revision | undefined> {
+  try {
+    const revision = await store.currentRevision(signal);
+    if (remembered !== undefined) {
+      await store.compact(remembered, signal);
+      onCompacted?.(remembered);
+      logger.info({ revision: remembered }, "history compacted, as the store has no room");
+    }
+    return revision;
+  } catch (error) {
+    logger.warn({ err: error }, "compaction of a full store failed; it is tried again");
+    return remembered;
+  }
 }
 
 function parseRevision(value: Buffer | undefined): Revision | undefined {
