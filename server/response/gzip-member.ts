@@ -9,7 +9,7 @@
  * Pure except for its running checksum; the caller places the bytes.
  */
 import { constants, deflateRaw } from "node:zlib";
-import { crc32, joinCrcs, shiftOf } from "./crc32.js";
+import { crc32, joinCrcs, shiftOf } from "../../storage/base/crc32.js";
 
 /** Magic, deflate, no flags, no time, fastest compression, unknown system. */
 export const GZIP_HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);

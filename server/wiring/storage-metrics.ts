@@ -135,7 +135,7 @@ export function observeEtcdRequests(metrics: Metrics) {
 }
 
 /** What the embedded store holds, what it may hold, and whether it takes writes. */
-export function observeSpace(metrics: Metrics, space: EmbeddedStore["space"]): void {
+export function observeEmbeddedStore(metrics: Metrics, { space, damage }: EmbeddedStore): void {
   const gauges: readonly [string, string, () => number][] = [
     [
       "keelson_embedded_store_used_bytes",
@@ -151,6 +151,11 @@ export function observeSpace(metrics: Metrics, space: EmbeddedStore["space"]): v
       "keelson_embedded_store_quota_bytes",
       "What --embedded-quota-bytes allows; 0 = no bound.",
       () => space.quotaBytes,
+    ],
+    [
+      "keelson_embedded_store_damaged_records_total",
+      "How often a record of the embedded store was read that does not match its checksum.",
+      () => damage.found,
     ],
   ];
   for (const [name, help, read] of gauges) {

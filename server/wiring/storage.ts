@@ -16,7 +16,7 @@ import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
 import { followCatalog } from "../kinds/follow-catalog.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
-import { observeBatches, observeEtcdRequests, observeSpace } from "./storage-metrics.js";
+import { observeBatches, observeEmbeddedStore, observeEtcdRequests } from "./storage-metrics.js";
 
 /**
  * In a storm of writes the log may grow to this multiple of its byte budget before it loses events.
@@ -39,7 +39,7 @@ export async function openPlainStore(
     const directory = join(config.dataDir, "store");
     const { embeddedQuotaBytes: quotaBytes } = config;
     const store = await openEmbeddedStore({ directory, clock, logger, quotaBytes });
-    observeSpace(metrics, store.space);
+    observeEmbeddedStore(metrics, store);
     return store;
   }
   const tls = await readEtcdTls(config, logger);

@@ -2,8 +2,8 @@
  * Checks an lmdb file before lmdb maps it into memory. lmdb trusts the file: one that is no database,
  * or is truncated, kills the process with a signal and no message.
  *
- * Both meta pages must exist and refer to existing pages. Damage further inside is not found: pages
- * have no checksums.
+ * Both meta pages must exist and refer to existing pages. Damage further inside is found by whoever reads a
+ * record, by its checksum; lmdb's inner pages have none.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { damaged } from "./database.js";

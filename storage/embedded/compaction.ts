@@ -9,9 +9,9 @@
 import { StorageError } from "../kv/errors.js";
 import type { Revision } from "../kv/store.js";
 import type { CommitQueue } from "./commit-queue.js";
-import { compactedOfSnapshot, historyKey, type StoreDatabase } from "./database.js";
+import { compactedOfSnapshot, historyKey, putFact, type StoreDatabase } from "./database.js";
 import type { GroupPlan } from "./group-plan.js";
-import { decodeLog, encodeNumbers } from "./records.js";
+import { decodeLog } from "./records.js";
 
 /** Removals in one chunk, about 4 ms of work. A chunk ends with the record that reaches it. */
 const CHUNK_REMOVALS = 250;
@@ -35,7 +35,7 @@ export async function compactStore(request: CompactionRequest): Promise<void> {
       throw new StorageError("FutureRevision", text);
     }
     if (revision <= compactedOfSnapshot(database)) return;
-    plan.addWrite(() => void database.root.put("compacted", encodeNumbers(revision)));
+    plan.addWrite(() => putFact(database, "compacted", revision));
   }, signal);
   onForgotten();
   for (let more = true; more; ) {
@@ -49,7 +49,8 @@ function planChunk(database: StoreDatabase, plan: GroupPlan): boolean {
   const end = compactedOfSnapshot(database);
   let removals = 0;
   for (const { key: revision, value } of log.getRange({ start: 0, end, limit: CHUNK_REMOVALS })) {
-    for (const { key, previousMod } of decodeLog(value)) {
+    // The versions that a damaged record ended stay for good: nobody knows which they are.
+    for (const { key, previousMod } of decodeLog(revision, value) ?? []) {
       if (previousMod === 0) continue;
       const ended = historyKey({ key, mod: previousMod });
       plan.addWrite(() => void history.remove(ended));

@@ -14,20 +14,25 @@
 import { join } from "node:path";
 import { type Database, type DatabaseOptions, open, type RootDatabase } from "lmdb";
 import { StorageError } from "../kv/errors.js";
-import type { Revision } from "../kv/store.js";
+import { type Revision, toRevision } from "../kv/store.js";
+import type { Damage } from "./damage.js";
 import {
-  decodeRevision,
-  encodeNumbers,
   type HistoryKey,
   historyKeyEncoder,
   type LeasedKey,
   leasedKeyEncoder,
   numberKeyEncoder,
+  openNumbers,
+  plainNumber,
+  sealNumbers,
   textKeyEncoder,
+  toPlainNumber,
 } from "./records.js";
 
 /** Raised when the layout changes in a way that older code cannot read. */
-const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
+/** The layout before records had checksums. */
+export const FORMAT_WITHOUT_CHECKSUMS = 1;
 /** Seven values of 1 KiB fit on a page of 8 KiB, three on one of 4 KiB: fewer pages to write. */
 const PAGE_BYTES = 8192;
 /**
@@ -47,6 +52,8 @@ export interface StoreDatabase {
   readonly log: Database<Buffer, number>;
   readonly leases: Database<Buffer, number>;
   readonly leasedKeys: Database<Buffer, LeasedTableKey>;
+  /** Damaged records that were met. */
+  readonly damage: Damage;
 }
 
 /** lmdb's types know only its own kinds of keys; the tables' encoders take ours. */
@@ -63,7 +70,7 @@ export function leasedKey(key: LeasedKey | Uint8Array): LeasedTableKey {
 }
 
 /** Opens the tables, making them where they do not exist. @throws {StorageError} Refused */
-export function openDatabase(directory: string): StoreDatabase {
+export function openDatabase(directory: string, damage: Damage): StoreDatabase {
   const root: RootDatabase<Buffer, string> = open({
     path: join(directory, "store.mdb"),
     encoding: "binary",
@@ -89,6 +96,7 @@ export function openDatabase(directory: string): StoreDatabase {
     log: table("log", numberKeyEncoder),
     leases: table("leases", numberKeyEncoder),
     leasedKeys: table("leased-keys", leasedKeyEncoder),
+    damage,
   };
   initialize(database, directory);
   return database;
@@ -98,17 +106,25 @@ function initialize({ root }: StoreDatabase, directory: string): void {
   const format = root.get("format");
   if (format === undefined) {
     root.transactionSync(() => {
-      root.putSync("format", encodeNumbers(FORMAT_VERSION));
-      root.putSync("revision", encodeNumbers(FIRST_REVISION));
-      root.putSync("compacted", encodeNumbers(0));
+      root.putSync("format", toPlainNumber(FORMAT_VERSION));
+      root.putSync("revision", sealNumbers("revision", FIRST_REVISION));
+      root.putSync("compacted", sealNumbers("compacted", 0));
     });
-  } else if (format.readDoubleBE(0) !== FORMAT_VERSION) {
-    const found = format.readDoubleBE(0);
+    return;
+  }
+  const found = plainNumber(format);
+  if (found !== FORMAT_VERSION && found !== FORMAT_WITHOUT_CHECKSUMS) {
     throw new StorageError(
       "Refused",
       `the data directory ${directory} has format ${found}; this program reads ${FORMAT_VERSION}`,
     );
   }
+}
+
+export function formatOf({ root }: StoreDatabase): number {
+  const format = root.get("format");
+  if (format === undefined) throw damaged('the fact "format" is missing');
+  return plainNumber(format);
 }
 
 /** A snapshot kept over several turns; it must be released with `done`. */
@@ -127,7 +143,14 @@ export function compactedOfSnapshot({ root }: StoreDatabase, snapshot?: Snapshot
 function fact(root: StoreDatabase["root"], name: string, snapshot?: Snapshot): Revision {
   const bytes = root.get(name, snapshot && { transaction: snapshot });
   if (bytes === undefined) throw damaged(`the fact "${name}" is missing`);
-  return decodeRevision(bytes);
+  const [number] = openNumbers(name, bytes) ?? [];
+  if (number === undefined) throw damaged(`the fact "${name}" does not match its checksum`);
+  return toRevision(number);
+}
+
+/** Stores a fact within a transaction. */
+export function putFact({ root }: StoreDatabase, name: "revision" | "compacted", value: number) {
+  void root.put(name, sealNumbers(name, value));
 }
 
 /** The tables contradict each other: another program changed the files. */

@@ -11,8 +11,15 @@ import { open } from "lmdb";
 import { StorageError } from "../kv/errors.js";
 
 export interface DirectoryLock {
+  /** Whether a store has been made in this directory. */
+  readonly hasStore: boolean;
+  /** Remembers that. */
+  noteStore(): void;
   release(): Promise<void>;
 }
+
+/** Present once there has been a store beside it. */
+const STORE_FACT = "store";
 
 /** Takes the lock, or fails with the process id of its owner. @throws {StorageError} Refused */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
@@ -30,7 +37,11 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   };
   environment.readerCheck();
   const owners = processesIn(environment.readerList());
-  if (owners.length <= 1) return { release };
+  if (owners.length <= 1) {
+    const hasStore = environment.get(STORE_FACT) !== undefined;
+    const noteStore = () => void environment.putSync(STORE_FACT, Buffer.of(1));
+    return { hasStore, noteStore, release };
+  }
 
   await release();
   const others = owners.filter((owner) => owner !== process.pid);

@@ -11,6 +11,8 @@
  *     leases       lease               -> end (wall clock), ttl
  *     leased-keys  lease, key          -> (nothing)
  *
+ * Each record begins with a checksum of its key and itself; one that does not match costs that record (damage.ts).
+ *
  * A version of a key is written twice at most: into `current` when it begins, into `history` when it
  * ends. The log names versions and holds no values. Worked example, an empty store at revision 1:
  *
@@ -31,7 +33,7 @@
  * Writes go through one queue in groups (commit-queue.ts); an acknowledged commit is on the disk.
  * Reads are synchronous look-ups in lmdb's memory map. Nothing but the leases is loaded at start.
  */
-import { chmod } from "node:fs/promises";
+import { chmod, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
@@ -49,10 +51,14 @@ import type {
   WatchBatch,
   WatchOptions,
 } from "../kv/store.js";
+import { addChecksums } from "./add-checksums.js";
 import { checkFile } from "./check-file.js";
 import { CommitQueue, closed } from "./commit-queue.js";
 import { compactStore } from "./compaction.js";
+import { Damage } from "./damage.js";
 import {
+  compactedOfSnapshot,
+  damaged,
   openDatabase,
   revisionOfSnapshot,
   type StoreDatabase,
@@ -89,8 +95,12 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     await checkFile(join(directory, "owner.mdb"));
     lock = await lockDirectory(directory);
     await checkFile(join(directory, "store.mdb"));
-    database = openDatabase(directory);
+    if (lock.hasStore) await requireStore(directory);
+    database = openDatabase(directory, new Damage(logger));
+    await addChecksums(database, logger);
+    requireOrder(database);
     database = await shrinkFile(directory, database, logger);
+    if (!lock.hasStore) remember(lock, logger);
     // lmdb creates world-readable files, and the directory may have been created by somebody else.
     await chmod(join(directory, "store.mdb"), 0o600);
     const space = new StoreSpace({ directory, database, quotaBytes, clock, logger });
@@ -99,6 +109,33 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     await database?.root.close();
     await lock?.release();
     throw toStorageError(error, false);
+  }
+}
+
+/** An empty store in place of one that was lost would look like a cluster without objects. */
+async function requireStore(directory: string): Promise<void> {
+  const path = join(directory, "store.mdb");
+  const { size } = await stat(path).catch(() => ({ size: 0 }));
+  if (size > 0) return;
+  throw new StorageError(
+    "Refused",
+    `the data directory has lost its store: ${path} is missing or empty, and was not before; put it back from a backup, or remove ${directory} to begin with an empty store`,
+  );
+}
+
+/** @throws {StorageError} Refused */
+function requireOrder(database: StoreDatabase): void {
+  const [head, compacted] = [revisionOfSnapshot(database), compactedOfSnapshot(database)];
+  if (compacted > head)
+    throw damaged(`revision ${compacted} is compacted, and ${head} is the last`);
+}
+
+function remember(lock: DirectoryLock, logger: Logger): void {
+  try {
+    lock.noteStore();
+  } catch (error) {
+    // On a full disk: the next start does it.
+    logger.debug({ err: error }, "cannot note that there is a store");
   }
 }
 
@@ -112,6 +149,7 @@ interface EmbeddedStoreParts {
 
 export class EmbeddedStore implements RevisionedStore {
   readonly space: Pick<StoreSpace, "shortage" | "size" | "quotaBytes">;
+  readonly damage: Pick<Damage, "found">;
   readonly #database: StoreDatabase;
   readonly #lock: DirectoryLock;
   readonly #lifecycle: Lifecycle;
@@ -125,6 +163,7 @@ export class EmbeddedStore implements RevisionedStore {
 
   constructor({ database, space, lock, clock, logger }: EmbeddedStoreParts) {
     this.space = space;
+    this.damage = database.damage;
     this.#database = database;
     this.#lock = lock;
     this.#lifecycle = new Lifecycle(logger);

@@ -5,9 +5,10 @@
  */
 import { StorageError } from "../kv/errors.js";
 import type { Revision, StoreEvent } from "../kv/store.js";
-import { compactedOfSnapshot, damaged, historyKey, type StoreDatabase } from "./database.js";
+import { compactedOfSnapshot, damaged, type StoreDatabase } from "./database.js";
 import type { RevisionEvents } from "./group-plan.js";
-import { decodeLog, type LogEntry, modOf, toKeyValue } from "./records.js";
+import { decodeLog, type LogEntry } from "./records.js";
+import { versionAt } from "./versions.js";
 
 /** Bound of the memory: about a second of heavy writing. */
 const RECENT_REVISIONS_MAX = 4096;
@@ -117,7 +118,7 @@ export class EventLog {
     const batch = new BatchBuilder(after);
     const records = this.#database.log.getRange({ start: after + 1, end: this.#head + 1 });
     for (const { key: revision, value } of records) {
-      for (const entry of decodeLog(value)) {
+      for (const entry of this.#entriesOf(revision, value)) {
         if (entry.key.startsWith(selection.prefix)) {
           batch.add(this.#storedEvent(revision, entry, selection.withPrevious));
         }
@@ -133,20 +134,21 @@ export class EventLog {
     const { type, key, previousMod } = entry;
     const event: StoreEvent =
       type === "put"
-        ? { type, kv: this.#versionAt(key, revision) ?? missing(key, revision) }
+        ? { type, kv: versionAt(this.#database, key, revision) ?? missing(key, revision) }
         : { type, key, modRevision: revision as Revision };
     if (!withPrevious || previousMod === 0) return event;
     // The previous version may be compacted although its end is not: then there is no `previous`.
-    const previous = this.#versionAt(key, previousMod);
+    const previous = versionAt(this.#database, key, previousMod);
     return previous === undefined ? event : { ...event, previous };
   }
 
-  #versionAt(key: string, mod: number) {
-    const { current, history } = this.#database;
-    const version = current.getBinary(key);
-    if (version !== undefined && modOf(version) === mod) return toKeyValue(key, mod, version);
-    const ended = history.getBinary(historyKey({ key, mod }));
-    return ended && toKeyValue(key, mod, ended);
+  /** @throws {StorageError} Compacted: nobody knows what happened at a revision whose record is damaged */
+  #entriesOf(revision: number, record: Buffer): readonly LogEntry[] {
+    const entries = decodeLog(revision, record);
+    if (entries !== undefined) return entries;
+    this.#database.damage.note("log", String(revision));
+    const text = `the record of revision ${revision} is damaged`;
+    throw new StorageError("Compacted", text, { compactedTo: revision });
   }
 }
 

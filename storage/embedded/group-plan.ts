@@ -4,25 +4,26 @@
  * are as exact as if every transaction ran alone. Then `apply` writes everything as one lmdb
  * transaction. Planning may throw; applying does not.
  */
+import { assert } from "../base/assert.js";
 import { StorageError } from "../kv/errors.js";
 import type { CommitResult, KeyValue, Revision, StoreEvent } from "../kv/store.js";
 import {
   historyKey,
   leasedKey,
+  putFact,
   revisionOfSnapshot,
   type StoreDatabase,
   toStorageError,
 } from "./database.js";
 import {
   encodeLog,
-  encodeNumbers,
+  endable,
   type LogEntry,
-  leaseOf,
-  modOf,
   stampEnd,
   stampVersion,
   toKeyValue,
 } from "./records.js";
+import { checkedCurrent } from "./versions.js";
 
 /** A transaction whose values have been copied and whose keys have been checked. */
 export interface PreparedTransaction {
@@ -54,9 +55,13 @@ export interface RevisionEvents {
 }
 
 interface Head {
-  readonly version: Buffer;
+  /** Its bytes, as they are in `current` or will be. */
+  readonly record: Buffer;
+  readonly kv: KeyValue;
+  readonly lease: number;
   /** Whether lmdb may be reading the buffer, so that it must not be changed. */
   readonly isShared: boolean;
+  readonly isDamaged: boolean;
 }
 
 /** Marks a leased key; lmdb takes no empty values from every platform's buffers. */
@@ -107,7 +112,7 @@ export class GroupPlan {
   add(transaction: PreparedTransaction): CommitResult {
     const { compares, operations } = transaction;
     if (compares.some(({ key, modRevision }) => this.#modOf(key) !== modRevision)) {
-      const current = compares.map(({ key }) => this.#keyValue(key));
+      const current = compares.map(({ key }) => this.#head(key)?.kv);
       return { succeeded: false, revision: this.revision, current };
     }
     for (const operation of operations) {
@@ -144,7 +149,7 @@ export class GroupPlan {
       bytes += key.length + (previous?.value.length ?? 0);
       if (event.type === "put") bytes += event.kv.value.length;
     }
-    const record = encodeLog(entries);
+    const record = encodeLog(revision, entries);
     const { log } = this.#database;
     this.#writes.push(() => void log.put(revision, record));
     this.#revisions.push({ revision: revision as Revision, plain, withPrevious, bytes });
@@ -154,11 +159,12 @@ export class GroupPlan {
   #endVersion(key: string, end: number): KeyValue | undefined {
     const head = this.#head(key);
     if (head === undefined) return undefined;
-    const mod = modOf(head.version);
-    const previous = toKeyValue(key, mod, head.version);
-    const lease = leaseOf(head.version);
-    const ended = head.isShared ? Buffer.from(head.version) : head.version;
-    stampEnd(ended, end);
+    const { kv: previous, lease } = head;
+    const mod = previous.modRevision;
+    assert(end > mod, "VersionsEndLater");
+    // Of what the record holds only its header changes; readers of `previous` have its value.
+    const ended = head.isShared ? Buffer.from(head.record) : endable(head.record);
+    stampEnd(ended, { key, mod }, end, head.isDamaged);
 
     const { history, leasedKeys } = this.#database;
     this.#writes.push(() => void history.put(historyKey({ key, mod }), ended));
@@ -172,14 +178,20 @@ export class GroupPlan {
     previous: KeyValue | undefined,
   ): KeyValue {
     const { key, version, lease } = operation;
-    stampVersion(version, revision, previous?.createRevision ?? revision, lease);
-    this.#heads.set(key, { version, isShared: true });
+    stampVersion(version, {
+      key,
+      mod: revision,
+      create: previous?.createRevision ?? revision,
+      lease,
+    });
+    const kv = toKeyValue(key, revision, version);
+    this.#heads.set(key, { record: version, kv, lease, isShared: true, isDamaged: false });
     this.#changed.add(key);
     if (lease !== 0) {
       const { leasedKeys } = this.#database;
       this.#writes.push(() => void leasedKeys.put(leasedKey({ lease, key }), marker));
     }
-    return toKeyValue(key, revision, version);
+    return kv;
   }
 
   #removeKey(key: string, revision: number): StoreEvent {
@@ -191,21 +203,18 @@ export class GroupPlan {
   #head(key: string): Head | undefined {
     const known = this.#heads.get(key);
     if (known !== undefined || this.#heads.has(key)) return known;
-    const version = this.#database.current.getBinary(key);
-    const head = version === undefined ? undefined : { version, isShared: false };
+    const record = this.#database.current.getBinary(key);
+    const head = record && {
+      record,
+      ...checkedCurrent(this.#database, key, record),
+      isShared: false,
+    };
     this.#heads.set(key, head);
     return head;
   }
 
   #modOf(key: string): number {
-    const head = this.#head(key);
-    return head === undefined ? 0 : modOf(head.version);
-  }
-
-  #keyValue(key: string): KeyValue | undefined {
-    const head = this.#head(key);
-    // The header needs no copy: only `stampEnd` changes it, and the revisions are read here.
-    return head && toKeyValue(key, modOf(head.version), head.version);
+    return this.#head(key)?.kv.modRevision ?? 0;
   }
 
   /**
@@ -214,6 +223,7 @@ export class GroupPlan {
    */
   async apply(isDiskFull: () => boolean): Promise<void> {
     const { root, current } = this.#database;
+    assert(this.#revision === this.#before + this.#revisions.length, "RevisionsCountUp");
     try {
       // lmdb begins and ends the transaction with the batch: all or nothing. Plain puts and removes
       // within it have no promise that could be rejected unhandled.
@@ -221,10 +231,10 @@ export class GroupPlan {
         for (const key of this.#changed) {
           const head = this.#heads.get(key);
           if (head === undefined) void current.remove(key);
-          else void current.put(key, head.version);
+          else void current.put(key, head.record);
         }
         for (const write of this.#writes) write();
-        void root.put("revision", encodeNumbers(this.#revision));
+        putFact(this.#database, "revision", this.#revision);
       });
     } catch (error) {
       const cause = await causeOf(error);

@@ -11,7 +11,7 @@ import type { LeaseId } from "../kv/store.js";
 import type { CommitQueue } from "./commit-queue.js";
 import { leasedKey, type StoreDatabase } from "./database.js";
 import type { GroupPlan } from "./group-plan.js";
-import { encodeNumbers } from "./records.js";
+import { openNumbers, sealNumbers } from "./records.js";
 
 /** Leases end at whole seconds, so a request seldom writes to the disk. */
 const GRANULARITY_MS = 1000;
@@ -48,9 +48,10 @@ export class Leases {
     this.#logger = logger;
     const now = clock.now();
     for (const { key: lease, value } of database.leases.getRange({ start: 0 })) {
-      const ttlMs = value.readDoubleBE(8);
-      // If the wall clock was set back while the process was down, no lease gets longer.
-      const leftMs = Math.min(value.readDoubleBE(0) - now, ttlMs);
+      const [endsAtMs, ttlMs] = openNumbers(lease, value) ?? [];
+      if (endsAtMs === undefined || ttlMs === undefined) database.damage.note("leases", `${lease}`);
+      // If the wall clock was set back while the process was down, no lease gets longer. A damaged one is over.
+      const leftMs = Math.min((endsAtMs ?? now) - now, ttlMs ?? 0);
       this.#alive.set(lease, {
         lease,
         endMs: clock.monotonic() + leftMs,
@@ -83,7 +84,7 @@ export class Leases {
     }
     const number = ++this.#lastLease;
     const ttlMs = endMs - this.#clock.monotonic();
-    const record = encodeNumbers(this.#clock.now() + ttlMs, ttlMs);
+    const record = sealNumbers(number, this.#clock.now() + ttlMs, ttlMs);
     const stored = queue.exclusively((plan) => {
       plan.addWrite(() => void this.#database.leases.put(number, record));
     }, this.#shared);

@@ -14,15 +14,8 @@ import {
   type Snapshot,
   type StoreDatabase,
 } from "./database.js";
-import {
-  boundsOf,
-  compareKeys,
-  endOf,
-  type HistoryKey,
-  type KeyBounds,
-  modOf,
-  toKeyValue,
-} from "./records.js";
+import { boundsOf, compareKeys, type HistoryKey, type KeyBounds } from "./records.js";
+import { checkedCurrent, currentVersion, endedVersion } from "./versions.js";
 
 /** Keys read in one turn: about 3 ms of values of 1 KiB. */
 const KEYS_PER_TURN = 1000;
@@ -39,28 +32,26 @@ export function readKey(
   revision: Revision | undefined,
 ): GetResult {
   const head = revisionOfSnapshot(database);
-  const version = database.current.getBinary(key);
-  const mod = version === undefined ? 0 : modOf(version);
-  if (revision === undefined) {
-    return { kv: version && toKeyValue(key, mod, version), revision: head };
-  }
+  const lasting = currentVersion(database, key)?.kv;
+  if (revision === undefined) return { kv: lasting, revision: head };
   requireReadable(revision, head, compactedOfSnapshot(database));
-  const isCurrent = version !== undefined && mod <= revision;
-  const kv = isCurrent ? toKeyValue(key, mod, version) : endedVersion(database, key, revision);
+  const isCurrent = lasting !== undefined && lasting.modRevision <= revision;
+  const kv = isCurrent ? lasting : versionThen(database, key, revision);
   return { kv, revision: head };
 }
 
 /** The version of a key that had begun by `revision` and ended after it. */
-function endedVersion(
-  { history }: StoreDatabase,
+function versionThen(
+  database: StoreDatabase,
   key: string,
   revision: Revision,
 ): KeyValue | undefined {
   const start = historyKey({ key, mod: revision });
   const end = historyKey({ key, mod: 0 });
-  for (const entry of history.getRange({ start, end, reverse: true, limit: 1 })) {
-    const isThen = endOf(entry.value) > revision;
-    return isThen ? toKeyValue(key, entry.key.mod, entry.value) : undefined;
+  const range = { start, end, reverse: true, limit: 1 };
+  for (const entry of database.history.getRange(range)) {
+    const version = endedVersion(database, entry.key, entry.value);
+    return version.end > revision ? version.kv : undefined;
   }
   return undefined;
 }
@@ -118,7 +109,7 @@ async function rangeNow(scan: Scan, revision: Revision): Promise<RangeResult> {
   const limited = Number.isFinite(scan.limit) ? { ...options, limit: scan.limit } : options;
   const kvs: KeyValue[] = [];
   for (const { key, value } of current.getRange(limited)) {
-    kvs.push(toKeyValue(String(key), modOf(value), value));
+    kvs.push(checkedCurrent(scan.database, String(key), value).kv);
     if (kvs.length % KEYS_PER_TURN === 0) await takeTurn(scan);
   }
   const isWhole = kvs.length < scan.limit;
@@ -133,8 +124,8 @@ async function rangeThen(scan: Scan, then: Revision, head: Revision): Promise<Ra
   const lasting = new VersionList(scan.limit);
   let seen = 0;
   for (const { key, value } of current.getRange(options)) {
-    const mod = modOf(value);
-    if (mod <= then) lasting.add(String(key), mod, value);
+    const { kv } = checkedCurrent(scan.database, String(key), value);
+    if (kv.modRevision <= then) lasting.add(kv);
     if (++seen % KEYS_PER_TURN === 0) await takeTurn(scan);
   }
   const ended = new VersionList(scan.limit);
@@ -143,9 +134,10 @@ async function rangeThen(scan: Scan, then: Revision, head: Revision): Promise<Ra
   let candidate: HistoryKey | undefined;
   const addCandidate = () => {
     if (candidate === undefined) return;
-    const version = history.get(historyKey(candidate), { transaction: scan.snapshot });
-    if (version === undefined) throw damaged(`${candidate.key} has lost a version`);
-    if (endOf(version) > then) ended.add(candidate.key, candidate.mod, version);
+    const record = history.get(historyKey(candidate), { transaction: scan.snapshot });
+    if (record === undefined) throw damaged(`${candidate.key} has lost a version`);
+    const version = endedVersion(scan.database, candidate, record);
+    if (version.end > then) ended.add(version.kv);
   };
   const historyOptions = {
     start: historyKey(scan.bounds.start),
@@ -180,8 +172,8 @@ class VersionList {
     return this.#count;
   }
 
-  add(key: string, mod: number, version: Buffer): void {
-    if (this.#count++ < this.#limit) this.kvs.push(toKeyValue(key, mod, version));
+  add(kv: KeyValue): void {
+    if (this.#count++ < this.#limit) this.kvs.push(kv);
   }
 }
 

@@ -4,17 +4,21 @@
  *
  * Revisions are written as big-endian IEEE doubles: exact up to 2^53-1, and for numbers >= 0 their
  * byte order is their numeric order, so they sort as lmdb keys.
+ *
+ * Every record begins with its checksum, a CRC-32 of its key and of what follows.
  */
-import { type KeyValue, type Revision, toRevision } from "../kv/store.js";
+import { crc32 } from "../base/crc32.js";
+import type { KeyValue, Revision } from "../kv/store.js";
 
 /** Longest key. lmdb takes 1,978 bytes, and a history key adds 9 to it. API keys stay below 1,000. */
 export const KEY_BYTES_MAX = 1900;
 
-/** A version in `current` is (modRevision, createRevision, lease), then the value. */
-const VERSION_HEADER_BYTES = 24;
-const MOD_OFFSET = 0;
-const CREATE_OFFSET = 8;
-const LEASE_OFFSET = 16;
+const CHECKSUM_BYTES = 4;
+/** A version in `current` is (checksum, modRevision, createRevision, lease), then the value. */
+const MOD_OFFSET = 4;
+const CREATE_OFFSET = 12;
+const LEASE_OFFSET = 20;
+const VERSION_HEADER_BYTES = 28;
 
 /** lmdb's interface for a key type: write into its buffer, read back from it. */
 export interface KeyEncoder<K> {
@@ -99,23 +103,89 @@ export function newVersion(value: Uint8Array): Buffer {
 }
 
 /** Fills in the header of a version. */
-export function stampVersion(version: Buffer, mod: number, create: number, lease: number): void {
+export function stampVersion(version: Buffer, { key, mod, create, lease }: VersionHeader): void {
   version.writeDoubleBE(mod, MOD_OFFSET);
   version.writeDoubleBE(create, CREATE_OFFSET);
   version.writeDoubleBE(lease, LEASE_OFFSET);
+  seal(currentSeed(key), version);
 }
 
-/** In `history` the first field says at which revision the version ended; its key says the mod. */
-export function stampEnd(version: Buffer, end: number): void {
-  version.writeDoubleBE(end, MOD_OFFSET);
+export interface VersionHeader {
+  readonly key: string;
+  readonly mod: number;
+  readonly create: number;
+  readonly lease: number;
 }
+
+/**
+ * In `history` the first field says at which revision the version ended; its key says the mod.
+ * @param isDamaged it did not match its checksum in `current`, and must not match one again
+ */
+export function stampEnd(version: Buffer, key: HistoryKey, end: number, isDamaged: boolean): void {
+  version.writeDoubleBE(end, MOD_OFFSET);
+  seal(endedSeed(key), version);
+  if (isDamaged) version[0] = (version[0] as number) ^ 1;
+}
+
+/** The bytes of a damaged version, with room for the header of an ended one. */
+export function endable(version: Buffer): Buffer {
+  if (version.length >= VERSION_HEADER_BYTES) return version;
+  return Buffer.concat([version, Buffer.alloc(VERSION_HEADER_BYTES)]);
+}
+
+export function isSealedCurrent(key: string, version: Buffer): boolean {
+  return version.length >= VERSION_HEADER_BYTES && isSealed(currentSeed(key), version);
+}
+
+export function isSealedEnded(key: HistoryKey, version: Buffer): boolean {
+  return version.length >= VERSION_HEADER_BYTES && isSealed(endedSeed(key), version);
+}
+
+function currentSeed(key: string): number {
+  return crc32(key);
+}
+
+function endedSeed({ key, mod }: HistoryKey): number {
+  const bytes = Buffer.allocUnsafe(key.length * 3 + 8);
+  const end = bytes.write(key);
+  return crc32(bytes.subarray(0, bytes.writeDoubleBE(mod, end)));
+}
+
+function numberSeed(key: number): number {
+  return crc32(encodeNumbers(key));
+}
+
+function seal(seed: number, record: Buffer): void {
+  record.writeUInt32BE(crc32(record.subarray(CHECKSUM_BYTES), seed), 0);
+}
+
+function isSealed(seed: number, record: Buffer): boolean {
+  if (record.length < CHECKSUM_BYTES) return false;
+  return record.readUInt32BE(0) === crc32(record.subarray(CHECKSUM_BYTES), seed);
+}
+
+/** The form of a record in stores of format 1, which had no checksums, with its checksum. */
+export function withChecksum(table: SealedTable, key: string | number | HistoryKey, old: Buffer) {
+  const record = Buffer.allocUnsafe(CHECKSUM_BYTES + old.length);
+  record.set(old, CHECKSUM_BYTES);
+  const seed =
+    table === "history"
+      ? endedSeed(key as HistoryKey)
+      : typeof key === "number"
+        ? numberSeed(key)
+        : currentSeed(String(key));
+  seal(seed, record);
+  return record;
+}
+
+export type SealedTable = "current" | "history" | "log" | "leases";
 
 export function modOf(version: Buffer): number {
-  return version.readDoubleBE(MOD_OFFSET);
+  return version.length < VERSION_HEADER_BYTES ? 0 : version.readDoubleBE(MOD_OFFSET);
 }
 
 export function endOf(version: Buffer): number {
-  return version.readDoubleBE(MOD_OFFSET);
+  return modOf(version);
 }
 
 function createOf(version: Buffer): number {
@@ -148,12 +218,12 @@ const ENTRY_HEADER_BYTES = 11;
 const PUT_TYPE = 1;
 const DELETE_TYPE = 2;
 
-/** A log record: for each operation its type, key length, previousMod and key. */
-export function encodeLog(entries: readonly LogEntry[]): Buffer {
-  let length = 0;
+/** A log record: its checksum, then for each operation its type, key length, previousMod and key. */
+export function encodeLog(revision: number, entries: readonly LogEntry[]): Buffer {
+  let length = CHECKSUM_BYTES;
   for (const { key } of entries) length += ENTRY_HEADER_BYTES + Buffer.byteLength(key);
   const record = Buffer.allocUnsafe(length);
-  let offset = 0;
+  let offset = CHECKSUM_BYTES;
   for (const { type, key, previousMod } of entries) {
     const keyBytes = record.write(key, offset + ENTRY_HEADER_BYTES, "utf8");
     record.writeUInt8(type === "put" ? PUT_TYPE : DELETE_TYPE, offset);
@@ -161,12 +231,15 @@ export function encodeLog(entries: readonly LogEntry[]): Buffer {
     record.writeDoubleBE(previousMod, offset + 3);
     offset += ENTRY_HEADER_BYTES + keyBytes;
   }
+  seal(numberSeed(revision), record);
   return record;
 }
 
-export function decodeLog(record: Buffer): LogEntry[] {
+/** @returns undefined: damaged */
+export function decodeLog(revision: number, record: Buffer): LogEntry[] | undefined {
+  if (!isSealed(numberSeed(revision), record)) return undefined;
   const entries: LogEntry[] = [];
-  for (let offset = 0; offset < record.length; ) {
+  for (let offset = CHECKSUM_BYTES; offset < record.length; ) {
     const keyBytes = record.readUInt16BE(offset + 1);
     const keyStart = offset + ENTRY_HEADER_BYTES;
     entries.push({
@@ -179,14 +252,36 @@ export function decodeLog(record: Buffer): LogEntry[] {
   return entries;
 }
 
-export function encodeNumbers(...numbers: readonly number[]): Buffer {
+function encodeNumbers(...numbers: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(8 * numbers.length);
   for (const [index, number] of numbers.entries()) bytes.writeDoubleBE(number, 8 * index);
   return bytes;
 }
 
-export function decodeRevision(bytes: Buffer): Revision {
-  return toRevision(bytes.readDoubleBE(0));
+/** Some numbers behind their checksum. @param key the record's key: a lease, or the name of a fact */
+export function sealNumbers(key: string | number, ...numbers: readonly number[]): Buffer {
+  const record = Buffer.concat([Buffer.alloc(CHECKSUM_BYTES), encodeNumbers(...numbers)]);
+  seal(typeof key === "number" ? numberSeed(key) : currentSeed(key), record);
+  return record;
+}
+
+/** @returns undefined: damaged */
+export function openNumbers(key: string | number, record: Buffer): number[] | undefined {
+  if (!isSealed(typeof key === "number" ? numberSeed(key) : currentSeed(key), record)) {
+    return undefined;
+  }
+  const numbers: number[] = [];
+  for (let at = CHECKSUM_BYTES; at < record.length; at += 8) numbers.push(record.readDoubleBE(at));
+  return numbers;
+}
+
+/** A number without a checksum: the format itself, and facts of format 1. */
+export function plainNumber(record: Buffer): number {
+  return record.readDoubleBE(0);
+}
+
+export function toPlainNumber(number: number): Buffer {
+  return encodeNumbers(number);
 }
 
 export interface KeyBounds {

@@ -42,7 +42,7 @@ export async function shrinkFile(
   // From here on the old file has no name: writes to it would be lost.
   await flush(directory);
   await database.root.close();
-  return openDatabase(directory);
+  return openDatabase(directory, database.damage);
 }
 
 function isMostlyFree(database: StoreDatabase): boolean {

@@ -9,6 +9,7 @@ import { silentLogger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
 import type { Operation } from "../kv/store.js";
 import { CommitQueue } from "./commit-queue.js";
+import { Damage } from "./damage.js";
 import { openDatabase } from "./database.js";
 import { type EmbeddedStore, openEmbeddedStore } from "./embedded-store.js";
 import { prepareTransaction } from "./prepare-transaction.js";
@@ -78,7 +79,7 @@ test("H-damage: a store that is over its quota when it is opened is full from th
 
 test("H-damage: on a full disk puts are refused, and deletes of the same group take the reserve", async (t) => {
   const directory = await temporaryDirectory(t);
-  const database = openDatabase(directory);
+  const database = openDatabase(directory, new Damage(silentLogger));
   t.after(() => database.root.close());
   const options = { directory, database, quotaBytes: 0, clock: systemClock, logger: silentLogger };
   const space = new StoreSpace(options);

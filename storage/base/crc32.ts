@@ -20,13 +20,17 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 });
 
 /** Missing before Node 20.15. */
-const native = (zlib as { crc32?: (bytes: Uint8Array) => number }).crc32;
+const native = (zlib as { crc32?: Crc32 }).crc32;
 
-export const crc32: (bytes: Uint8Array) => number = native ?? crc32ByTable;
+/** @param data a text is taken as UTF-8 @param before the CRC of what precedes it */
+type Crc32 = (data: Uint8Array | string, before?: number) => number;
+
+export const crc32: Crc32 = native ?? crc32ByTable;
 
 /** The same without Node's implementation. */
-export function crc32ByTable(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
+export function crc32ByTable(data: Uint8Array | string, before = 0): number {
+  const bytes = typeof data === "string" ? Buffer.from(data) : data;
+  let crc = before ^ 0xffffffff;
   for (const byte of bytes) crc = (TABLE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
   return (crc ^ 0xffffffff) >>> 0;
 }

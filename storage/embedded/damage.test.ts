@@ -1,0 +1,223 @@
+/** Damage of the embedded store's files: flipped bits, lost files, stores from before checksums. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../base/clock.js";
+import { silentLogger } from "../base/logger.js";
+import { type Operation, type RevisionedStore, toRevision } from "../kv/store.js";
+import { unreadableReason } from "../kv/unreadable.js";
+import { DAMAGED_VALUE, Damage } from "./damage.js";
+import { openDatabase, type StoreDatabase } from "./database.js";
+import { type EmbeddedStore, openEmbeddedStore } from "./embedded-store.js";
+import { toPlainNumber } from "./records.js";
+
+const { signal } = new AbortController();
+const readerPath = fileURLToPath(new URL("./testing/read-all.js", import.meta.url));
+
+async function temporaryDirectory(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "keelson-damage-"));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+function openStore(directory: string): Promise<EmbeddedStore> {
+  return openEmbeddedStore({ directory, clock: systemClock, logger: silentLogger });
+}
+
+async function commit(store: RevisionedStore, ...operations: Operation[]) {
+  return (await store.commit({ compares: [], operations }, signal)).revision;
+}
+
+function put(key: string, text: string): Operation {
+  return { type: "put", key, value: Buffer.from(text) };
+}
+
+/** Numbers from 0 to 1 that only depend on the seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+function textOf(index: number): string {
+  // Some lie on pages of their own.
+  return `value ${index} `.repeat(index % 20 === 0 ? 2000 : 40);
+}
+
+async function flipIn(path: string, position: number, bit: number): Promise<void> {
+  const bytes = await readFile(path);
+  bytes[position] = (bytes[position] ?? 0) ^ (1 << bit);
+  await writeFile(path, bytes);
+}
+
+test("H-damage: random bit flips never change a value silently", async (t) => {
+  const directory = await temporaryDirectory(t);
+  {
+    await using store = await openStore(join(directory, "sound"));
+    for (let index = 0; index < 300; index += 10) {
+      const group = Array.from({ length: 10 }, (_, at) => index + at);
+      await commit(store, ...group.map((at) => put(`/v/${at}`, textOf(at))));
+    }
+  }
+  let found = 0;
+  for (let seed = 1; seed <= 12; seed++) {
+    const copy = join(directory, `copy-${seed}`);
+    await cp(join(directory, "sound"), copy, { recursive: true });
+    const path = join(copy, "store.mdb");
+    const random = randomFrom(seed * 7919);
+    const bytes = await readFile(path);
+    for (let flips = 0; flips < 10; flips++) {
+      // Behind the meta pages, whose damage is found when the store is opened.
+      const position = 16_384 + Math.floor(random() * (bytes.length - 16_384));
+      bytes[position] = (bytes[position] ?? 0) ^ (1 << Math.floor(random() * 8));
+    }
+    await writeFile(path, bytes);
+    const { stdout } = spawnSync(process.execPath, [readerPath, copy], { timeout: 20_000 });
+    for (const line of stdout.toString().split("\n").filter(Boolean)) {
+      const [key, text] = JSON.parse(line) as [string, string];
+      if (text === DAMAGED_VALUE) found++;
+      else assert.equal(text, textOf(Number(key.slice(3))), `seed ${seed}: ${key}`);
+    }
+    await rm(copy, { recursive: true });
+  }
+  assert.ok(found > 0);
+});
+
+test("H-damage: a damaged value costs its object only, which can be deleted and written anew", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const path = join(directory, "store.mdb");
+  let first = toRevision(0);
+  {
+    await using store = await openStore(directory);
+    first = await commit(store, put("/a", "sound one"), put("/b", "to be damaged"), put("/c", "x"));
+  }
+  const bytes = await readFile(path);
+  let position = bytes.indexOf("to be damaged");
+  while (position >= 0) {
+    await flipIn(path, position, 3);
+    position = bytes.indexOf("to be damaged", position + 1);
+  }
+  await using store = await openStore(directory);
+  const { kvs } = await store.range({ prefix: "/" }, signal);
+  assert.deepEqual(
+    kvs.map(({ key, value }) => [key, unreadableReason(value) ?? value.toString()]),
+    [
+      ["/a", "sound one"],
+      ["/b", DAMAGED_VALUE],
+      ["/c", "x"],
+    ],
+  );
+  const { kv } = await store.get("/b", {}, signal);
+  assert.equal(unreadableReason(kv?.value ?? Buffer.alloc(0)), DAMAGED_VALUE);
+  assert.ok(store.damage.found >= 2);
+  const compares = [{ key: "/b", modRevision: kv?.modRevision ?? first }];
+  const operations = [{ type: "delete", key: "/b" }] as const;
+  assert.equal((await store.commit({ compares, operations }, signal)).succeeded, true);
+  // What was damaged is so in the history, too.
+  const then = await store.get("/b", { revision: first }, signal);
+  assert.equal(unreadableReason(then.kv?.value ?? Buffer.alloc(0)), DAMAGED_VALUE);
+  await commit(store, put("/b", "anew"));
+  assert.equal((await store.get("/b", {}, signal)).kv?.value.toString(), "anew");
+});
+
+interface AnyTable {
+  getRange(options: object): Iterable<{ key: unknown; value: Buffer }>;
+  putSync(key: unknown, value: Buffer): void;
+}
+
+/** Makes what it was before records had checksums. */
+function downgrade(database: StoreDatabase): void {
+  const { root, current, history, log, leases } = database;
+  root.transactionSync(() => {
+    for (const table of [current, history, log, leases] as unknown as AnyTable[]) {
+      for (const { key, value } of [...table.getRange({})]) table.putSync(key, value.subarray(4));
+    }
+    for (const name of ["revision", "compacted"]) {
+      root.putSync(name, (root.get(name) ?? Buffer.alloc(12)).subarray(4));
+    }
+    root.putSync("format", toPlainNumber(1));
+  });
+}
+
+test("H-damage: a store that was written before there were checksums opens and gets them", async (t) => {
+  const directory = await temporaryDirectory(t);
+  let first = toRevision(0);
+  let last = toRevision(0);
+  {
+    await using store = await openStore(directory);
+    const lease = await store.lease(60, signal);
+    const value = Buffer.from("leased");
+    first = await commit(store, { type: "put", key: "/leased", value, lease });
+    for (let index = 0; index < 2500; index += 500) {
+      const group = Array.from({ length: 500 }, (_, at) => put(`/k/${index + at}`, `v${index}`));
+      last = await commit(store, ...group);
+    }
+    last = await commit(store, put("/k/7", "again"), { type: "delete", key: "/k/8" });
+  }
+  const database = openDatabase(directory, new Damage(silentLogger));
+  downgrade(database);
+  await database.root.close();
+
+  for (let round = 0; round < 2; round++) {
+    await using store = await openStore(directory);
+    assert.equal(await store.currentRevision(signal), last);
+    const { kvs } = await store.range({ prefix: "/k/" }, signal);
+    assert.equal(kvs.length, 2499);
+    assert.equal((await store.get("/k/7", {}, signal)).kv?.value.toString(), "again");
+    const before = await store.get("/k/8", { revision: toRevision(last - 1) }, signal);
+    assert.equal(before.kv?.value.toString(), "v0");
+    const seen: number[] = [];
+    for await (const { events, revision } of store.watch({ prefix: "/", after: first }, signal)) {
+      seen.push(events.length);
+      if (revision >= last) break;
+    }
+    assert.equal(
+      seen.reduce((sum, count) => sum + count, 0),
+      2502,
+    );
+    assert.equal(store.damage.found, 0);
+  }
+});
+
+test("H-damage: an embedded store that was lost or emptied is refused, with what to do", async (t) => {
+  const directory = await temporaryDirectory(t);
+  await (await openStore(directory))[Symbol.asyncDispose]();
+  const refusal = {
+    code: "Refused",
+    message: /has lost its store: .*store\.mdb is missing or empty.*backup.*remove/,
+  };
+  await truncate(join(directory, "store.mdb"), 0);
+  await assert.rejects(openStore(directory), refusal);
+  await rm(join(directory, "store.mdb"));
+  await assert.rejects(openStore(directory), refusal);
+});
+
+test("H-damage: a damaged record of the log ends watches that need it as if it were compacted", async (t) => {
+  const directory = await temporaryDirectory(t);
+  let first = toRevision(0);
+  {
+    await using store = await openStore(directory);
+    first = await commit(store, put("/a", "1"));
+    await commit(store, put("/odd-name-in-the-log", "2"));
+    await commit(store, put("/b", "3"));
+  }
+  const database = openDatabase(directory, new Damage(silentLogger));
+  await database.root.transaction(() => {
+    const record = database.log.get(first + 1) ?? Buffer.alloc(8);
+    record[6] = (record[6] ?? 0) ^ 1;
+    void database.log.put(first + 1, record);
+  });
+  await database.root.close();
+  await using store = await openStore(directory);
+  const watch = store.watch({ prefix: "/", after: first }, signal)[Symbol.asyncIterator]();
+  await assert.rejects(watch.next(), { code: "Compacted" });
+  const later = store.watch({ prefix: "/", after: toRevision(first + 1) }, signal);
+  const { value } = await later[Symbol.asyncIterator]().next();
+  assert.equal(value?.events.length, 1);
+});
