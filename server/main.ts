@@ -58,6 +58,10 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
   }
   greet(replica, build.version);
   endOnSignal(replica, logger);
+  void replica.failure.then((error) => {
+    fail(`keelson: ${oneLine(error)}`);
+    process.exit();
+  });
   try {
     await replica.ready;
   } catch (error) {

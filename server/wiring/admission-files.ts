@@ -80,7 +80,7 @@ export async function openAdmissionFiles(parts: AdmissionFilesParts): Promise<Ad
     images: await openImagePolicy(settings.ImagePolicyWebhook, config),
     spawn(lifecycle) {
       if (manifests === undefined) return;
-      lifecycle.spawn("admission manifests", (signal) => manifests.run(signal));
+      lifecycle.spawn("admission manifests", "restart", (signal) => manifests.run(signal));
     },
   };
 }

@@ -120,7 +120,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
       );
     },
     spawn(lifecycle, objects) {
-      lifecycle.spawn("aggregation", (signal) =>
+      lifecycle.spawn("aggregation", "restart", (signal) =>
         runAggregation(
           parts,
           async (name, found) => {

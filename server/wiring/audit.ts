@@ -241,7 +241,7 @@ function followPolicy(
   recorder: AuditRecorder,
   { logger, lifecycle }: Observers & { readonly lifecycle: Lifecycle },
 ): void {
-  lifecycle.spawn("audit policy", (signal) =>
+  lifecycle.spawn("audit policy", "restart", (signal) =>
     runFileWatch(
       {
         files: [auditPolicyFile],

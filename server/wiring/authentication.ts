@@ -120,7 +120,7 @@ async function openAuthenticators(
       const { files } = tokenKeys;
       if (files.length === 0) return;
       const apply = (contents: readonly string[]) => tokenKeys.replace(contents);
-      lifecycle.spawn("keys of service accounts", (signal) =>
+      lifecycle.spawn("keys of service accounts", "restart", (signal) =>
         runFileWatch({ files, clock: systemClock, logger, apply }, signal),
       );
     },
@@ -183,7 +183,7 @@ async function createJwt(parts: AuthenticationParts) {
     authenticator,
     anonymous,
     spawn(lifecycle: Lifecycle) {
-      lifecycle.spawn("keys of issuers", (signal) => authenticator.run(signal));
+      lifecycle.spawn("keys of issuers", "restart", (signal) => authenticator.run(signal));
       if (authenticationConfig === "") return;
       const apply = ([configurationText = ""]: readonly string[]) => {
         const next = checkAuthentication({ ...options, configurationText });
@@ -196,7 +196,7 @@ async function createJwt(parts: AuthenticationParts) {
         }
         observed.configured(next.hash);
       };
-      lifecycle.spawn("authentication configuration", (signal) =>
+      lifecycle.spawn("authentication configuration", "restart", (signal) =>
         runFileWatch(
           {
             files: [authenticationConfig],

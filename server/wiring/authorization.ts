@@ -100,12 +100,12 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
       }),
     ],
     spawn(lifecycle) {
-      lifecycle.spawn("authorization configuration", (signal) => authorizer.run(signal));
+      lifecycle.spawn("authorization configuration", "restart", (signal) => authorizer.run(signal));
       const file = config.authorizationWebhookCacheRedisPasswordFile;
       if (shared === undefined || file === "") return;
       const apply = ([text = ""]: readonly string[]) =>
         shared.replacePassword(withoutNewline(text));
-      lifecycle.spawn("password of Redis", (signal) =>
+      lifecycle.spawn("password of Redis", "restart", (signal) =>
         runFileWatch({ files: [file], clock: systemClock, logger, apply }, signal),
       );
     },

@@ -48,7 +48,7 @@ export function spawnCertificateEnds(
       for (const [name, seconds] of ends) set(seconds, name);
     },
   );
-  lifecycle.spawn("certificate ends", async (signal) => {
+  lifecycle.spawn("certificate ends", "restart", async (signal) => {
     while (!signal.aborted) {
       for (const [name, source] of Object.entries(certificates())) {
         const end = await readEnd(source);

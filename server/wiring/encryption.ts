@@ -73,15 +73,17 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
       if (!config.encryptionProviderConfigAutomaticReload) return;
       const apply = ([text = ""]: readonly string[]) => {
         encrypted.use(parseEncryptionConfiguration(text, naming));
-        lifecycle.spawn("shared secrets", async (signal) => {
+        lifecycle.spawn("shared secrets", "restart", async (signal) => {
           await reopen(signal);
         });
         // Values whose key was missing may have become readable.
-        lifecycle.spawn("corrupt objects", (signal) => view.rereadCorrupt(signal));
+        lifecycle.spawn("corrupt objects", "restart", (signal) => view.rereadCorrupt(signal));
       };
       const onReload = (isGood: boolean) => reloads.add(1, isGood ? "success" : "failure");
       const watch = { files: [file], clock: systemClock, logger, onReload, apply };
-      lifecycle.spawn("encryption configuration", (signal) => runFileWatch(watch, signal));
+      lifecycle.spawn("encryption configuration", "restart", (signal) =>
+        runFileWatch(watch, signal),
+      );
     },
   };
 }

@@ -95,13 +95,13 @@ export function createFlowControl(options: {
     }),
     documents: dumpDocuments(flowControl),
     spawn(lifecycle) {
-      lifecycle.spawn("flow-control", async (signal) => {
+      lifecycle.spawn("flow-control", "restart", async (signal) => {
         while (!signal.aborted) {
           await systemClock.sleep(ADJUST_INTERVAL_MS, signal);
           flowControl.adjust(performance.now());
         }
       });
-      lifecycle.spawn("heap-growth", (signal) =>
+      lifecycle.spawn("heap-growth", "restart", (signal) =>
         followBacklogs({ heldBackMs: () => turns.heldBackMs }, signal),
       );
     },

@@ -42,7 +42,7 @@ export class Presence {
     this.#left = running.catch((error: unknown) => {
       logger.error({ err: error }, "the endpoints of the API are not kept");
     });
-    lifecycle.spawn("API endpoints", () => this.#left);
+    lifecycle.spawn("API endpoints", "leave", () => this.#left);
   }
 
   withdraw(): Promise<void> {

@@ -18,6 +18,7 @@ import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { openAccess } from "./access.js";
 import { followRequests, holdNewSpace } from "./new-space.js";
+import { observeTasks } from "./observe-tasks.js";
 import { advertisedAddress } from "./own-hosts.js";
 import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";
@@ -34,6 +35,8 @@ export interface Replica extends AsyncDisposable {
   readonly storeDescription: string;
   /** Resolves when the replica is ready; rejects when it can never be. */
   readonly ready: Promise<void>;
+  /** Resolves when a task that nothing is right without has failed: the replica is to be ended. */
+  readonly failure: Promise<Error>;
   /**
    * Readiness fails first, then the delay passes, then requests and watches end; then all is
    * closed.
@@ -65,7 +68,8 @@ export function openReplica(
     const exclusions = toExcludedResources(config.admissionPolicyExclusions, facts, config.naming);
     const metrics = createMetrics(config);
     metrics.observeDroppedLogLines(droppedLines);
-    const common = { config, facts, exclusions, metrics, logger };
+    const { tasks, failure } = observeTasks(metrics);
+    const common = { config, facts, exclusions, metrics, logger, tasks };
     let listening: Serving | undefined;
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 
@@ -82,7 +86,9 @@ export function openReplica(
     listening = serving;
     const { lifecycle, requestsUnderWay } = serving;
     if (isNewSpaceHeld) {
-      lifecycle.spawn("new space", (signal) => followRequests({ requestsUnderWay }, signal));
+      lifecycle.spawn("new space", "restart", (signal) =>
+        followRequests({ requestsUnderWay }, signal),
+      );
     }
     const url = `https://${reachableHost(config)}:${serving.listener.port}`;
     const started = await startReplica({ ...upToAccess, access, serving, url });
@@ -97,6 +103,7 @@ export function openReplica(
         ? `embedded store in ${resolve(config.dataDir)}`
         : `etcd at ${config.etcdServers.join(", ")}, prefix ${config.etcdPrefix}`,
       ready: started.ready,
+      failure,
       async shutDown() {
         const { signal } = serving.lifecycle;
         const { shutdownGracePeriodMs, shutdownWatchTerminationGracePeriodMs } = config;

@@ -110,7 +110,7 @@ export async function createSecurity(
         certificates.replaceAuthorities(next.clientAuthorities ?? "");
         contents = [...changed];
       };
-      lifecycle.spawn("certificate renewal", async (signal) => {
+      lifecycle.spawn("certificate renewal", "restart", async (signal) => {
         for (;;) {
           await systemClock.sleep(RENEWAL_CHECK_MS, signal);
           try {
@@ -139,7 +139,7 @@ export async function createSecurity(
         if (watched.length === 0) return;
         const onReload = (isGood: boolean) => reloads.add(1, isGood ? "success" : "failure");
         const watch = { files: watched, clock: systemClock, logger, onReload, apply };
-        lifecycle.spawn(what, (signal) => runFileWatch(watch, signal));
+        lifecycle.spawn(what, "restart", (signal) => runFileWatch(watch, signal));
       };
       follow("certificate reload", files, (changed) => {
         use(changed);

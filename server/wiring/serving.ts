@@ -4,7 +4,7 @@
  */
 import { openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
-import { Lifecycle } from "../../storage/base/lifecycle.js";
+import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
@@ -81,6 +81,7 @@ export interface ServingParts {
   readonly tracing: Tracing;
   readonly security: Security;
   readonly storage: OpenedStore;
+  readonly tasks?: TaskObserver;
   readonly access: Access;
   /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
@@ -102,7 +103,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     observeStorage(metrics, access.views);
     const audit = await openAudit(config, metrics, logger);
     if (audit !== undefined) opened.use(audit);
-    const lifecycle = opened.use(new Lifecycle(logger));
+    const lifecycle = opened.use(new Lifecycle(logger, parts.tasks));
     audit?.spawn(lifecycle);
     admissionFiles.spawn(lifecycle);
     const ticker = new WatchTicker(systemClock);

@@ -80,7 +80,7 @@ function spawnFollowers(parts: StartParts): void {
   const reopen = (signal: AbortSignal) =>
     Promise.all([tokenKeys.reopen(signal), readAuthorities(signal)]);
   encryption?.spawnReload({ view: access.views.view, reopen, lifecycle });
-  lifecycle.spawn("watch ticker", (signal) => ticker.run(signal));
+  lifecycle.spawn("watch ticker", "restart", (signal) => ticker.run(signal));
 }
 
 interface Milestones {
@@ -100,10 +100,10 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
   milestones.kindsServed();
   const spawnControllers = await fillRegistry(parts, milestones);
   spawnCompactor(config, storage.store, lifecycle, logger);
-  lifecycle.spawn("codec warm-up", (signal) => warmCodecs(catalog.current, signal));
+  lifecycle.spawn("codec warm-up", "leave", (signal) => warmCodecs(catalog.current, signal));
   milestones.viewLoaded();
   milestones.announce();
-  lifecycle.spawn("work after the start", async (signal) => {
+  lifecycle.spawn("work after the start", "end", async (signal) => {
     await systemClock.sleep(SETTLE_MS, signal);
     views.view.recall(lifecycle);
     spawnControllers();
@@ -133,10 +133,12 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
     await ensureClusterInfo(objects, naming, info, signal);
   }
   serving.aggregation.spawn(lifecycle, objects);
-  lifecycle.spawn("flow control defaults", (until) => runFlowControlDefaults(loops, until));
-  lifecycle.spawn("system namespaces", (until) => runSystemNamespaces(loops, until));
+  lifecycle.spawn("flow control defaults", "restart", (until) =>
+    runFlowControlDefaults(loops, until),
+  );
+  lifecycle.spawn("system namespaces", "restart", (until) => runSystemNamespaces(loops, until));
   const trust = () => security.trust();
-  lifecycle.spawn("authentication trust", (until) =>
+  lifecycle.spawn("authentication trust", "restart", (until) =>
     runAuthenticationTrust({ ...loops, trust }, until),
   );
   if (!config.runControllers) return () => {};
@@ -151,5 +153,7 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
     storage: createStorageMigrations(registry, storage, parts.metrics),
   };
   return () =>
-    lifecycle.spawn("controllers", (until) => runControllers({ ...loops, ...own }, until));
+    lifecycle.spawn("controllers", "restart", (until) =>
+      runControllers({ ...loops, ...own }, until),
+    );
 }

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../storage/base/clock.js";
-import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Lifecycle, TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "../../storage/cache/event-ring.js";
 import type { FeedLag } from "../../storage/cache/feed-lag.js";
@@ -23,14 +23,19 @@ import { observeBatches, observeEmbeddedStore, observeEtcdRequests } from "./sto
  */
 const BURST_FACTOR = 4;
 
+interface PlainStoreParts {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly tasks?: TaskObserver;
+}
+
 /**
  * Opens etcd if the flags name one, else the embedded store. Only that client is loaded: the other
  * one costs memory and start-up time. @throws {StorageError}
  */
 export async function openPlainStore(
-  config: Config,
-  logger: Logger,
-  metrics: Metrics,
+  { config, logger, metrics, tasks = {} }: PlainStoreParts,
   signal: AbortSignal,
 ): Promise<RevisionedStore & { readonly space?: EmbeddedStore["space"] }> {
   const clock = systemClock;
@@ -38,7 +43,7 @@ export async function openPlainStore(
     const { openEmbeddedStore } = await import("../../storage/embedded/embedded-store.js");
     const directory = join(config.dataDir, "store");
     const { embeddedQuotaBytes: quotaBytes } = config;
-    const store = await openEmbeddedStore({ directory, clock, logger, quotaBytes });
+    const store = await openEmbeddedStore({ directory, clock, logger, quotaBytes, tasks });
     observeEmbeddedStore(metrics, store);
     return store;
   }
@@ -52,6 +57,7 @@ export async function openPlainStore(
       transport: config.etcdTransport === "grpc" ? "grpc" : "lean",
       clock,
       logger,
+      tasks,
       onRequest: observeEtcdRequests(metrics),
       ...(tls === undefined ? {} : { tls }),
       ...(credentials === undefined ? {} : { credentials }),
@@ -129,7 +135,7 @@ export function spawnCompactor(
   const intervalMs = config.etcdCompactionIntervalMs;
   if (intervalMs === 0) return;
   const key = `${config.etcdPrefix}/.compaction`;
-  lifecycle.spawn("compactor", (signal) =>
+  lifecycle.spawn("compactor", "restart", (signal) =>
     runCompactor({ store, key, intervalMs, clock: systemClock, logger }, signal),
   );
 }

@@ -5,6 +5,7 @@
  */
 import { openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
+import type { TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { FeedLag } from "../../storage/cache/feed-lag.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
@@ -46,13 +47,14 @@ export interface StoreParts {
   readonly facts: Facts;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly tasks?: TaskObserver;
 }
 
 /** @throws {Error} with one line: store unreachable or in use, an unusable file */
 export function openStore(parts: StoreParts, signal: AbortSignal): Promise<OpenedStore> {
   return openAll(async (opened) => {
     const { config, facts, metrics, logger } = parts;
-    const bareStore = opened.use(await openPlainStore(config, logger, metrics, signal));
+    const bareStore = opened.use(await openPlainStore(parts, signal));
     const latency = createLatencyMetric(metrics);
     const feedLag = new FeedLag((lagMs) => latency("store").observe(lagMs / 1000));
     const { prefix } = new KeySpace(config.etcdPrefix);

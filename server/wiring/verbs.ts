@@ -151,7 +151,7 @@ export function verbAuthorizer(authorizer: Authorizer, verb: string) {
 
 function openRuns(metrics: Metrics, lifecycle: Lifecycle): CompressedRuns {
   const runs = new CompressedRuns();
-  lifecycle.spawn("compressed runs", (signal) => runs.run(systemClock, signal));
+  lifecycle.spawn("compressed runs", "restart", (signal) => runs.run(systemClock, signal));
   metrics.gauge(
     {
       name: "apiserver_compressed_runs_bytes",

@@ -206,15 +206,15 @@ export class RegistryView implements PartitionHost {
   /** Loads the view and starts to follow the store. Resolves when the view is usable. */
   async start(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
     await this.#load(signal, lifecycle.signal);
-    lifecycle.spawn("registry feed", (closing) => this.#runFeed(lifecycle, closing));
-    lifecycle.spawn("event ring trimming", (closing) => this.#runTrimming(closing));
+    lifecycle.spawn("registry feed", "restart", (closing) => this.#runFeed(lifecycle, closing));
+    lifecycle.spawn("event ring trimming", "restart", (closing) => this.#runTrimming(closing));
   }
 
   /** Reads the events from before the load in the background; watches that resume wait for them. */
   recall(lifecycle: Lifecycle): void {
     const until = this.#recalling;
     if (until === undefined) return;
-    lifecycle.spawn("history recall", (closing) => this.#recallUntil(until, closing));
+    lifecycle.spawn("history recall", "leave", (closing) => this.#recallUntil(until, closing));
   }
 
   /**

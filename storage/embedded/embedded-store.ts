@@ -36,7 +36,7 @@
 import { chmod, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../base/clock.js";
-import { Lifecycle } from "../base/lifecycle.js";
+import { Lifecycle, type TaskObserver } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { makeDirectory } from "../base/make-directory.js";
 import { StorageError } from "../kv/errors.js";
@@ -83,11 +83,13 @@ export interface EmbeddedStoreOptions {
   readonly logger: Logger;
   /** Writes are refused while more bytes are in use than this. Default 0: no bound. */
   readonly quotaBytes?: number;
+  /** Told of background tasks that fail. */
+  readonly tasks?: TaskObserver;
 }
 
 /** Opens the store of a directory. @throws {StorageError} Refused: in use, damaged, not ours */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
-  const { directory, clock, logger, quotaBytes = 0 } = options;
+  const { directory, clock, logger, quotaBytes = 0, tasks = {} } = options;
   let lock: DirectoryLock | undefined;
   let database: StoreDatabase | undefined;
   try {
@@ -104,7 +106,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     // lmdb creates world-readable files, and the directory may have been created by somebody else.
     await chmod(join(directory, "store.mdb"), 0o600);
     const space = new StoreSpace({ directory, database, quotaBytes, clock, logger });
-    return new EmbeddedStore({ database, space, lock, clock, logger });
+    return new EmbeddedStore({ database, space, lock, clock, logger, tasks });
   } catch (error) {
     await database?.root.close();
     await lock?.release();
@@ -145,6 +147,7 @@ interface EmbeddedStoreParts {
   readonly lock: DirectoryLock;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly tasks: TaskObserver;
 }
 
 export class EmbeddedStore implements RevisionedStore {
@@ -161,12 +164,12 @@ export class EmbeddedStore implements RevisionedStore {
   readonly #ranges = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  constructor({ database, space, lock, clock, logger }: EmbeddedStoreParts) {
+  constructor({ database, space, lock, clock, logger, tasks }: EmbeddedStoreParts) {
     this.space = space;
     this.damage = database.damage;
     this.#database = database;
     this.#lock = lock;
-    this.#lifecycle = new Lifecycle(logger);
+    this.#lifecycle = new Lifecycle(logger, tasks);
     this.#log = new EventLog(database, revisionOfSnapshot(database));
     this.#leases = new Leases(database, clock, logger);
     this.#queue = new CommitQueue({
@@ -184,8 +187,10 @@ export class EmbeddedStore implements RevisionedStore {
         this.#publishFromDisk();
       },
     });
-    this.#lifecycle.spawn("reserve for deletions", (signal) => space.run(signal));
-    this.#lifecycle.spawn("end leases", (signal) => this.#leases.run(this.#queue, signal));
+    this.#lifecycle.spawn("reserve for deletions", "restart", (signal) => space.run(signal));
+    this.#lifecycle.spawn("end leases", "restart", (signal) =>
+      this.#leases.run(this.#queue, signal),
+    );
   }
 
   async get(

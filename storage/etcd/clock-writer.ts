@@ -35,7 +35,7 @@ export class ClockWriter {
     this.#isWanted = true;
     if (this.#isRunning || this.#lifecycle.signal.aborted) return;
     this.#isRunning = true;
-    this.#lifecycle.spawn("etcd clock key", (signal) => this.#run(signal));
+    this.#lifecycle.spawn("etcd clock key", "restart", (signal) => this.#run(signal));
   }
 
   async #run(signal: AbortSignal): Promise<void> {

@@ -105,7 +105,7 @@ export class EndpointPool {
     this.#logger = options.logger;
     // Spreads replicas that start with the same list of endpoints over them.
     this.#preferred = Math.floor(Math.random() * this.#connections.length);
-    options.lifecycle.spawn("etcd deadlines", (signal) => this.#tick(signal));
+    options.lifecycle.spawn("etcd deadlines", "restart", (signal) => this.#tick(signal));
   }
 
   /** @throws {StorageError} @throws the signal's reason */

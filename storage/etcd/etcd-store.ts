@@ -13,7 +13,7 @@
 import { setMaxListeners } from "node:events";
 import { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
-import { Lifecycle } from "../base/lifecycle.js";
+import { Lifecycle, type TaskObserver } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { traceOf } from "../base/trace.js";
 import { StorageError } from "../kv/errors.js";
@@ -96,6 +96,8 @@ export interface EtcdStoreOptions {
   readonly credentials?: EtcdCredentials;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Told of background tasks that fail. */
+  readonly tasks?: TaskObserver;
   /** How long connecting to one member may take. Default 3 s. */
   readonly dialTimeoutMs?: number;
   /** Default "lean". */
@@ -166,7 +168,7 @@ export class EtcdStore implements RevisionedStore {
     this.#clock = clock;
     this.#logger = logger;
     this.#onRequest = options.onRequest;
-    this.#lifecycle = new Lifecycle(logger);
+    this.#lifecycle = new Lifecycle(logger, options.tasks);
     // Any number of watches and waits may listen to it; that is not a leak.
     setMaxListeners(0, this.#lifecycle.signal);
     const urls = options.endpoints.map((endpoint) => toUrl(endpoint, tls !== undefined));
@@ -358,7 +360,15 @@ export class EtcdStore implements RevisionedStore {
       return watch;
     }
     this.#watches.add(watch);
-    this.#lifecycle.spawn("etcd watch", () => watch.run());
+    this.#lifecycle.spawn("etcd watch", "leave", async () => {
+      try {
+        await watch.run();
+      } catch (error) {
+        // Whoever follows it opens another one.
+        watch.fail(toStorageError(error, false), { isUrgent: true });
+        throw error;
+      }
+    });
     return watch;
   }
 

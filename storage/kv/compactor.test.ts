@@ -68,7 +68,7 @@ test("CARD-10, S1-LIM-01: three replicas compact once per interval, to where the
     logger: silentLogger,
   };
   for (const name of ["a", "b", "c"])
-    lifecycle.spawn(name, (signal) => runCompactor(options, signal));
+    lifecycle.spawn(name, "restart", (signal) => runCompactor(options, signal));
   await clock.untilAsleep(3);
   assert.deepEqual(store.compacted, [], "nobody forgets anything in the first interval");
 
@@ -87,7 +87,7 @@ test("CARD-10: a round in which the store is down is made up for by the next", a
   const store = new OneKeyStore();
   const clock = new ManualClock();
   const lifecycle = new Lifecycle(silentLogger);
-  lifecycle.spawn("compactor", (signal) =>
+  lifecycle.spawn("compactor", "restart", (signal) =>
     runCompactor(
       { store: store.asStore, key: KEY, intervalMs: INTERVAL_MS, clock, logger: silentLogger },
       signal,
@@ -114,7 +114,7 @@ test("a store that refuses compaction is told of once, and asked again", async (
   const told: string[] = [];
   const logger = { ...silentLogger, warn: (_: unknown, text: string) => void told.push(text) };
   const options = { store: store.asStore, key: KEY, intervalMs: INTERVAL_MS, clock, logger };
-  lifecycle.spawn("compactor", (signal) => runCompactor(options, signal));
+  lifecycle.spawn("compactor", "restart", (signal) => runCompactor(options, signal));
   const play = async (rounds: number) => {
     for (let round = 0; round < rounds; round++) {
       await clock.untilAsleep();
@@ -135,7 +135,7 @@ test("H-damage: a store without room, not even for the key, is compacted to wher
   const clock = new ManualClock();
   await using lifecycle = new Lifecycle(silentLogger);
   const options = { store: store.asStore, key: KEY, intervalMs: INTERVAL_MS, clock };
-  lifecycle.spawn("compactor", (signal) =>
+  lifecycle.spawn("compactor", "restart", (signal) =>
     runCompactor({ ...options, logger: silentLogger }, signal),
   );
   await clock.untilAsleep();
