@@ -6,8 +6,9 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, chown, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
+import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
@@ -16,6 +17,7 @@ import { makeTempDir } from "./harness/temp-dir.js";
 import { missingHelm } from "./helm/chart.js";
 import { renderManifests } from "./helm/manifests.js";
 import { Child } from "./tools/child.js";
+import { startEtcd } from "./tools/etcd.js";
 import { findTool, repositoryRoot } from "./tools/find-tool.js";
 import { freePort } from "./tools/free-port.js";
 
@@ -41,38 +43,19 @@ function parseStages(text: string): Stage[] {
   return stages;
 }
 
-test("the Dockerfile's steps leave a server that starts, is healthy, and ends by the signal", async (t) => {
-  const [build, dependencies, image] = parseStages(await read("Dockerfile"));
-  assert.ok(build && dependencies && image);
+test("P1: the Dockerfile's steps leave what starts, is healthy and ends by the signal, as its user, from files that nobody can change", async (t) => {
   await using folder = await makeTempDir("image");
-  const source = join(folder.path, "src");
-  const target = join(folder.path, "opt-keelson");
-  await mkdir(source);
-  await mkdir(target);
-  for (const { word, rest } of build.lines) {
-    if (word === "COPY") {
-      const [, ...parts] = rest.split(" ").reverse();
-      for (const part of parts) await cp(join(ROOT, part), join(source, part), { recursive: true });
-    }
-    if (word !== "RUN") continue;
-    // What the registry would give is here already.
-    if (rest.startsWith("npm ci")) await run("ln", ["-s", join(ROOT, "node_modules"), source]);
-    else await run("sh", ["-ec", rest], { cwd: source });
-  }
-  const copies = image.lines.filter(({ word }) => word === "COPY").map(({ rest }) => rest);
-  for (const copy of copies) {
-    const [, from = "", to = ""] = /^--from=\S+ \/src\/(\S+) (\S+)$/.exec(copy) ?? [];
-    await cp(join(source, from), join(target, to === "./" ? from : to), {
-      recursive: true,
-      verbatimSymlinks: true,
-    });
-  }
+  // The image's user gets through.
+  await chmod(folder.path, 0o711);
+  const { target, image } = await takeSteps(folder.path);
   const tests = (await readdir(join(target, "dist"), { recursive: true })).filter((path) =>
     /\.test\.|testing|e2e/.test(path),
   );
   assert.deepEqual(tests, [], "the image has nothing of the tests");
-  const { stdout } = await run("du", ["-sk", join(target, "dist")]);
-  t.diagnostic(`dist of the image: ${stdout.split("\t")[0]} KiB`);
+  const { stdout } = await run("du", ["-sk", target]);
+  const kibibytes = Number(stdout.split("\t")[0]);
+  t.diagnostic(`files of the image: ${kibibytes} KiB`);
+  assert.ok(kibibytes < IMAGE_KIBIBYTES_MAX);
 
   const of = (word: string) =>
     image.lines.filter((line) => line.word === word).map(({ rest }) => rest);
@@ -80,17 +63,22 @@ test("the Dockerfile's steps leave a server that starts, is healthy, and ends by
   assert.deepEqual(of("STOPSIGNAL"), ["SIGTERM"]);
   const [entry] = of("ENTRYPOINT").map((text) => JSON.parse(text) as string[]);
   assert.deepEqual(entry, ["keelson"]);
-  const command = (JSON.parse(of("CMD")[0] ?? "[]") as string[]).map((arg) =>
-    arg.replace("/var/lib/keelson", join(folder.path, "data")).replace("0.0.0.0", "127.0.0.1"),
-  );
   const main = join(target, "dist", "bundle", "main.js");
   await warmUp(of("RUN"), main, folder.path);
-  const port = await freePort();
-  const child = new Child(
-    process.execPath,
-    [main, ...command, `--secure-port=${port}`],
-    folder.path,
+  await run("chmod", ["-R", "a+rX,a-w", target]);
+  const home = join(folder.path, "home");
+  await mkdir(home);
+  const asUser =
+    process.getuid?.() === 0 ? ["setpriv", "--reuid=65532", "--regid=65532", "--clear-groups"] : [];
+  if (asUser.length > 0) await chown(home, 65532, 65532);
+  const start = (args: readonly string[]) =>
+    new Child("env", [...asUser, process.execPath, main, ...args], home);
+
+  const command = (JSON.parse(of("CMD")[0] ?? "[]") as string[]).map((arg) =>
+    arg.replace("/var/lib/keelson", join(home, "data")).replace("0.0.0.0", "127.0.0.1"),
   );
+  const port = await freePort();
+  const child = start([...command, `--secure-port=${port}`]);
   await child.waitUntilReady(async () => child.output.includes(" ready"));
   const check = JSON.parse(
     /CMD (\[.*\])$/.exec(of("HEALTHCHECK")[0] ?? "")?.[1] ?? "[]",
@@ -100,7 +88,62 @@ test("the Dockerfile's steps leave a server that starts, is healthy, and ends by
   await assert.rejects(run(process.execPath, check.slice(1), environment("1")));
   await child.end("SIGTERM");
   assert.equal(child.exitCode, 0);
+
+  // The other programs, and packages that only they load: the chart's, over etcd by each transport.
+  await using etcd = await startEtcd();
+  for (const transport of ["lean", "grpc"]) {
+    const flags = [`--etcd-servers=${etcd.endpoint}`, `--etcd-transport=${transport}`];
+    const data = `--data-dir=${join(home, transport)}`;
+    const replica = start(["serve", data, "--secure-port=0", "--run-controllers=false", ...flags]);
+    await replica.waitUntilReady(async () => replica.output.includes(" ready"));
+    const loops = start(["controllers", ...flags]);
+    await loops.waitUntilReady(async () => loops.output.includes("leading"));
+    for (const one of [loops, replica]) {
+      await one.end("SIGTERM");
+      assert.equal(one.exitCode, 0, one.output);
+    }
+  }
 });
+
+/** What `du` says of all that the image has beside its base and the allocator, with what V8 keeps. */
+const IMAGE_KIBIBYTES_MAX = 24 * 1024;
+
+/** The Dockerfile's steps in folders in place of its stages. */
+async function takeSteps(folder: string): Promise<{ target: string; image: Stage }> {
+  const [build, dependencies, image] = parseStages(await read("Dockerfile"));
+  assert.ok(build && dependencies && image);
+  const folders: Record<string, string> = {};
+  for (const stage of [build, dependencies, image]) {
+    const source = join(folder, stage.name || "image");
+    folders[stage.name] = source;
+    await mkdir(source);
+    for (const { word, rest } of stage.lines) {
+      if (word === "COPY") await copyInto(source, rest, folders);
+      if (word !== "RUN" || stage === image) continue;
+      // What the registry would give is here already.
+      if (rest.startsWith("npm ci")) await run("ln", ["-s", join(ROOT, "node_modules"), source]);
+      else await run("sh", ["-ec", rest], { cwd: source });
+    }
+  }
+  return { target: folders[image.name] ?? "", image };
+}
+
+/** COPY [--from=stage] source... target: as docker does, a folder's contents go into the target. */
+async function copyInto(
+  folder: string,
+  rest: string,
+  stages: Readonly<Record<string, string>>,
+): Promise<void> {
+  const [, stage, parts = ""] = /^(?:--from=(\S+) )?(.*)$/.exec(rest) ?? [];
+  const paths = parts.split(" ");
+  const to = paths.pop() ?? "";
+  const from = stage === undefined ? ROOT : (stages[stage] ?? assert.fail(stage));
+  for (const path of paths) {
+    const source = join(from, path.replace(/^\/src\//, ""));
+    const target = to.endsWith("/") ? join(folder, to, basename(path)) : join(folder, to);
+    await cp(source, target, { recursive: true, verbatimSymlinks: true });
+  }
+}
 
 test("P1: the ignore file lets in all that the Dockerfile copies", async () => {
   const lines = (await read("Dockerfile.dockerignore")).split("\n").filter((line) => line !== "");
@@ -120,6 +163,16 @@ test("P1: the ignore file lets in all that the Dockerfile copies", async () => {
     allowed.filter((path) => !existsSync(join(ROOT, path))),
     [],
   );
+});
+
+test("P1: what the bundle leaves outside is what the image keeps of node_modules", async () => {
+  const bundle = join(ROOT, "dist", "bundle");
+  const scripts = (await readdir(bundle)).filter((name) => name.endsWith(".cjs"));
+  const texts = await Promise.all(scripts.map((name) => readFile(join(bundle, name), "utf8")));
+  const names = texts.flatMap((text) => [...text.matchAll(/\brequire\("([^".]+)"\)/g)]);
+  const outside = new Set(names.map(([, name]) => name ?? "").filter((name) => !isBuiltin(name)));
+  const [, roots = "[]"] = /^const ROOTS = (\[.*\]);$/m.exec(await read("image-modules.mjs")) ?? [];
+  assert.deepEqual([...outside].sort(), (JSON.parse(roots) as string[]).sort());
 });
 
 /** The first start, of which the image keeps what V8 compiled, in a folder that it leaves empty. */
