@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
  */
 const LAYERS: readonly (readonly string[])[] = [
   ["storage/base"],
-  ["storage/kv"],
+  ["storage/kv", "storage/x509"],
   ["storage/etcd", "storage/embedded", "storage/encryption", "storage/objects"],
   ["storage/cache"],
   ["server/api"],

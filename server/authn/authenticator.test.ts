@@ -1,7 +1,13 @@
 /** The union of authenticators and its members. */
 import assert from "node:assert/strict";
+import { createHash, X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import type { TLSSocket } from "node:tls";
+import {
+  TestAuthority,
+  type TestIdentity,
+  type TestLeaf,
+} from "../../e2e/harness/test-authority.js";
 import { StatusError, unauthorized } from "../api/status.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import { AnonymousAuthenticator } from "./anonymous.js";
@@ -93,35 +99,49 @@ test("a bearer token that nobody knew is refused, other authorization headers ar
 });
 
 /** The part of a connection that the authenticator uses. server/http/front.test.ts has real ones. */
-function socketOf(subject: object, validTo = "Jan  1 00:00:00 2100 GMT"): TLSSocket {
-  return {
-    authorized: true,
-    getPeerX509Certificate: () => ({ fingerprint256: "AB:CD", validTo, raw: Buffer.alloc(0) }),
-    getPeerCertificate: () => ({ subject }),
-  } as unknown as TLSSocket;
+function socketOf({ cert }: TestIdentity): TLSSocket {
+  const certificate = new X509Certificate(cert);
+  return { getPeerX509Certificate: () => certificate } as unknown as TLSSocket;
 }
 
-test("S2-X509-02: the user is the common name, the groups are all organisations", () => {
+const authority = await TestAuthority.create("clients");
+
+function certificateAuthenticator(): ClientCertificateAuthenticator {
   const authenticator = new ClientCertificateAuthenticator({ credentialIdKey: "id" });
-  const userOf = (subject: object) =>
-    authenticator.authenticate({ ...FACTS, socket: socketOf(subject) });
+  authenticator.replaceAuthorities(authority.certificate);
+  return authenticator;
+}
+
+test("S2-X509-02: the user is the common name, the groups are all organisations", async () => {
+  const authenticator = certificateAuthenticator();
+  const userOf = async (leaf: TestLeaf) =>
+    authenticator.authenticate({ ...FACTS, socket: socketOf(await authority.issue(leaf)) });
   const authenticated = "system:authenticated";
-  assert.deepEqual(userOf({ CN: "a" })?.groups, [authenticated]);
-  assert.deepEqual(userOf({ CN: "a", O: "x" })?.groups, ["x", authenticated]);
-  assert.deepEqual(userOf({ CN: "a", O: ["x", "y", "z"] }), {
+  const groupsOf = async (...organizations: string[]) =>
+    (await userOf({ commonName: "a", organizations }))?.groups;
+  assert.deepEqual(await groupsOf(), [authenticated]);
+  assert.deepEqual(await groupsOf("x"), ["x", authenticated]);
+  const identity = await authority.issue({ commonName: "a", organizations: ["x", "y", "z"] });
+  const digest = createHash("sha256").update(new X509Certificate(identity.cert).raw).digest("hex");
+  assert.deepEqual(authenticator.authenticate({ ...FACTS, socket: socketOf(identity) }), {
     name: "a",
     uid: "",
     groups: ["x", "y", "z", authenticated],
-    extra: { id: ["X509SHA256=abcd"] },
+    extra: { id: [`X509SHA256=${digest}`] },
   });
-  assert.equal(userOf({ O: "x" }), undefined);
-  assert.equal(userOf({ CN: ["first", "last"] })?.name, "last");
+  assert.equal(await userOf({ organizations: ["x"] }), undefined);
 });
 
-test("S2-X509-03: a certificate that expires on an open connection is refused from then on", (context) => {
+test("S2-X509-03: a certificate that expires on an open connection is refused from then on", async (context) => {
+  const period = { notBefore: new Date("2029-12-31"), notAfter: new Date("2030-01-01T00:01:00Z") };
+  const old = await TestAuthority.create("old", {
+    period: { ...period, notAfter: new Date("2031-01-01") },
+  });
+  const identity = await old.issue({ commonName: "a", ...period });
   context.mock.timers.enable({ apis: ["Date"], now: Date.parse("2030-01-01T00:00:00Z") });
-  const authenticator = new ClientCertificateAuthenticator({ credentialIdKey: "id" });
-  const facts = { ...FACTS, socket: socketOf({ CN: "a" }, "Jan  1 00:01:00 2030 GMT") };
+  const authenticator = certificateAuthenticator();
+  authenticator.replaceAuthorities(old.certificate);
+  const facts = { ...FACTS, socket: socketOf(identity) };
   assert.equal(authenticator.authenticate(facts)?.name, "a");
   context.mock.timers.setTime(Date.parse("2030-01-01T00:02:00Z"));
   assert.throws(() => authenticator.authenticate(facts), isUnauthorized);

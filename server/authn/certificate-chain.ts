@@ -1,35 +1,40 @@
 /**
- * Verifies a client certificate against an authority. The TLS handshake accepts every certificate,
- * because several authenticators have their own authorities (clients', front proxies'), which may
- * also change while connections are open.
+ * Verifies a client certificate against authorities. The TLS handshake accepts every certificate, because several
+ * authenticators have their own authorities (clients', front proxies'), which may also change while connections are
+ * open. Node's legacy object for a peer's certificate is never asked for: some releases end the process when the
+ * subject has attributes that are no text.
  */
-// The X.509 library resolves its parts by decorators and needs this import first.
-import "reflect-metadata";
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
-import { X509Certificate as ParsedCertificate } from "@peculiar/x509";
 import { LRUCache } from "lru-cache";
-import { hasSigned, isRootAuthority, isUsableFor, isValidAt } from "../client/authorities.js";
+import {
+  type Certificate,
+  parseCertificate,
+  subjectTexts,
+} from "../../storage/x509/certificate.js";
+import { CertificatePool } from "../../storage/x509/certificate-pool.js";
+import { CertificateRefused } from "../../storage/x509/certificate-refused.js";
+import { MalformedDer } from "../../storage/x509/der.js";
+import { verifyPath } from "../../storage/x509/verify-path.js";
 
-/** Longer chains are refused, because every link costs a signature check. */
-const CHAIN_LINKS_MAX = 8;
+/** Certificates that a client may send; more are not looked at. */
+const SENT_MAX = 32;
 
 /** Intermediate certificates are rare; about 4 KiB each. */
 const INTERMEDIATES_MAX = 256;
 
-/** Extensions (RFC 5280 section 4.2.1) that are checked here or in the handshake. */
-const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set([
-  "2.5.29.14", // subject key identifier
-  "2.5.29.15", // key usage
-  "2.5.29.17", // subject alternative name
-  "2.5.29.19", // basic constraints
-  "2.5.29.30", // name constraints
-  "2.5.29.31", // distribution points of revocation lists
-  "2.5.29.32", // policies
-  "2.5.29.35", // authority key identifier
-  "2.5.29.36", // policy constraints
-  "2.5.29.37", // extended key usage
-]);
+/** Attributes of a subject; the last is the uid in users' certificates. */
+const COMMON_NAME = "2.5.4.3";
+const ORGANIZATION = "2.5.4.10";
+const UID = "1.3.6.1.4.1.57683.2";
+
+/** What a client presented. */
+export interface ShownChain {
+  readonly leaf: Certificate;
+  /** What it sent along; a resumed session has lost it. */
+  readonly intermediates: readonly Certificate[];
+  readonly isResumed: boolean;
+}
 
 /** The fields of a certificate's subject. */
 export interface CertificateSubject {
@@ -38,22 +43,37 @@ export interface CertificateSubject {
   readonly organizations: readonly string[];
 }
 
-/** The attribute 1.3.6.1.4.1.57683.2 for the uid in users' certificates, and its DER. */
-const UID_ATTRIBUTE = "1.3.6.1.4.1.57683.2";
-const UID_ATTRIBUTE_DER = Buffer.from("06092b0601040183c25302", "hex");
-
-/** The certificate that each connection presented; dropped with the connection. */
-const shown = new WeakMap<TLSSocket, X509Certificate | undefined>();
+/** What each connection presented; dropped with the connection. */
+const shown = new WeakMap<TLSSocket, ShownChain | "none" | "malformed">();
 
 /**
- * The certificate that a client presented, linked to those that it sent along. Node returns the latter
- * only once per connection, so all callers share this result.
+ * What a client presented; "malformed" if any of it cannot be read. Node returns what was sent along only once per
+ * connection, so all callers share this result.
  */
-export function shownCertificate(socket: TLSSocket): X509Certificate | undefined {
-  if (shown.has(socket)) return shown.get(socket);
-  const certificate = socket.getPeerX509Certificate?.();
-  shown.set(socket, certificate);
-  return certificate;
+export function shownChain(socket: TLSSocket): ShownChain | "none" | "malformed" {
+  const known = shown.get(socket);
+  if (known !== undefined) return known;
+  const chain = readChain(socket);
+  shown.set(socket, chain);
+  return chain;
+}
+
+function readChain(socket: TLSSocket): ShownChain | "none" | "malformed" {
+  const sent: Buffer[] = [];
+  let current: X509Certificate | undefined = socket.getPeerX509Certificate?.();
+  while (current !== undefined && sent.length < SENT_MAX) {
+    sent.push(current.raw);
+    const next: X509Certificate | undefined = current.issuerCertificate;
+    current = next === current ? undefined : next;
+  }
+  try {
+    const [leaf, ...intermediates] = sent.map(parseCertificate);
+    if (leaf === undefined) return "none";
+    return { leaf, intermediates, isResumed: socket.isSessionReused?.() ?? false };
+  } catch (error) {
+    if (error instanceof MalformedDer) return "malformed";
+    throw error;
+  }
 }
 
 /**
@@ -63,54 +83,39 @@ export function shownCertificate(socket: TLSSocket): X509Certificate | undefined
  */
 export class ClientChains {
   /** By digest. */
-  readonly #seen = new LRUCache<string, X509Certificate>({ max: INTERMEDIATES_MAX });
+  readonly #seen = new LRUCache<string, Certificate>({ max: INTERMEDIATES_MAX });
 
   /**
-   * Whether signatures, dates and usages form a chain from the presented certificate to one of the
-   * authorities, through the certificates that the client sent.
+   * The time until which a chain leads from the presented certificate to one of the authorities, through the
+   * certificates that the client sent; undefined if none does.
    */
-  leadTo(
-    authorities: readonly X509Certificate[],
-    leaf: X509Certificate,
-    socket: TLSSocket,
+  validUntilMs(
+    authorities: CertificatePool,
+    { leaf, intermediates, isResumed }: ShownChain,
     nowMs: number,
-  ): boolean {
-    if (!isUsableFor("clients", leaf)) return false;
-    const isResumed = socket.isSessionReused?.() ?? false;
-    const path: X509Certificate[] = [];
-    let current: X509Certificate | undefined = leaf;
-    for (let link = 0; link < CHAIN_LINKS_MAX && current !== undefined; link++) {
-      const subject: X509Certificate = current;
-      if (!isValidAt(subject, nowMs)) return false;
-      // The handshake has checked this if it trusted the certificate itself.
-      if (!socket.authorized && !isUnderstood(subject)) return false;
-      if (authorities.some((one) => isTrustedIssuer(one, subject, nowMs))) {
-        for (const certificate of path) this.#seen.set(certificate.fingerprint256, certificate);
-        return true;
-      }
-      // Node links each certificate to its issuer.
-      const above = isResumed ? this.#recall(subject) : subject.issuerCertificate;
-      const isNext = above !== undefined && above !== subject && hasIssued(above, subject);
-      current = isNext && isUsableFor("clients", above) ? above : undefined;
-      if (current !== undefined) path.push(current);
+  ): number | undefined {
+    const known = isResumed ? [...intermediates, ...this.#seen.values()] : intermediates;
+    try {
+      const chain = verifyPath(leaf, {
+        roots: authorities,
+        intermediates: new CertificatePool(known),
+        usage: "clients",
+        nowMs,
+      });
+      for (const certificate of chain.slice(1, -1)) this.#seen.set(certificate.digest, certificate);
+      return Math.min(...chain.map(({ notAfterMs }) => notAfterMs));
+    } catch (error) {
+      if (error instanceof CertificateRefused) return undefined;
+      throw error;
     }
-    return false;
-  }
-
-  #recall(subject: X509Certificate): X509Certificate | undefined {
-    for (const certificate of this.#seen.values()) {
-      if (hasIssued(certificate, subject)) return certificate;
-    }
-    return undefined;
   }
 }
 
-/** The subject of the client's certificate. */
-export function subjectOf(socket: TLSSocket): CertificateSubject {
-  const { subject } = socket.getPeerCertificate();
+/** The subject of a client's certificate. */
+export function subjectOf(certificate: Certificate): CertificateSubject {
   return {
-    commonName: valuesOf(subject?.CN).at(-1) ?? "",
-    organizations: valuesOf(subject?.O),
+    commonName: subjectTexts(certificate, COMMON_NAME).at(-1) ?? "",
+    organizations: subjectTexts(certificate, ORGANIZATION),
   };
 }
 
@@ -118,45 +123,9 @@ export function subjectOf(socket: TLSSocket): CertificateSubject {
  * The uid in a user's certificate; "" if absent, undefined if it is not a single non-empty text; such a
  * certificate is refused, as in the existing API.
  */
-export function uidOf({ raw }: X509Certificate): string | undefined {
-  // Certificates rarely have one, and this search is cheap compared to parsing.
-  if (!raw.includes(UID_ATTRIBUTE_DER)) return "";
-  const { subjectName } = new ParsedCertificate(new Uint8Array(raw));
-  const values = subjectName.toJSON().flatMap((part) => part[UID_ATTRIBUTE] ?? []);
-  const [uid = "", ...others] = values;
-  if (values.length === 0) return "";
-  // The library writes a non-text value as "#" and its DER in one form, and without "#" in the other.
-  const [text] = subjectName.getField(UID_ATTRIBUTE);
-  return others.length > 0 || uid === "" || uid !== text ? undefined : uid;
-}
-
-/** An unknown critical extension makes a certificate invalid. */
-function isUnderstood({ raw }: X509Certificate): boolean {
-  try {
-    const { extensions } = new ParsedCertificate(new Uint8Array(raw));
-    return extensions.every(({ critical, type }) => !critical || KNOWN_EXTENSIONS.has(type));
-  } catch {
-    return false;
-  }
-}
-
-function isTrustedIssuer(
-  authority: X509Certificate,
-  certificate: X509Certificate,
-  nowMs: number,
-): boolean {
-  return (
-    isValidAt(authority, nowMs) && isRootAuthority(authority) && hasSigned(authority, certificate)
-  );
-}
-
-/** A certificate sent by the client must itself claim to be an authority. */
-function hasIssued(authority: X509Certificate, certificate: X509Certificate): boolean {
-  return authority.ca && hasSigned(authority, certificate);
-}
-
-/** A subject's attribute is absent, one string, or an array of them. */
-function valuesOf(attribute: string | string[] | undefined): string[] {
-  if (attribute === undefined) return [];
-  return Array.isArray(attribute) ? attribute : [attribute];
+export function uidOf({ subjectAttributes }: Certificate): string | undefined {
+  const attributes = subjectAttributes.filter(({ type }) => type === UID);
+  if (attributes.length === 0) return "";
+  const [{ value = "" } = {}] = attributes;
+  return attributes.length > 1 || value === "" ? undefined : value;
 }

@@ -4,21 +4,21 @@
  *
  * The listener requests certificates but does not require them, so a bad one passes the handshake and
  * the request gets its 401 here. A connection's certificate cannot change, so it is parsed once per
- * connection; each request checks only its expiry. New trusted authorities drop these results, and the
- * certificates of open connections are checked again (S2-X509-04).
+ * connection; each request checks only the expiry of its chain. New trusted authorities drop these results, and
+ * the certificates of open connections are checked again (S2-X509-04).
  */
-import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
+import { CertificatePool, poolOf } from "../../storage/x509/certificate-pool.js";
 import { unauthorized } from "../api/status.js";
-import { parseAuthorities } from "../client/authorities.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import { type Authenticator, type RequestFacts, withAuthenticatedGroup } from "./authenticator.js";
-import { ClientChains, shownCertificate, subjectOf, uidOf } from "./certificate-chain.js";
+import { ClientChains, shownChain, subjectOf, uidOf } from "./certificate-chain.js";
 
 interface Identity {
   /** undefined = a certificate without a common name, which identifies nobody. */
   readonly user: UserInfo | undefined;
-  readonly validToMs: number;
+  /** When its chain has to be followed again. */
+  readonly validUntilMs: number;
 }
 
 type Verification = Identity | "none" | "untrusted";
@@ -28,7 +28,7 @@ export class ClientCertificateAuthenticator implements Authenticator {
   readonly #credentialIdKey: string;
   readonly #chains = new ClientChains();
   #known = new WeakMap<TLSSocket, Verification>();
-  #authorities: readonly X509Certificate[] | undefined;
+  #authorities = new CertificatePool([]);
 
   /** @param credentialIdKey the key in `extra` for the certificate's digest */
   constructor({ credentialIdKey }: { credentialIdKey: string }) {
@@ -40,36 +40,32 @@ export class ClientCertificateAuthenticator implements Authenticator {
    * @throws {Error} when one of the PEM blocks can not be read; the old ones stay in force
    */
   replaceAuthorities(bundle: string): void {
-    this.#authorities = parseAuthorities(bundle);
+    this.#authorities = poolOf(bundle);
     this.#known = new WeakMap();
   }
 
   authenticate({ socket }: RequestFacts): UserInfo | undefined {
     if (socket === undefined) return undefined;
     let verification = this.#known.get(socket);
-    if (verification === undefined) {
+    if (verification === undefined || isOver(verification)) {
       verification = this.#examine(socket);
       this.#known.set(socket, verification);
     }
     if (verification === "none") return undefined;
-    if (verification === "untrusted" || Date.now() > verification.validToMs) throw unauthorized();
+    if (verification === "untrusted") throw unauthorized();
     return verification.user;
   }
 
   #examine(socket: TLSSocket): Verification {
-    const certificate = shownCertificate(socket);
-    if (certificate === undefined) return "none";
-    const isTrusted =
-      this.#authorities === undefined
-        ? socket.authorized
-        : this.#chains.leadTo(this.#authorities, certificate, socket, Date.now());
-    if (!isTrusted) return "untrusted";
-    const { commonName: name, organizations } = subjectOf(socket);
-    const uid = uidOf(certificate);
-    if (uid === undefined) return "untrusted";
-    const digest = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
+    const shown = shownChain(socket);
+    if (shown === "none") return "none";
+    if (shown === "malformed") return "untrusted";
+    const validUntilMs = this.#chains.validUntilMs(this.#authorities, shown, Date.now());
+    const uid = uidOf(shown.leaf);
+    if (validUntilMs === undefined || uid === undefined) return "untrusted";
+    const { commonName: name, organizations } = subjectOf(shown.leaf);
     return {
-      validToMs: Date.parse(certificate.validTo),
+      validUntilMs,
       user:
         name === ""
           ? undefined
@@ -78,9 +74,13 @@ export class ClientCertificateAuthenticator implements Authenticator {
                 name,
                 uid,
                 groups: organizations,
-                extra: { [this.#credentialIdKey]: [`X509SHA256=${digest}`] },
+                extra: { [this.#credentialIdKey]: [`X509SHA256=${shown.leaf.digest}`] },
               }),
             ),
     };
   }
+}
+
+function isOver(verification: Verification): boolean {
+  return typeof verification === "object" && Date.now() > verification.validUntilMs;
 }

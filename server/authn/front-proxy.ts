@@ -6,10 +6,9 @@
  * A header with several different values may come from a client behind a careless proxy, so the request is
  * refused. Names are case-insensitive; a name with underscores is another name.
  */
-import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
+import { type CertificatePool, poolOf } from "../../storage/x509/certificate-pool.js";
 import { unauthorized } from "../api/status.js";
-import { parseAuthorities } from "../client/authorities.js";
 import {
   decodeExtraKey,
   decodeHeaderText,
@@ -20,7 +19,7 @@ import {
 } from "../request/header-list.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import type { Authenticator, RequestFacts } from "./authenticator.js";
-import { ClientChains, shownCertificate, subjectOf } from "./certificate-chain.js";
+import { ClientChains, shownChain, subjectOf } from "./certificate-chain.js";
 import type { FrontProxyHeaders } from "./identity-headers.js";
 
 export interface FrontProxyOptions {
@@ -32,7 +31,7 @@ export interface FrontProxyOptions {
 }
 
 interface Proxy {
-  /** The time until which the connection may speak for others; 0 = never. */
+  /** The time until which the connection may speak for others; its chain is then followed again. */
   readonly trustedUntilMs: number;
 }
 
@@ -43,8 +42,8 @@ export class FrontProxyAuthenticator implements Authenticator {
   readonly #headers: FrontProxyHeaders;
   readonly #allowedNames: ReadonlySet<string>;
   readonly #chains = new ClientChains();
-  #authorities: readonly X509Certificate[];
-  /** A connection's certificate cannot change, so it is checked once. */
+  #authorities: CertificatePool;
+  /** A connection's certificate cannot change, so it is checked once, and when its chain ends. */
   #known = new WeakMap<TLSSocket, Proxy>();
 
   /** @throws {Error} when one of the PEM blocks can not be read */
@@ -57,7 +56,7 @@ export class FrontProxyAuthenticator implements Authenticator {
       extraPrefix: headers.extraPrefix.map(lowerCase).filter((prefix) => prefix !== ""),
     };
     this.#allowedNames = new Set(allowedNames);
-    this.#authorities = parseAuthorities(authorities);
+    this.#authorities = poolOf(authorities);
   }
 
   /**
@@ -65,7 +64,7 @@ export class FrontProxyAuthenticator implements Authenticator {
    * @throws {Error} when one of the PEM blocks can not be read; the old ones stay in force
    */
   replaceAuthorities(bundle: string): void {
-    this.#authorities = parseAuthorities(bundle);
+    this.#authorities = poolOf(bundle);
     this.#known = new WeakMap();
   }
 
@@ -87,20 +86,21 @@ export class FrontProxyAuthenticator implements Authenticator {
 
   #isProxy(socket: TLSSocket): boolean {
     let proxy = this.#known.get(socket);
-    if (proxy === undefined) {
+    if (proxy === undefined || isOver(proxy)) {
       proxy = this.#examine(socket);
       this.#known.set(socket, proxy);
     }
-    return Date.now() <= proxy.trustedUntilMs;
+    return proxy !== NO_PROXY && !isOver(proxy);
   }
 
   #examine(socket: TLSSocket): Proxy {
-    const certificate = shownCertificate(socket);
-    if (certificate === undefined) return NO_PROXY;
-    if (!this.#chains.leadTo(this.#authorities, certificate, socket, Date.now())) return NO_PROXY;
-    const { commonName } = subjectOf(socket);
+    const shown = shownChain(socket);
+    if (shown === "none" || shown === "malformed") return NO_PROXY;
+    const trustedUntilMs = this.#chains.validUntilMs(this.#authorities, shown, Date.now());
+    if (trustedUntilMs === undefined) return NO_PROXY;
+    const { commonName } = subjectOf(shown.leaf);
     const isAllowed = this.#allowedNames.size === 0 || this.#allowedNames.has(commonName);
-    return isAllowed ? { trustedUntilMs: Date.parse(certificate.validTo) } : NO_PROXY;
+    return isAllowed ? { trustedUntilMs } : NO_PROXY;
   }
 
   #extraOf(sent: HeaderList): Record<string, readonly string[]> {
@@ -126,6 +126,10 @@ function onlyValue(sent: HeaderList, names: readonly string[]): string {
     for (const value of values) return decodeHeaderText(value);
   }
   return "";
+}
+
+function isOver(proxy: Proxy): boolean {
+  return proxy !== NO_PROXY && Date.now() > proxy.trustedUntilMs;
 }
 
 function lowerCase(name: string): string {

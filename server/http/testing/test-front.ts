@@ -116,10 +116,8 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
   const clientCertificates = new ClientCertificateAuthenticator({
     credentialIdKey: "credential-id",
   });
-  if (options.otherAuthorities !== undefined) {
-    // The handshake now trusts more than the clients' authority.
-    clientCertificates.replaceAuthorities(certificates.clientAuthority);
-  }
+  // The handshake may trust more than the clients' authority.
+  clientCertificates.replaceAuthorities(certificates.clientAuthority);
   const inFlightLimits = new InFlightLimits({
     readOnlyMax: options.readOnlyMax ?? 400,
     mutatingMax: 200,
