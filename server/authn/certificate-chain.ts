@@ -1,24 +1,16 @@
 /**
  * Verifies a client certificate against authorities. The TLS handshake accepts every certificate, because several
  * authenticators have their own authorities (clients', front proxies'), which may also change while connections are
- * open. Node's legacy object for a peer's certificate is never asked for: some releases end the process when the
- * subject has attributes that are no text.
+ * open.
  */
-import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { LRUCache } from "lru-cache";
-import {
-  type Certificate,
-  parseCertificate,
-  subjectTexts,
-} from "../../storage/x509/certificate.js";
+import { type Certificate, subjectTexts } from "../../storage/x509/certificate.js";
 import { CertificatePool } from "../../storage/x509/certificate-pool.js";
 import { CertificateRefused } from "../../storage/x509/certificate-refused.js";
 import { MalformedDer } from "../../storage/x509/der.js";
+import { peerChain } from "../../storage/x509/peer-chain.js";
 import { verifyPath } from "../../storage/x509/verify-path.js";
-
-/** Certificates that a client may send; more are not looked at. */
-const SENT_MAX = 32;
 
 /** Intermediate certificates are rare; about 4 KiB each. */
 const INTERMEDIATES_MAX = 256;
@@ -59,15 +51,8 @@ export function shownChain(socket: TLSSocket): ShownChain | "none" | "malformed"
 }
 
 function readChain(socket: TLSSocket): ShownChain | "none" | "malformed" {
-  const sent: Buffer[] = [];
-  let current: X509Certificate | undefined = socket.getPeerX509Certificate?.();
-  while (current !== undefined && sent.length < SENT_MAX) {
-    sent.push(current.raw);
-    const next: X509Certificate | undefined = current.issuerCertificate;
-    current = next === current ? undefined : next;
-  }
   try {
-    const [leaf, ...intermediates] = sent.map(parseCertificate);
+    const [leaf, ...intermediates] = peerChain(socket);
     if (leaf === undefined) return "none";
     return { leaf, intermediates, isResumed: socket.isSessionReused?.() ?? false };
   } catch (error) {

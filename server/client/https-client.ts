@@ -10,6 +10,7 @@ import { LRUCache } from "lru-cache";
 import { type Dispatcher, errors, Pool } from "undici";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { endWith, type SpanAttributes, traceOf } from "../../storage/base/trace.js";
+import { ServerTrust } from "../../storage/x509/server-trust.js";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
 import { tlsConnector } from "./tls-connections.js";
@@ -80,6 +81,7 @@ export class HttpsClient {
   readonly #basePath: string;
   /** By origin. */
   readonly #pools = new LRUCache<string, Pool>({ max: ADDRESSES_MAX, dispose: retire });
+  readonly #trust: ServerTrust;
   #certificate: Credentials["certificate"];
   #secureContext: SecureContext | undefined;
 
@@ -87,6 +89,9 @@ export class HttpsClient {
     this.#options = options;
     this.#url = new URL(options.endpoint.server);
     this.#basePath = this.#url.pathname;
+    const { endpoint, defaultAuthorities } = options;
+    const authorities = endpoint.ca === undefined ? defaultAuthorities : [endpoint.ca].flat();
+    this.#trust = endpoint.isInsecure ? ServerTrust.everybody : ServerTrust.of(authorities);
   }
 
   /**
@@ -172,22 +177,22 @@ export class HttpsClient {
   }
 
   #tlsOptions() {
-    const { endpoint, defaultAuthorities, address } = this.#options;
-    const { serverName, isInsecure } = endpoint;
-    const ca = endpoint.ca ?? defaultAuthorities;
+    const { endpoint, address } = this.#options;
     const certificate = this.#certificate;
-    // Created once, because each connection would parse all certificates again.
-    this.#secureContext ??= secureContextOf({
-      minVersion: "TLSv1.2",
-      ...(ca === undefined ? {} : { ca: [ca].flat() }),
-      ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
-    });
+    const trust = this.#trust;
     // A per-request address has no name of its own.
-    const name = serverName ?? (address === undefined ? undefined : this.#url.hostname);
+    const name = endpoint.serverName ?? (address === undefined ? undefined : this.#url.hostname);
     return {
       timeout: 0,
-      secureContext: this.#secureContext,
-      rejectUnauthorized: !isInsecure,
+      trust,
+      secureContext: () => {
+        this.#secureContext ??= secureContextOf({
+          minVersion: "TLSv1.2",
+          ...trust.contextOptions,
+          ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
+        });
+        return this.#secureContext;
+      },
       ...(name !== undefined && { servername: name }),
     };
   }

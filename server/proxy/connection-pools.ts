@@ -4,7 +4,9 @@
  */
 
 import { isIP } from "node:net";
+import { createSecureContext } from "node:tls";
 import { Pool } from "undici";
+import { ServerTrust } from "../../storage/x509/server-trust.js";
 import { isGlobalUnicast, judgedLookup, RefusedAddress } from "../client/judged-address.js";
 import { tlsConnector } from "../client/tls-connections.js";
 
@@ -113,10 +115,16 @@ export class ConnectionPools {
 
 function tlsOptions({ serverName, skipsVerification, authorities, identity }: PlaceTls) {
   const { certificate, key } = identity;
+  const trust = skipsVerification
+    ? ServerTrust.everybody
+    : ServerTrust.of(authorities === "" ? undefined : [authorities]);
   return {
+    trust,
+    secureContext: () =>
+      createSecureContext({
+        ...trust.contextOptions,
+        ...(certificate === "" ? {} : { cert: certificate, key }),
+      }),
     ...(serverName !== undefined && { servername: serverName }),
-    rejectUnauthorized: !skipsVerification,
-    ...(authorities === "" ? {} : { ca: authorities }),
-    ...(certificate === "" ? {} : { cert: certificate, key }),
   };
 }

@@ -5,6 +5,19 @@ export class CertificateRefused extends Error {
   override readonly name = "CertificateRefused";
 }
 
-export function inSeconds(timeMs: number): string {
+/** For a certificate that is over or not yet valid. */
+export function untimely(
+  nowMs: number,
+  notBeforeMs: number,
+  notAfterMs: number,
+): CertificateRefused {
+  const how =
+    nowMs < notBeforeMs ? `before ${inSeconds(notBeforeMs)}` : `after ${inSeconds(notAfterMs)}`;
+  return new CertificateRefused(
+    `x509: certificate has expired or is not yet valid: current time ${inSeconds(nowMs)} is ${how}`,
+  );
+}
+
+function inSeconds(timeMs: number): string {
   return new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 }

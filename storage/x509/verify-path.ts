@@ -6,7 +6,7 @@
  */
 import { type Certificate, KEY_CERT_SIGN } from "./certificate.js";
 import type { CertificatePool } from "./certificate-pool.js";
-import { CertificateRefused, inSeconds } from "./certificate-refused.js";
+import { CertificateRefused, untimely } from "./certificate-refused.js";
 import { checkHost } from "./host-names.js";
 import { violationOf } from "./name-constraints.js";
 import { arePoliciesValid } from "./policies.js";
@@ -131,7 +131,7 @@ class Search {
 
 /** Whether one certificate's usages include it. No list = every usage. */
 export function isUsableFor(
-  { extensions: { extendedUsages } }: Certificate,
+  { extensions: { extendedUsages } }: Pick<Certificate, "extensions">,
   usage: keyof typeof USAGE,
 ): boolean {
   if (extendedUsages.length === 0) return true;
@@ -182,8 +182,7 @@ function problemInPlace(
   if (extensions.hasUnhandledCritical) {
     return new CertificateRefused("x509: unhandled critical extension");
   }
-  if (nowMs < notBeforeMs) return untimely(nowMs, `before ${inSeconds(notBeforeMs)}`);
-  if (nowMs > notAfterMs) return untimely(nowMs, `after ${inSeconds(notAfterMs)}`);
+  if (nowMs < notBeforeMs || nowMs > notAfterMs) return untimely(nowMs, notBeforeMs, notAfterMs);
   const { isAuthority = false, pathLengthMax } = extensions.basicConstraints ?? {};
   if (place === "intermediate" && !isAuthority) {
     return new CertificateRefused("x509: certificate is not authorized to sign other certificates");
@@ -206,12 +205,6 @@ function violationInChain(chain: readonly Certificate[]): string | undefined {
     if (violation !== undefined) return violation;
   }
   return undefined;
-}
-
-function untimely(nowMs: number, how: string): CertificateRefused {
-  return new CertificateRefused(
-    `x509: certificate has expired or is not yet valid: current time ${inSeconds(nowMs)} is ${how}`,
-  );
 }
 
 function notAuthorizedForName(detail: string): CertificateRefused {

@@ -3,12 +3,14 @@
  * few redirects, and the certificate rules for issuers (S2-OIDC-14). Errors name the address and the
  * reason, never the contents.
  */
-
-import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
-import { checkServerIdentity, type DetailedPeerCertificate, type PeerCertificate } from "node:tls";
-import { isRootAuthority } from "../../client/authorities.js";
+import { isIP } from "node:net";
+import { connect, type TLSSocket } from "node:tls";
+import type { Certificate } from "../../../storage/x509/certificate.js";
+import { ServerTrust } from "../../../storage/x509/server-trust.js";
+import { maySign } from "../../../storage/x509/verify-path.js";
 
 export interface FetchRequest {
   /** https only. */
@@ -27,8 +29,6 @@ const DEADLINE_MS = 10_000;
 /** Discovery documents and key sets have a few KiB; the largest known ones about 100. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 const REDIRECTIONS_MAX = 3;
-/** Longer chains are refused. */
-const CHAIN_LINKS_MAX = 10;
 
 export const fetchText: Fetcher = async (wanted, signal) => {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
@@ -51,7 +51,7 @@ export const fetchText: Fetcher = async (wanted, signal) => {
   throw new Error(`${wanted.url}: more than ${REDIRECTIONS_MAX} redirections`);
 };
 
-function send(
+async function send(
   url: string,
   { url: first, authorities, bearer }: FetchRequest,
   signal: AbortSignal,
@@ -59,42 +59,73 @@ function send(
   if (!url.startsWith("https:")) throw new Error(`${url}: not an https address`);
   const isFirst = new URL(url).origin === new URL(first).origin;
   const authorization = bearer !== undefined && isFirst ? `Bearer ${bearer}` : undefined;
-  return new Promise((resolve, reject) => {
+  try {
+    // A separate connection, so that the certificate is checked each time.
+    const socket = await connectTo(new URL(url), trustOf(authorities), signal);
     const outgoing = request(url, {
-      // A separate connection, so that the certificate is checked each time.
-      agent: false,
-      ca: [...authorities],
+      createConnection: () => socket,
       headers: {
         accept: "application/json, application/jwt;q=0.9, */*;q=0.1",
+        connection: "close",
         ...(authorization === undefined ? {} : { authorization }),
       },
       signal,
-      checkServerIdentity: (host, certificate) =>
-        checkServerIdentity(host, certificate) ?? checkAuthorities(certificate),
     });
-    outgoing.once("response", resolve);
-    outgoing.once("error", (error) => reject(new Error(`${url}: ${error.message}`)));
     outgoing.end();
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    return response;
+  } catch (error) {
+    throw new Error(`${url}: ${(error as Error).message}`);
+  }
+}
+
+/** Bundles are kept by their users, and reading all authorities of a machine takes a while. */
+const trusts = new WeakMap<readonly string[], ServerTrust>();
+
+function trustOf(authorities: readonly string[]): ServerTrust {
+  const trust = trusts.get(authorities) ?? ServerTrust.of(authorities);
+  trusts.set(authorities, trust);
+  return trust;
+}
+
+/** A connection whose server is trusted; nothing has been sent on it. */
+function connectTo(url: URL, trust: ServerTrust, signal: AbortSignal): Promise<TLSSocket> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const socket = connect({
+      host,
+      port: Number(url.port) || 443,
+      ...(isIP(host) === 0 && { servername: host }),
+      ...trust.contextOptions,
+      ...trust.connectOptions,
+    });
+    const fail = (error: Error) => {
+      signal.removeEventListener("abort", cancel);
+      socket.destroy();
+      reject(error);
+    };
+    const cancel = () => fail(signal.reason);
+    signal.addEventListener("abort", cancel, { once: true });
+    socket.once("error", fail);
+    socket.once("secureConnect", () => {
+      try {
+        checkAuthorities(trust.check(socket, host));
+      } catch (error) {
+        return fail(error as Error);
+      }
+      signal.removeEventListener("abort", cancel);
+      socket.off("error", fail);
+      resolve(socket);
+    });
   });
 }
 
-/**
- * The issuer of the server's certificate must be an authority (CA:TRUE), even if self-signed: OpenSSL
- * alone accepts any certificate in the bundle.
- */
-function checkAuthorities(leaf: PeerCertificate): Error | undefined {
-  let certificate = leaf as DetailedPeerCertificate;
-  for (let link = 0; link < CHAIN_LINKS_MAX; link++) {
-    const issuer: DetailedPeerCertificate | undefined = certificate.issuerCertificate;
-    if (issuer === undefined) return undefined;
-    // For X.509 version 1 OpenSSL accepts only roots.
-    if (!isRootAuthority(new X509Certificate(issuer.raw))) {
-      return new Error("its certificate was not signed by an authority (CA:TRUE)");
-    }
-    if (issuer.fingerprint256 === certificate.fingerprint256) return undefined;
-    certificate = issuer;
+/** A certificate that is trusted itself must be that of an authority (CA:TRUE), unlike elsewhere. */
+function checkAuthorities([leaf, issuer]: readonly Certificate[]): void {
+  if (leaf !== undefined && issuer === undefined && !maySign(leaf)) {
+    throw new Error("its certificate was not signed by an authority (CA:TRUE)");
   }
-  return new Error(`its certificate's chain has more than ${CHAIN_LINKS_MAX} links`);
 }
 
 async function readAll(message: IncomingMessage, url: string): Promise<string> {
