@@ -10,6 +10,7 @@ import type { Authorizer } from "../authz/authorizer.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { RequestStep } from "../request/step.js";
+import type { TurnWatch } from "../request/turn-watch.js";
 import type { Verbosity } from "../request/verbosity.js";
 import { accessLog } from "./access-log.js";
 import type { AuditSteps } from "./audit.js";
@@ -42,6 +43,8 @@ export interface RequestChainParts {
   readonly isServed: (info: RequestInfo) => boolean;
   /** Audit records; absent = none. */
   readonly audit?: AuditSteps | undefined;
+  /** Sees which requests hold the thread; absent = nobody does. */
+  readonly turnWatch?: TurnWatch | undefined;
   /** Traces of requests; absent = none. */
   readonly tracing?: TracingSteps | undefined;
   /** Steps of other parts: the freshness barrier. */
@@ -61,7 +64,7 @@ export function requestChain(parts: RequestChainParts): RequestChain {
   const logRequest = accessLog({ logger, verbosity });
   const steps = [
     // First, as all other steps write into the state: audit id, signal, warnings.
-    withRequestState(),
+    withRequestState(parts.turnWatch),
     ...(tracing.outer === undefined ? [] : [tracing.outer]),
     // Outside of recovery, so that both see the client's status code, even for a 500.
     ...(parts.audit === undefined ? [] : [parts.audit.outer]),

@@ -3,11 +3,12 @@ import { randomUUID } from "node:crypto";
 import { AnswersTogether } from "../request/answers-together.js";
 import { applyCommonHeaders, type RequestContext, RequestState } from "../request/request-state.js";
 import { bracket, type Failure, type RequestStep } from "../request/step.js";
+import type { TurnWatch } from "../request/turn-watch.js";
 
 /** A client's own audit id is used if it is safe in logs and headers. */
 const AUDIT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-export function withRequestState(): RequestStep {
+export function withRequestState(turnWatch?: TurnWatch): RequestStep {
   const nextAuditId = createAuditIds();
   const answersTogether = new AnswersTogether();
   return bracket(function requestState(ctx) {
@@ -18,6 +19,7 @@ export function withRequestState(): RequestStep {
       request: ctx.req,
       response: ctx.res,
       answersTogether,
+      turnWatch,
     });
     return undefined;
   }, addHeaders);

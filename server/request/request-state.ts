@@ -14,6 +14,7 @@ import type { AuditCapture } from "./audit-capture.js";
 import type { Http2Request } from "./http2-request.js";
 import type { Http2Response } from "./http2-response.js";
 import type { RequestInfo } from "./request-info.js";
+import type { TurnWatch } from "./turn-watch.js";
 import type { UserInfo } from "./user-info.js";
 
 export type RequestContext = ParameterizedContext<RequestState>;
@@ -119,6 +120,8 @@ export class RequestState {
   /** Whether the whole answer has been handed over; it is written at the end of the turn. */
   isAnswered = false;
   readonly answersTogether: AnswersTogether;
+  /** Sees which requests hold the thread; undefined = nobody does. */
+  readonly turnWatch: TurnWatch | undefined;
 
   readonly #request: IncomingMessage | Http2Request;
   readonly #response: ServerResponse | Http2Response;
@@ -135,12 +138,15 @@ export class RequestState {
     request: IncomingMessage | Http2Request;
     response: ServerResponse | Http2Response;
     answersTogether: AnswersTogether;
+    turnWatch?: TurnWatch | undefined;
   }) {
     this.auditId = options.auditId;
     this.receivedAtMs = options.receivedAtMs;
     this.#request = options.request;
     this.#response = options.response;
     this.answersTogether = options.answersTogether;
+    this.turnWatch = options.turnWatch;
+    this.turnWatch?.begin(this, options.receivedAtMs);
   }
 
   /** Available to every step after request info. */
@@ -201,6 +207,7 @@ export class RequestState {
   async nextTurn(): Promise<void> {
     await nextTurn();
     await this.turns?.next(this);
+    this.turnWatch?.begin(this);
   }
 
   /**

@@ -45,6 +45,7 @@ import { createActions } from "./served-catalog.js";
 import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
 import type { Tracing } from "./tracing.js";
+import { createTurnWatch } from "./turn-watch.js";
 import { createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
 
 /** On shutdown an idle connection is closed when quiet for the shutdown delay, at most this long. */
@@ -216,8 +217,10 @@ function createChain(parts: ChainParts) {
     logger,
     connect: parts.connect,
   });
+  const turns = createTurnWatch(logger, metrics);
   return requestChain({
     logger,
+    turnWatch: turns.watch,
     verbosity: parts.verbosity,
     metrics,
     encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
@@ -246,7 +249,12 @@ function createChain(parts: ChainParts) {
       health,
       metrics,
       verbosity: config.profiling ? parts.verbosity : undefined,
-      documents: { ...documents, ...authentication.documents, ...flowControl?.documents },
+      documents: {
+        ...documents,
+        ...authentication.documents,
+        ...flowControl?.documents,
+        ...turns.documents,
+      },
     }),
     handler: withResourceVerbs({ catalog, freshness, handlers: verbs }),
   });

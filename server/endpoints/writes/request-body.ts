@@ -63,6 +63,7 @@ export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   // Other encodings are recorded as JSON, once they have been read.
   if (bytes.length > 0) state.audit?.takeRequest(() => (isJson(mediaTypeOf(ctx)) ? bytes : ""));
   state.body = bytes;
+  state.turnWatch?.begin(state);
   return bytes;
 }
 

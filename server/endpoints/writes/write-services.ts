@@ -106,6 +106,7 @@ export async function answerObject(
 ): Promise<void> {
   const turn = turnToAnswer(ctx);
   if (turn !== undefined) await turn;
+  ctx.state.turnWatch?.begin(ctx.state);
   ctx.state.audit?.takeResponse(() => result.bytes);
   if (ctx.state.findings !== undefined) {
     answerExplanation(ctx, result.bytes);
