@@ -205,5 +205,6 @@ export function validateDomainPath(text: string, field: string, errors: FieldErr
   for (const why of checkDnsSubdomain(host)) errors.push(invalidValue(field, host, why));
   const path = text.slice(slash + 1);
   if (PATH_OF_NAME.test(path)) return;
-  errors.push(invalidValue(field, path, "Invalid path"));
+  const why = `Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')`;
+  errors.push(invalidValue(field, path, why));
 }

@@ -62,7 +62,11 @@ export interface ResourceStrategy {
   /** Fields that only the strategy's rules report, whatever the facts find there. */
   readonly ownFields?: RegExp;
   /** Warnings about an accepted object; `current` is undefined for a new one. */
-  warnings?(next: ApiObject, current: ApiObject | undefined): readonly string[];
+  warnings?(
+    next: ApiObject,
+    current: ApiObject | undefined,
+    context: Pick<StrategyContext, "naming">,
+  ): readonly string[];
   /**
    * Top-level fields (or "metadata.annotations") whose change moves `metadata.generation`; absent =
    * the type has no generation, empty = it stays 1 (S1-META-19).

@@ -19,7 +19,7 @@ const utilization = fc.nat(100).map((n) => ({ type: "Utilization", averageUtiliz
 const valueTarget = quantity.map((value) => ({ type: "Value", value }));
 const described = { kind: "Service", name: "s", apiVersion: "v1" };
 
-/** Metrics of every kind; CPU utilization comes first, where v1 puts it. */
+/** Metrics of every kind; CPU utilization comes last, where it is read from v1. */
 const otherMetric = fc.oneof(
   fc.oneof(averageTarget, utilization).map((target) => ({
     type: "Resource",
@@ -53,7 +53,7 @@ test("autoscaling/v1 keeps every metric, the behavior and the status of autoscal
   );
   const metrics = fc
     .tuple(main, fc.array(otherMetric, { maxLength: 4 }))
-    .map(([first, others]) => (first === undefined ? others : [first, ...others]))
+    .map(([last, others]) => (last === undefined ? others : [...others, last]))
     .filter((list) => list.length > 0);
   const behavior = fc.option(fc.constant({ scaleUp: { selectPolicy: "Max" } }), { nil: undefined });
   const currentMetrics = fc.constantFrom(null, [
@@ -114,10 +114,7 @@ test("autoscaling/v1's own field is a processor metric of autoscaling/v2", () =>
   assert.deepEqual(stored.status, {
     currentMetrics: [{ type: "Resource", resource: { name: "cpu", current } }],
   });
-  assert.equal(
-    stored.metadata.annotations?.["autoscaling.alpha.kubernetes.io/metrics"],
-    "not json",
-  );
+  assert.equal(stored.metadata.annotations, undefined);
 });
 
 test("both forms of an Event hold the same", () => {
@@ -146,4 +143,34 @@ test("both forms of an Event hold the same", () => {
   assert.equal(stored.reportingComponent, "x/y");
   assert.equal(stored.note, undefined);
   assert.deepEqual(event.fromStored(stored), served);
+});
+
+test("R1: annotations of autoscaling/v1 that say nothing are dropped, and 80 % is the target of no metric", () => {
+  const annotated = (text: string) => ({
+    kind: "HorizontalPodAutoscaler",
+    apiVersion: "autoscaling/v1",
+    metadata: { name: "h", annotations: { "autoscaling.alpha.kubernetes.io/metrics": text } },
+    spec: { maxReplicas: 3 },
+  });
+  const target = { type: "Utilization", averageUtilization: 80 };
+  for (const text of ["[]", "{", '"x"']) {
+    const { spec, metadata } = autoscaler.toStored(annotated(text));
+    assert.equal(metadata.annotations, undefined);
+    const metrics = [{ type: "Resource", resource: { name: "cpu", target } }];
+    assert.deepEqual(spec, { maxReplicas: 3, metrics });
+  }
+});
+
+test("R1: the behavior in its annotation has capital letters and all members, and is read in any case", () => {
+  const name = "autoscaling.alpha.kubernetes.io/behavior";
+  const policies = [{ type: "Pods", value: 4, periodSeconds: 15 }];
+  const behavior = { scaleDown: { selectPolicy: "Max", policies } };
+  const stored = { metadata: { name: "h" }, spec: { maxReplicas: 3, behavior } };
+  const served = autoscaler.fromStored(stored as unknown as ApiObject);
+  assert.equal(
+    served.metadata.annotations?.[name],
+    '{"ScaleUp":null,"ScaleDown":{"StabilizationWindowSeconds":null,"SelectPolicy":"Max","Policies":[{"Type":"Pods","Value":4,"PeriodSeconds":15}],"Tolerance":null}}',
+  );
+  const back = autoscaler.toStored(served);
+  assert.deepEqual((back.spec as { behavior?: unknown }).behavior, behavior);
 });

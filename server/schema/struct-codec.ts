@@ -22,6 +22,12 @@ import {
 /** Unknown fields reported per object at most. */
 const UNKNOWN_FIELDS_MAX = 100;
 
+/**
+ * Lists that a body may have empty, with another meaning than when they are missing: that has a default, and this is
+ * refused.
+ */
+const STAYING_EMPTY: ReadonlySet<string> = new Set(["HPAScalingRules policies"]);
+
 interface FieldCodec {
   readonly name: string;
   /** `"name":` and `,"name":` */
@@ -100,7 +106,10 @@ export function createCodecCompiler(model: SchemaModel): CodecCompiler {
       firstKey: `${JSON.stringify(field.name)}:`,
       nextKey: `,${JSON.stringify(field.name)}:`,
       value,
-      omitsEmpty: field.empty === "omit" && !field.type.nullable,
+      omitsEmpty:
+        field.empty === "omit" &&
+        !field.type.nullable &&
+        !STAYING_EMPTY.has(`${type.name} ${field.name}`),
       // Upstream stores objects in Protobuf, where an empty list is absent; definitions are stored in JSON.
       emptyIsNull: isAlways && isListOrMap && !isOfList && !type.file.startsWith("apiextensions."),
       zero:

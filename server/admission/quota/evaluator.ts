@@ -17,6 +17,8 @@ import type { Usage } from "./usage.js";
 export interface Evaluator {
   /** Whether the operation can raise usage. */
   charges(operation: AdmissionOperation, subresource: string): boolean;
+  /** Whether this update of the object itself can raise usage; absent = all can. */
+  chargesChange?(next: ApiObject, current: ApiObject): boolean;
   /** Whether objects of the resource consume the quota resource of this name. */
   uses(name: string): boolean;
   /** The usage of one object. */

@@ -191,7 +191,7 @@ test("only writes that can raise usage are charged", () => {
   );
   assert.deepEqual(
     [
-      charges("pods", "UPDATE"),
+      charges("pods", "UPDATE", "status"),
       charges("pods", "CREATE", "binding"),
       charges("services", "UPDATE", "status"),
       charges("configmaps", "UPDATE"),
@@ -199,6 +199,16 @@ test("only writes that can raise usage are charged", () => {
     ],
     [false, false, false, false, false],
   );
+});
+
+test("R2: an update of a pod counts when it moves the pod into another scope", () => {
+  const pod = (spec: object) => objectOf({ spec: { containers: [], ...spec } });
+  const changes = (before: object, after: object) =>
+    evaluatorOf("pods").chargesChange?.(pod(after), pod(before));
+  assert.ok(evaluatorOf("pods").charges("UPDATE", ""));
+  assert.ok(changes({}, { activeDeadlineSeconds: 50 }));
+  assert.ok(!changes({ activeDeadlineSeconds: 50 }, { activeDeadlineSeconds: 40 }));
+  assert.ok(!changes({}, { tolerations: [{ key: "a" }] }));
 });
 
 test("scopes choose among pods", () => {

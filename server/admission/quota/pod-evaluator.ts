@@ -9,7 +9,7 @@ import type { Quantity } from "../../schema/quantity.js";
 import { amountsOf, type Container } from "../pod-amounts.js";
 import type { Evaluator } from "./evaluator.js";
 import { type PodSpec, type PodStatus, podDemand } from "./pod-demand.js";
-import { isInPodScope } from "./pod-scopes.js";
+import { isInPodScope, isTerminating } from "./pod-scopes.js";
 import { addTo, ONE, type Usage } from "./usage.js";
 
 export interface PodObject extends ApiObject {
@@ -43,7 +43,9 @@ export function podEvaluator({ labelDomain }: Naming): Evaluator {
     charges: (operation, subresource) =>
       subresource === "resize"
         ? operation === "UPDATE"
-        : subresource === "" && operation === "CREATE",
+        : subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
+    // Only its end can move a pod from the scope of one quota into that of another.
+    chargesChange: (next, current) => isTerminating(next) !== isTerminating(current),
     uses: (name) =>
       NAMES.has(name) ||
       name.startsWith(HUGE_PAGES) ||

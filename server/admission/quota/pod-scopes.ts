@@ -9,9 +9,9 @@ export function isInPodScope(pod: ApiObject, term: ScopeTerm): boolean {
   const spec = (pod.spec ?? {}) as PodSpec;
   switch (term.scopeName) {
     case "Terminating":
-      return isTerminating(spec);
+      return isTerminating(pod);
     case "NotTerminating":
-      return !isTerminating(spec);
+      return !isTerminating(pod);
     case "BestEffort":
       return isBestEffort(spec);
     case "NotBestEffort":
@@ -26,8 +26,8 @@ export function isInPodScope(pod: ApiObject, term: ScopeTerm): boolean {
 }
 
 /** Means a bounded run time, not a deletion under way. */
-function isTerminating({ activeDeadlineSeconds }: PodSpec): boolean {
-  return (activeDeadlineSeconds ?? -1) >= 0;
+export function isTerminating({ spec }: ApiObject): boolean {
+  return ((spec as PodSpec | undefined)?.activeDeadlineSeconds ?? -1) >= 0;
 }
 
 /** Whether nothing requests cpu or memory. */

@@ -92,6 +92,9 @@ export class ResourceQuota implements AdmissionPlugin {
     if (!this.#quotas.has(namespace) && this.#limited.length === 0) return undefined;
     const evaluator = this.#evaluators.of(resource.group, resource.resource);
     if (evaluator?.charges(operation, subresource) !== true) return undefined;
+    if (operation === "UPDATE" && subresource === "" && !raisesUsage(evaluator, attributes)) {
+      return undefined;
+    }
     if (this.#behind.delete(namespace)) {
       return this.#options.fresh().then(() => this.#charge(attributes, evaluator));
     }
@@ -185,6 +188,11 @@ export class ResourceQuota implements AdmissionPlugin {
   #keyOf(namespace: string, name: string): string {
     return this.#options.view.keys.key(PARTITION, objectPath(namespace, name));
   }
+}
+
+function raisesUsage(evaluator: Evaluator, { object, oldObject }: AdmissionAttributes): boolean {
+  if (object === undefined || oldObject === undefined) return true;
+  return evaluator.chargesChange?.(object, oldObject) ?? true;
 }
 
 /** undefined if it cannot be read. */

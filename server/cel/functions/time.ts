@@ -1,4 +1,5 @@
 /** Timestamps and durations: creation, arithmetic, and their fields, in UTC or another time zone. */
+import { isTimeZone } from "../../api/time-zones.js";
 import { FLAT } from "../cost/call-costs.js";
 import { Failure } from "../errors.js";
 import { type CallContext, fn, method, type Overload } from "../overloads.js";
@@ -42,6 +43,7 @@ function formatOf(zone: string, { zones, charge }: CallContext): Intl.DateTimeFo
   const known = zones.get(zone);
   if (known !== undefined) return known;
   if (zone.length > ZONE_LENGTH_MAX) throw new Failure("unknown time zone");
+  if (!isTimeZone(zone)) throw new Failure(`unknown time zone ${zone}`);
   const isFull = zones.size >= ZONES_MAX;
   if (isFull) charge(ZONE_WORK);
   try {

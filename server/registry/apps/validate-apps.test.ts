@@ -137,7 +137,12 @@ const ROWS: readonly Row[] = [
           ],
         },
       },
-      volumeClaimTemplates: [{ metadata: { name: "data" } }],
+      volumeClaimTemplates: [
+        {
+          metadata: { name: "data" },
+          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+        },
+      ],
     },
   ],
   [
@@ -221,5 +226,44 @@ test("a status counts what there can be", () => {
   assert.deepEqual(changeProblems(deployments, before, after, "status"), [
     "status.availableReplicas: Invalid value: -1: must be greater than or equal to 0",
     "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+  ]);
+});
+
+test("R38, R39: sets and their status by the rules of 1.36, in pairs", () => {
+  const set = (parts: object, metadata: object = {}) => ({ ...workload(parts), metadata });
+  const claims = (name: string, storage: string) => ({
+    volumeClaimTemplates: [
+      {
+        metadata: { name },
+        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage } } },
+      },
+    ],
+  });
+  const rows: readonly [object, ...string[]][] = [
+    [set(claims("v", "1Gi"))],
+    [
+      set(claims("v", "0")),
+      'spec.volumeClaimTemplates[0].spec.resources[storage]: Invalid value: "0": must be greater than zero',
+    ],
+    [set({ revisionHistoryLimit: -1 })],
+    [set({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0 } } })],
+    [set({ serviceName: "a-b" })],
+    [set({ serviceName: "a.b" }), 'spec.serviceName: Invalid value: "a.b": must not contain dots'],
+    [set({}, { name: "a.b" }), 'metadata.name: Invalid value: "a.b": must not contain dots'],
+  ];
+  for (const [object, ...expected] of rows) {
+    assert.deepEqual(problemsOf(statefulSets, object as TestObject), expected);
+  }
+  const counted = (status: object) => ({ ...workload({}), status });
+  const change = (resource: string, before: object, after: object) =>
+    changeProblems(resource, counted(before), counted(after), "status");
+  for (const resource of ["apps/v1/deployments", "apps/v1/daemonsets", statefulSets]) {
+    assert.deepEqual(change(resource, { collisionCount: 2 }, { collisionCount: 2 }), []);
+    assert.deepEqual(change(resource, { collisionCount: 2 }, { collisionCount: 1 }), [
+      "status.collisionCount: Invalid value: 1: cannot be decremented",
+    ]);
+  }
+  assert.deepEqual(change("apps/v1/deployments", {}, { terminatingReplicas: -1 }), [
+    "status.terminatingReplicas: Invalid value: -1: must be greater than or equal to 0",
   ]);
 });

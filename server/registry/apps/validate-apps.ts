@@ -16,11 +16,14 @@ import {
   NOT_NEGATIVE,
   percentOf,
   validateAmountOrPercent,
+  validateDnsLabel,
   validateNotMoreThanAll,
   type Whole,
 } from "../../api/validation-values.js";
 import type { PodTemplateSpec } from "../core/pod-types.js";
+import { type ClaimObject, validateClaimSpec } from "../core/validate-storage.js";
 import {
+  validateCollisions,
   validateCounts,
   validateReplicaStatus,
   validateSelectorAndTemplate,
@@ -74,8 +77,12 @@ const deploymentRules: Rules<Deployment> = {
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
-  status: ({ status }) =>
-    validateReplicaStatus(status, ["updatedReplicas", "readyReplicas", "availableReplicas"]),
+  status: ({ status }, current) =>
+    validateReplicaStatus(status, {
+      parts: ["updatedReplicas", "readyReplicas", "availableReplicas"],
+      others: ["unavailableReplicas", "terminatingReplicas"],
+      before: current.status,
+    }),
 };
 
 function validateDeploymentStrategy(
@@ -126,7 +133,10 @@ const replicaSetRules: Rules<ReplicaSet> = {
   },
   change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
   status: ({ status }) =>
-    validateReplicaStatus(status, ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"]),
+    validateReplicaStatus(status, {
+      parts: ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+      others: ["terminatingReplicas"],
+    }),
 };
 
 interface DaemonSet extends ApiObject {
@@ -163,9 +173,10 @@ const daemonSetRules: Rules<DaemonSet> = {
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
-  status({ status }) {
+  status({ status }, current) {
     const errors = new Problems();
     validateCounts(status, "status", { names: DAEMON_COUNTS, errors });
+    validateCollisions(status, current.status, errors);
     return errors;
   },
 };
@@ -194,6 +205,8 @@ interface StatefulSet extends ApiObject {
   spec?: WorkloadSpec & {
     readonly podManagementPolicy?: string;
     readonly updateStrategy?: Maybe<RolloutStrategy>;
+    readonly serviceName?: string;
+    readonly volumeClaimTemplates?: Maybe<readonly ClaimObject[]>;
     readonly ordinals?: Maybe<{ readonly start?: Whole }>;
     readonly persistentVolumeClaimRetentionPolicy?: Maybe<Readonly<Record<string, string>>>;
   };
@@ -211,10 +224,10 @@ const STATEFUL_MOVABLE = [
   "minReadySeconds",
 ] as const;
 const MANAGEMENT_POLICIES = ["OrderedReady", "Parallel"];
-const RETENTION_POLICIES = ["Delete", "Retain"];
+const RETENTION_POLICIES = ["Retain", "Delete"];
 
 const statefulSetRules: Rules<StatefulSet> = {
-  object({ spec = {} }, { naming }) {
+  object({ spec = {} }, { naming }, current) {
     const errors = new Problems();
     const management = spec.podManagementPolicy ?? "";
     if (!MANAGEMENT_POLICIES.includes(management)) {
@@ -233,8 +246,15 @@ const statefulSetRules: Rules<StatefulSet> = {
       errors.push(invalidValue("spec.updateStrategy", spec.updateStrategy, why));
     }
     validateRetention(spec.persistentVolumeClaimRetentionPolicy ?? {}, errors);
-    validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
+    // These do not change, so that an existing set is not asked again.
+    if (current === undefined) validateClaimTemplates(spec.volumeClaimTemplates ?? [], errors);
+    // A negative limit of revisions keeps all of them.
+    validateCounts(spec, "spec", { names: ["replicas", "minReadySeconds"], errors });
     validateCounts(spec.ordinals ?? {}, "spec.ordinals", { names: ["start"], errors });
+    const service = spec.serviceName ?? "";
+    if (current === undefined && service !== "") {
+      validateDnsLabel(service, "spec.serviceName", errors);
+    }
     validateSelectorAndTemplate(spec, "spec", { kind: "statefulset", naming, errors });
     return errors;
   },
@@ -244,13 +264,12 @@ const statefulSetRules: Rules<StatefulSet> = {
       "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
     return [forbiddenField("spec", why)];
   },
-  status: ({ status }) =>
-    validateReplicaStatus(status, [
-      "readyReplicas",
-      "currentReplicas",
-      "updatedReplicas",
-      "availableReplicas",
-    ]),
+  status: ({ status }, current) =>
+    validateReplicaStatus(status, {
+      parts: ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
+      readyPath: "status.readyReplicas",
+      before: current.status,
+    }),
 };
 
 function validateStatefulUpdate(
@@ -265,6 +284,22 @@ function validateStatefulUpdate(
     errors.push(invalidValue(`${field}.maxUnavailable`, maxUnavailable, "cannot be 0"));
   }
   validateNotMoreThanAll(maxUnavailable, `${field}.maxUnavailable`, errors);
+}
+
+/** The claims of a set, which become volumes of its pods by their names. */
+function validateClaimTemplates(claims: readonly ClaimObject[], errors: FieldError[]): void {
+  claims.forEach(({ spec }, index) => {
+    validateClaimSpec(spec ?? {}, `spec.volumeClaimTemplates[${index}].spec`, errors);
+  });
+  claims.forEach(({ metadata }, index) => {
+    const volume = `spec.template.spec.volumes[${index}]`;
+    const name = metadata?.name ?? "";
+    if (name !== "") validateDnsLabel(name, `${volume}.name`, errors);
+    else {
+      errors.push(requiredValue(`${volume}.persistentVolumeClaim.claimName`));
+      errors.push(requiredValue(`${volume}.name`));
+    }
+  });
 }
 
 function validateRetention(policy: Readonly<Record<string, string>>, errors: FieldError[]): void {

@@ -8,25 +8,21 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { Conversion } from "../../kinds/conversion.js";
 import { membersAt } from "../generic/fields.js";
+import { behaviorFromValue, behaviorToText } from "./behavior.js";
 import { currentToNewer, currentToOlder, metricToNewer, metricToOlder } from "./metrics.js";
+import {
+  type AnnotationNames,
+  annotationNames,
+  withoutRoundTrip,
+} from "./round-trip-annotations.js";
 
 type Members = Record<string, unknown>;
 
-interface AnnotationNames {
-  readonly metrics: string;
-  readonly currentMetrics: string;
-  readonly conditions: string;
-  readonly behavior: string;
-}
+/** The target of an autoscaler that names no metric. */
+const DEFAULT_UTILIZATION = 80;
 
-export function createAutoscalerConversion({ labelDomain }: Naming): Conversion {
-  const prefix = `autoscaling.alpha.${labelDomain}`;
-  const names: AnnotationNames = {
-    metrics: `${prefix}/metrics`,
-    currentMetrics: `${prefix}/current-metrics`,
-    conditions: `${prefix}/conditions`,
-    behavior: `${prefix}/behavior`,
-  };
+export function createAutoscalerConversion(naming: Naming): Conversion {
+  const names = annotationNames(naming);
   return {
     toStored: (served) => toNewer(served, names),
     fromStored: (stored) => toOlder(stored, names),
@@ -36,16 +32,14 @@ export function createAutoscalerConversion({ labelDomain }: Naming): Conversion 
 function toOlder(stored: ApiObject, names: AnnotationNames): ApiObject {
   const { metrics, behavior, ...spec } = membersAt(stored, "spec");
   const { currentMetrics, conditions, ...status } = membersAt(stored, "status");
-  const annotations = { ...stored.metadata.annotations };
+  const annotations = withoutRoundTrip(stored.metadata.annotations, names);
 
   const all = listOf(metrics);
   const main = all.find(isProcessorUtilization);
   if (main !== undefined) spec.targetCPUUtilizationPercentage = utilizationOf(main, "target");
-  const others = all.filter((metric) => metric !== main);
+  const others = all.filter((metric) => !isProcessorUtilization(metric));
   if (others.length > 0) annotations[names.metrics] = JSON.stringify(others.map(metricToOlder));
-  if (behavior !== undefined && behavior !== null) {
-    annotations[names.behavior] = JSON.stringify(behavior);
-  }
+  if (isRecord(behavior)) annotations[names.behavior] = behaviorToText(behavior);
 
   const measured = listOf(currentMetrics);
   const processor = measured.find(isProcessor);
@@ -64,34 +58,33 @@ function toOlder(stored: ApiObject, names: AnnotationNames): ApiObject {
 function toNewer(served: ApiObject, names: AnnotationNames): ApiObject {
   const { targetCPUUtilizationPercentage, ...spec } = membersAt(served, "spec");
   const { currentCPUUtilizationPercentage, ...status } = membersAt(served, "status");
-  const annotations = { ...served.metadata.annotations };
+  const texts = served.metadata.annotations ?? {};
 
-  const metrics: Members[] = [];
+  const metrics = readList(texts[names.metrics]).map(metricToNewer);
   if (typeof targetCPUUtilizationPercentage === "number") {
-    metrics.push({
-      type: "Resource",
-      resource: { name: "cpu", target: utilizationTarget(targetCPUUtilizationPercentage) },
-    });
+    metrics.push(processorMetric(targetCPUUtilizationPercentage));
   }
-  metrics.push(...takeList(annotations, names.metrics).map(metricToNewer));
-  if (metrics.length > 0) spec.metrics = metrics;
-  const behavior = take(annotations, names.behavior);
-  if (isRecord(behavior)) spec.behavior = behavior;
+  if (metrics.length === 0) metrics.push(processorMetric(DEFAULT_UTILIZATION));
+  spec.metrics = metrics;
+  const behavior = behaviorFromValue(read(texts[names.behavior]));
+  if (behavior !== undefined) spec.behavior = behavior;
 
   // The annotation is more exact than the single number.
-  const measured = takeList(annotations, names.currentMetrics).map(currentToNewer);
+  const measured = readList(texts[names.currentMetrics]).map(currentToNewer);
   if (measured.length === 0 && typeof currentCPUUtilizationPercentage === "number") {
     const current = { averageUtilization: currentCPUUtilizationPercentage };
     measured.push({ type: "Resource", resource: { name: "cpu", current } });
   }
   status.currentMetrics = measured.length > 0 ? measured : null;
-  const conditions = takeList(annotations, names.conditions);
+  const conditions = readList(texts[names.conditions]);
   if (conditions.length > 0) status.conditions = conditions;
+  const annotations = withoutRoundTrip(texts, names);
   return { ...served, metadata: withAnnotations(served, annotations), spec, status };
 }
 
-function utilizationTarget(averageUtilization: number): Members {
-  return { type: "Utilization", averageUtilization };
+function processorMetric(averageUtilization: number): Members {
+  const target = { type: "Utilization", averageUtilization };
+  return { type: "Resource", resource: { name: "cpu", target } };
 }
 
 function isProcessor(metric: Members): boolean {
@@ -114,21 +107,18 @@ function withAnnotations({ metadata }: ApiObject, annotations: Record<string, st
   return Object.keys(annotations).length === 0 ? rest : { ...rest, annotations };
 }
 
-/** Removes an annotation and returns its value; invalid JSON is left in place. */
-function take(annotations: Record<string, string>, name: string): unknown {
-  const text = annotations[name];
+/** The value of an annotation; what is no JSON says nothing. */
+function read(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
-    delete annotations[name];
-    return value;
+    return JSON.parse(text) as unknown;
   } catch {
     return undefined;
   }
 }
 
-function takeList(annotations: Record<string, string>, name: string): Members[] {
-  return listOf(take(annotations, name));
+function readList(text: string | undefined): Members[] {
+  return listOf(read(text));
 }
 
 function listOf(value: unknown): Members[] {

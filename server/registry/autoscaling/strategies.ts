@@ -1,8 +1,17 @@
 /** Strategy of HorizontalPodAutoscaler. */
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { dropsStatus } from "../generic/status-parts.js";
+import { annotationNames, dropRoundTrip } from "./round-trip-annotations.js";
 import { validatesAutoscaler } from "./validate-autoscaler.js";
 
 export const autoscalingStrategies: StrategyTable = {
-  "autoscaling/horizontalpodautoscalers": { ...dropsStatus, ...validatesAutoscaler },
+  "autoscaling/horizontalpodautoscalers": {
+    ...validatesAutoscaler,
+    prepareForCreate(next, context) {
+      delete next.status;
+      dropRoundTrip(next, annotationNames(context.naming));
+    },
+    prepareForUpdate(next, _current, context) {
+      dropRoundTrip(next, annotationNames(context.naming));
+    },
+  },
 };

@@ -18,7 +18,7 @@ test("autoscalers are accepted or refused by their rules, field by field", () =>
     [scaled({ behavior: { scaleDown: { stabilizationWindowSeconds: 0 } } })],
     [
       scaled({ maxReplicas: 0 }),
-      "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+      "spec.maxReplicas: Required value: must be set and greater than 0",
       "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
     ],
     [
@@ -51,8 +51,9 @@ test("autoscalers are accepted or refused by their rules, field by field", () =>
     ],
     [
       scaled({ scaleTargetRef: { kind: "a/b", name: "" } }),
-      "spec.scaleTargetRef.name: Required value",
       "spec.scaleTargetRef.kind: Invalid value: \"a/b\": may not contain '/'",
+      "spec.scaleTargetRef.name: Required value",
+      'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group',
     ],
     [
       measured({ type: "Disk" }),
@@ -122,7 +123,6 @@ test("autoscalers are accepted or refused by their rules, field by field", () =>
         },
         pods: { metric: { name: "m" }, target: to({ averageValue: "1" }) },
       }),
-      "spec.metrics[0].resource.target.averageValue: Forbidden: may not set both a target raw value and a target utilization",
       "spec.metrics[0].pods: Forbidden: must populate the given metric source only",
     ],
     [
@@ -153,7 +153,8 @@ test("autoscalers are accepted or refused by their rules, field by field", () =>
     ],
     [
       scaled({ behavior: { scaleUp: { stabilizationWindowSeconds: -1, policies: [] } } }),
-      "spec.behavior.scaleUp.stabilizationWindowSeconds: Invalid value: -1: must be greater than or equal to 0",
+      "spec.behavior.scaleUp.stabilizationWindowSeconds: Invalid value: -1: must be greater than or equal to zero",
+      "spec.behavior.scaleUp.policies: Required value: must specify at least one Policy",
     ],
     [
       scaled({
@@ -181,6 +182,54 @@ test("an autoscaler may change to what is right", () => {
       between(1),
       between(10),
       "spec.maxReplicas: Invalid value: 9: must be greater than or equal to `minReplicas`",
+    ],
+  ]);
+});
+
+test("R9, R14, R41: bounds, policies, tolerances and references of an autoscaler, in pairs", () => {
+  const down = (scaleDown: object) => scaled({ behavior: { scaleDown } });
+  const at = "spec.behavior.scaleDown";
+  const policy = { type: "Pods", value: 1, periodSeconds: 1800 };
+  const describes = (apiVersion: string) =>
+    measured({
+      type: "Object",
+      object: {
+        describedObject: { kind: "Service", name: "s", apiVersion },
+        metric: { name: "rps", selector: { matchLabels: { "-": "-" } } },
+        target: to({ value: "1" }),
+      },
+    });
+  checkProblems("autoscaling/v2/horizontalpodautoscalers", [
+    [down({ policies: [policy] })],
+    [down({ policies: [] }), `${at}.policies: Required value: must specify at least one Policy`],
+    [down({ tolerance: "0" })],
+    [
+      down({ tolerance: "-1" }),
+      `${at}.tolerance: Invalid value: "-1": must be greater than or equal to 0`,
+    ],
+    [down({ stabilizationWindowSeconds: 3600 })],
+    [
+      down({ stabilizationWindowSeconds: -1 }),
+      `${at}.stabilizationWindowSeconds: Invalid value: -1: must be greater than or equal to zero`,
+    ],
+    [
+      scaled({ maxReplicas: -1, minReplicas: 1 }),
+      "spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1",
+      "spec.maxReplicas: Invalid value: -1: must be greater than or equal to `minReplicas`",
+    ],
+    [scaled({ scaleTargetRef: { kind: "ReplicationController", name: "a", apiVersion: "v1" } })],
+    [
+      scaled({ scaleTargetRef: { kind: "Deployment", name: "a" } }),
+      'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group',
+    ],
+    [
+      scaled({ scaleTargetRef: { kind: "Deployment", name: "a", apiVersion: "a/b/c" } }),
+      'spec.scaleTargetRef.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c',
+    ],
+    [describes("v1")],
+    [
+      describes("a/b/c"),
+      'spec.metrics[0].object.describedObject.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c',
     ],
   ]);
 });

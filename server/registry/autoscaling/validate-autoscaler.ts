@@ -10,28 +10,37 @@ import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkPathSegmentName } from "../../api/validation-names.js";
-import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
-import { type Maybe, validateDnsLabel, type Whole } from "../../api/validation-values.js";
-import { isPositiveAmount } from "../core/resource-amounts.js";
+import type { LabelSelector } from "../../api/validation-selectors.js";
+import {
+  type Maybe,
+  NOT_NEGATIVE,
+  validateDnsLabel,
+  type Whole,
+} from "../../api/validation-values.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
+import { isPositiveAmount, validateResourceName } from "../core/resource-amounts.js";
 import { NOT_POSITIVE } from "../core/validate-scheduling.js";
 import { validateCounts } from "../core/workload-rules.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface Autoscaler extends ApiObject {
-  spec?: {
-    readonly scaleTargetRef?: Maybe<Reference>;
-    readonly minReplicas?: Maybe<Whole>;
-    readonly maxReplicas?: Whole;
-    readonly metrics?: Maybe<readonly Metric[]>;
-    readonly behavior?: Maybe<{
-      readonly scaleUp?: Maybe<ScalingRules>;
-      readonly scaleDown?: Maybe<ScalingRules>;
-    }>;
-  };
+  spec?: Spec;
   status?: object;
 }
 
+interface Spec {
+  readonly scaleTargetRef?: Maybe<Reference>;
+  readonly minReplicas?: Maybe<Whole>;
+  readonly maxReplicas?: Whole;
+  readonly metrics?: Maybe<readonly Metric[]>;
+  readonly behavior?: Maybe<{
+    readonly scaleUp?: Maybe<ScalingRules>;
+    readonly scaleDown?: Maybe<ScalingRules>;
+  }>;
+}
+
 interface Reference {
+  readonly apiVersion?: Maybe<string>;
   readonly kind: string;
   readonly name: string;
 }
@@ -60,6 +69,7 @@ interface ScalingRules {
   readonly stabilizationWindowSeconds?: Maybe<Whole>;
   readonly selectPolicy?: Maybe<string>;
   readonly policies?: Maybe<readonly ScalingPolicy[]>;
+  readonly tolerance?: Maybe<string>;
 }
 
 interface ScalingPolicy {
@@ -69,7 +79,7 @@ interface ScalingPolicy {
 }
 
 /** Member of a metric by its type. */
-const SOURCES: Readonly<Record<string, string>> = {
+const SOURCES: Readonly<Record<string, SourceName>> = {
   ContainerResource: "containerResource",
   External: "external",
   Object: "object",
@@ -77,6 +87,9 @@ const SOURCES: Readonly<Record<string, string>> = {
   Resource: "resource",
 };
 const METRIC_TYPES = Object.keys(SOURCES);
+/** The first one that is there is looked into. */
+const SOURCE_ORDER = ["object", "external", "pods", "resource", "containerResource"] as const;
+type SourceName = (typeof SOURCE_ORDER)[number];
 const TARGET_TYPES = ["AverageValue", "Utilization", "Value"];
 const WINDOW_SECONDS_MAX = 3_600;
 const PERIOD_SECONDS_MAX = 1_800;
@@ -84,20 +97,7 @@ const SELECT_POLICIES = ["Disabled", "Max", "Min"];
 const POLICY_TYPES = ["Percent", "Pods"];
 
 const autoscalerRules: Rules<Autoscaler> = {
-  object({ spec = {} }) {
-    const errors = new Problems();
-    validateBounds(spec, errors);
-    if (spec.scaleTargetRef) {
-      validateReference(spec.scaleTargetRef, "spec.scaleTargetRef", errors);
-    }
-    spec.metrics?.forEach((metric, index) => {
-      validateMetric(metric, `spec.metrics[${index}]`, errors);
-    });
-    const { scaleUp, scaleDown } = spec.behavior ?? {};
-    if (scaleUp) validateScaling(scaleUp, "spec.behavior.scaleUp", errors);
-    if (scaleDown) validateScaling(scaleDown, "spec.behavior.scaleDown", errors);
-    return errors;
-  },
+  object: validateAutoscaler,
   status({ status }) {
     const errors = new Problems();
     validateCounts(status, "status", { names: ["currentReplicas", "desiredReplicas"], errors });
@@ -105,22 +105,64 @@ const autoscalerRules: Rules<Autoscaler> = {
   },
 };
 
-function validateBounds(spec: NonNullable<Autoscaler["spec"]>, errors: FieldError[]): void {
-  const { maxReplicas = 0, metrics } = spec;
-  const least = spec.minReplicas ?? undefined;
-  // Scaling to zero needs a feature gate that is off in the release of the facts.
-  if (least !== undefined && least < 1) {
-    errors.push(invalidValue("spec.minReplicas", least, "must be greater than or equal to 1"));
+/** Of an update, what was already there is tolerated: zero replicas, and references without a good version. */
+function validateAutoscaler(
+  { spec = {} }: Autoscaler,
+  { naming: { labelDomain } }: StrategyContext,
+  current?: Autoscaler,
+): FieldError[] {
+  const errors = new Problems();
+  const before = current?.spec;
+  const leastMin = isZero(before?.minReplicas) ? 0 : 1;
+  validateBounds(spec, leastMin, errors);
+  const target = spec.scaleTargetRef;
+  if (target) {
+    const isKept =
+      before !== undefined &&
+      (before.scaleTargetRef?.apiVersion ?? "") === (target.apiVersion ?? "") &&
+      before.scaleTargetRef?.kind === target.kind;
+    const version = target.kind === "ReplicationController" ? "any group" : "a group";
+    const check = { version: isKept ? "anything" : version, labelDomain, errors } as const;
+    validateReference(target, "spec.scaleTargetRef", check);
   }
+  const objectVersion = hasOddDescribedObject(before) ? "anything" : "any group";
+  spec.metrics?.forEach((metric, index) => {
+    validateMetric(metric, `spec.metrics[${index}]`, {
+      version: objectVersion,
+      labelDomain,
+      errors,
+    });
+  });
   // Without pods, only external metrics can show a need for them.
-  const isMeasured = metrics?.some(({ type }) => type === "Object" || type === "External");
-  if (least !== undefined && Number(least) === 0 && isMeasured !== true) {
+  const isMeasured = spec.metrics?.some(({ type }) => type === "Object" || type === "External");
+  if (isZero(spec.minReplicas) && isMeasured !== true) {
     const why =
       "must specify at least one Object or External metric to support scaling to zero replicas";
     errors.push(forbiddenField("spec.metrics", why));
   }
-  if (maxReplicas < 1) {
-    errors.push(invalidValue("spec.maxReplicas", maxReplicas, "must be greater than 0"));
+  const { scaleUp, scaleDown } = spec.behavior ?? {};
+  if (scaleUp) validateScaling(scaleUp, "spec.behavior.scaleUp", errors);
+  if (scaleDown) validateScaling(scaleDown, "spec.behavior.scaleDown", errors);
+  return errors;
+}
+
+function isZero(count: Maybe<Whole>): boolean {
+  return count !== undefined && count !== null && Number(count) === 0;
+}
+
+/** @param leastMin scaling to zero needs a feature gate that is off in the release of the facts */
+function validateBounds(spec: Spec, leastMin: number, errors: FieldError[]): void {
+  const { maxReplicas = 0 } = spec;
+  const least = spec.minReplicas ?? undefined;
+  if (least !== undefined && least < leastMin) {
+    const why = `must be greater than or equal to ${leastMin}`;
+    errors.push(invalidValue("spec.minReplicas", least, why));
+  }
+  if (Number(maxReplicas) === 0) {
+    errors.push(requiredValue("spec.maxReplicas", "must be set and greater than 0"));
+  } else if (maxReplicas < 0) {
+    const why = "must be greater than or equal to 1";
+    errors.push(invalidValue("spec.maxReplicas", maxReplicas, why));
   }
   if (least !== undefined && maxReplicas < least) {
     const why = "must be greater than or equal to `minReplicas`";
@@ -128,30 +170,69 @@ function validateBounds(spec: NonNullable<Autoscaler["spec"]>, errors: FieldErro
   }
 }
 
-function validateReference(reference: Reference, field: string, errors: FieldError[]): void {
-  for (const member of ["kind", "name"] as const) {
-    for (const why of checkPathSegmentName(reference[member], false)) {
-      errors.push(invalidValue(`${field}.${member}`, reference[member], why));
-    }
-  }
+/** What a reference's apiVersion may be; the core group has no name. */
+type VersionRule = "a group" | "any group" | "anything";
+
+interface ReferenceCheck {
+  readonly version: VersionRule;
+  readonly labelDomain: string;
+  readonly errors: FieldError[];
 }
 
-function validateMetric(metric: Metric, field: string, errors: FieldError[]): void {
-  const { type } = metric;
-  const expected = SOURCES[type];
-  if (expected === undefined) {
-    const at = `${field}.type`;
-    if (type === "") errors.push(requiredValue(at, "must specify a metric source type"));
-    errors.push(unsupportedValue(at, type, METRIC_TYPES));
-    return;
+function validateReference(
+  reference: Reference,
+  field: string,
+  { version, errors }: ReferenceCheck,
+): void {
+  for (const member of ["kind", "name"] as const) {
+    if ((reference[member] ?? "") === "") errors.push(requiredValue(`${field}.${member}`));
+    else {
+      for (const why of checkPathSegmentName(reference[member], false)) {
+        errors.push(invalidValue(`${field}.${member}`, reference[member], why));
+      }
+    }
   }
-  const source = metric[expected] as Maybe<Source>;
-  if (!source) {
+  const apiVersion = reference.apiVersion ?? "";
+  const why = version === "anything" ? undefined : versionProblem(apiVersion, version);
+  if (why !== undefined) errors.push(invalidValue(`${field}.apiVersion`, apiVersion, why));
+}
+
+function versionProblem(apiVersion: string, rule: VersionRule): string | undefined {
+  const slashes = apiVersion.split("/").length - 1;
+  if (slashes > 1) return `unexpected GroupVersion string: ${apiVersion}`;
+  const hasGroup = slashes === 1 && !apiVersion.startsWith("/");
+  return hasGroup || rule === "any group" ? undefined : "apiVersion must specify API group";
+}
+
+function hasOddDescribedObject(spec: Spec | undefined): boolean {
+  return (spec?.metrics ?? []).some(({ type, object }) => {
+    const described = type === "Object" && (object as Maybe<Source>)?.describedObject;
+    return described
+      ? versionProblem(described.apiVersion ?? "", "any group") !== undefined
+      : false;
+  });
+}
+
+function validateMetric(metric: Metric, field: string, check: ReferenceCheck): void {
+  const { errors } = check;
+  const { type } = metric;
+  const at = `${field}.type`;
+  const expected = SOURCES[type];
+  if (type === "") errors.push(requiredValue(at, "must specify a metric source type"));
+  if (expected === undefined) errors.push(unsupportedValue(at, type, METRIC_TYPES));
+  const given = SOURCE_ORDER.filter((name) => metric[name]);
+  const [first] = given;
+  if (first !== undefined) {
+    const source = metric[first] as Source;
+    validateSource(source, `${field}.${first}`, { ...check, source: first });
+  }
+  if (expected !== undefined && !given.includes(expected)) {
     const why = "must populate information for the given metric source";
     errors.push(requiredValue(`${field}.${expected}`, why));
-  } else validateSource(source, `${field}.${expected}`, { type, errors });
-  for (const other of Object.values(SOURCES)) {
-    if (other === expected || !metric[other]) continue;
+  }
+  if (given.length === 1) return;
+  for (const other of given) {
+    if (other === expected) continue;
     const why = "must populate the given metric source only";
     errors.push(forbiddenField(`${field}.${other}`, why));
   }
@@ -160,23 +241,30 @@ function validateMetric(metric: Metric, field: string, errors: FieldError[]): vo
 function validateSource(
   { name, container, describedObject, metric, target }: Source,
   field: string,
-  { type, errors }: { type: string; errors: FieldError[] },
+  check: ReferenceCheck & { readonly source: SourceName },
 ): void {
-  if (describedObject) validateReference(describedObject, `${field}.describedObject`, errors);
-  if (type === "Resource" || type === "ContainerResource") {
-    if (name === "") errors.push(requiredValue(`${field}.name`, "must specify a resource name"));
-    if (type === "ContainerResource") validateContainer(container, `${field}.container`, errors);
+  const { source, errors } = check;
+  if (describedObject) validateReference(describedObject, `${field}.describedObject`, check);
+  if (source === "resource" || source === "containerResource") {
+    if ((name ?? "") === "") {
+      errors.push(requiredValue(`${field}.name`, "must specify a resource name"));
+    } else if (source === "containerResource") {
+      const { labelDomain } = check;
+      const use = { labelDomain, use: "container", errors } as const;
+      validateResourceName(name ?? "", `${field}.name`, use);
+    }
+    if (source === "containerResource") validateContainer(container, `${field}.container`, errors);
   }
   if (metric) {
     if (metric.name === "") {
       errors.push(requiredValue(`${field}.metric.name`, "must specify a metric name"));
+    } else {
+      for (const why of checkPathSegmentName(metric.name, false)) {
+        errors.push(invalidValue(`${field}.metric.name`, metric.name, why));
+      }
     }
-    for (const why of checkPathSegmentName(metric.name, false)) {
-      errors.push(invalidValue(`${field}.metric.name`, metric.name, why));
-    }
-    validateLabelSelector(metric.selector, `${field}.metric.selector`, errors);
   }
-  if (target) validateTarget(target, `${field}.target`, { type, errors });
+  if (target) validateTarget(target, `${field}.target`, { source, errors });
 }
 
 function validateContainer(name: string | undefined, field: string, errors: FieldError[]): void {
@@ -187,7 +275,7 @@ function validateContainer(name: string | undefined, field: string, errors: Fiel
 function validateTarget(
   target: Target,
   field: string,
-  { type, errors }: { type: string; errors: FieldError[] },
+  { source, errors }: { source: SourceName; errors: FieldError[] },
 ): void {
   if (target.type === "") {
     errors.push(requiredValue(`${field}.type`, "must specify a metric target type"));
@@ -196,22 +284,34 @@ function validateTarget(
     const why = "must be either Utilization, Value, or AverageValue";
     errors.push(invalidValue(`${field}.type`, target.type, why));
   }
-  const utilization = target.averageUtilization ?? undefined;
-  if (utilization !== undefined && utilization < 1) {
-    errors.push(invalidValue(`${field}.averageUtilization`, utilization, "must be greater than 0"));
-  }
   for (const member of ["value", "averageValue"] as const) {
     const amount = target[member] ?? undefined;
     if (amount === undefined || isPositiveAmount(amount)) continue;
     errors.push(invalidValue(`${field}.${member}`, amount, "must be positive"));
   }
-  const average = target.averageValue ?? undefined;
-  const value = target.value ?? undefined;
-  if (type === "Pods") {
+  const utilization = target.averageUtilization ?? undefined;
+  if (utilization !== undefined && utilization < 1) {
+    errors.push(invalidValue(`${field}.averageUtilization`, utilization, "must be greater than 0"));
+  }
+  validateTargetForm(target, field, { source, errors });
+}
+
+/** Which of its values a source's target has. */
+function validateTargetForm(
+  target: Target,
+  field: string,
+  { source, errors }: { source: SourceName; errors: FieldError[] },
+): void {
+  const [value, average, utilization] = [
+    target.value ?? undefined,
+    target.averageValue ?? undefined,
+    target.averageUtilization ?? undefined,
+  ];
+  if (source === "pods") {
     if (average !== undefined) return;
     const why = "must specify a positive target averageValue";
     errors.push(requiredValue(`${field}.averageValue`, why));
-  } else if (type === "Resource" || type === "ContainerResource") {
+  } else if (source === "resource" || source === "containerResource") {
     if (utilization === undefined && average === undefined) {
       const why = "must set either a target raw value or a target utilization";
       errors.push(requiredValue(`${field}.averageUtilization`, why));
@@ -221,11 +321,11 @@ function validateTarget(
     }
   } else if (value === undefined && average === undefined) {
     const why =
-      type === "Object"
+      source === "object"
         ? "must set either a target value or averageValue"
         : "must set either a target value for metric or a per-pod target";
     errors.push(requiredValue(`${field}.averageValue`, why));
-  } else if (type === "External" && value !== undefined && average !== undefined) {
+  } else if (source === "external" && value !== undefined && average !== undefined) {
     const why = "may not set both a target value for metric and a per-pod target";
     errors.push(forbiddenField(`${field}.value`, why));
   }
@@ -234,7 +334,9 @@ function validateTarget(
 function validateScaling(rules: ScalingRules, field: string, errors: FieldError[]): void {
   const window = rules.stabilizationWindowSeconds ?? undefined;
   const at = `${field}.stabilizationWindowSeconds`;
-  validateCounts(rules, field, { names: ["stabilizationWindowSeconds"], errors });
+  if (window !== undefined && window < 0) {
+    errors.push(invalidValue(at, window, "must be greater than or equal to zero"));
+  }
   if (window !== undefined && window > WINDOW_SECONDS_MAX) {
     const why = `must be less than or equal to ${WINDOW_SECONDS_MAX}`;
     errors.push(invalidValue(at, window, why));
@@ -255,11 +357,16 @@ function validateScaling(rules: ScalingRules, field: string, errors: FieldError[
     if (value <= 0) errors.push(invalidValue(`${policy}.value`, value, NOT_POSITIVE));
     if (periodSeconds <= 0) {
       errors.push(invalidValue(`${policy}.periodSeconds`, periodSeconds, NOT_POSITIVE));
-    } else if (periodSeconds > PERIOD_SECONDS_MAX) {
+    }
+    if (periodSeconds > PERIOD_SECONDS_MAX) {
       const why = `must be less than or equal to ${PERIOD_SECONDS_MAX}`;
       errors.push(invalidValue(`${policy}.periodSeconds`, periodSeconds, why));
     }
   });
+  const tolerance = rules.tolerance ?? undefined;
+  if (tolerance?.startsWith("-")) {
+    errors.push(invalidValue(`${field}.tolerance`, tolerance, NOT_NEGATIVE));
+  }
 }
 
 export const validatesAutoscaler = validated(autoscalerRules);

@@ -46,6 +46,10 @@ test("time zones are those that have names", () => {
   }
   assert.equal(timeZoneProblem("Mars/Olympus"), "unknown time zone Mars/Olympus");
   assert.equal(timeZoneProblem("+01:00"), "unknown time zone +01:00");
+  // R6: their case counts, and what only a runtime knows is none.
+  for (const zone of ["europe/paris", "utc", "PST", "JST", "IST", "SystemV/EST5", "Europe/"]) {
+    assert.equal(timeZoneProblem(zone), `unknown time zone ${zone}`);
+  }
   assert.match(timeZoneProblem("local") ?? "", /must be an explicit time zone/);
   assert.match(timeZoneProblem("") ?? "", /nil or non-empty/);
 });

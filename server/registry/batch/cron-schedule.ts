@@ -3,6 +3,8 @@
  * as "@hourly". Only validates the text, with the messages of the existing API's parser (robfig/cron).
  */
 
+import { isTimeZone } from "../../api/time-zones.js";
+
 interface Bounds {
   readonly min: number;
   readonly max: number;
@@ -40,6 +42,18 @@ const SCHEDULE_CHARS_MAX = 4_096;
 export function scheduleProblem(schedule: string): string | undefined {
   if (schedule === "") return "empty spec string";
   if (schedule.length > SCHEDULE_CHARS_MAX) return "too long";
+  const zoned = /^(?:CRON_)?TZ=([^ ]*) (.*)$/s.exec(schedule);
+  if (zoned !== null) {
+    const [, zone = "", rest = ""] = zoned;
+    if (zone !== "" && zone !== "Local" && !isTimeZone(zone)) {
+      return `provided bad location ${zone}: unknown time zone ${zone}`;
+    }
+    return fieldsProblem(rest.trim());
+  }
+  return fieldsProblem(schedule);
+}
+
+function fieldsProblem(schedule: string): string | undefined {
   if (schedule.startsWith("@")) return descriptorProblem(schedule);
   const fields = schedule.trim().split(/\s+/);
   if (fields.length !== FIELDS.length) {
@@ -112,12 +126,5 @@ export function timeZoneProblem(timeZone: string): string | undefined {
   if (timeZone.toLowerCase() === "local") {
     return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
   }
-  // Offsets are not names, although the runtime accepts some of them.
-  if (/^[-+]/.test(timeZone)) return `unknown time zone ${timeZone}`;
-  try {
-    new Intl.DateTimeFormat("en", { timeZone });
-    return undefined;
-  } catch {
-    return `unknown time zone ${timeZone}`;
-  }
+  return isTimeZone(timeZone) ? undefined : `unknown time zone ${timeZone}`;
 }

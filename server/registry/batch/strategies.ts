@@ -1,27 +1,17 @@
 /** The strategies of the batch group. */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
-import { checkDnsSubdomain } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { membersAt, selectable } from "../generic/fields.js";
 import { specAndStatus } from "../generic/status-parts.js";
+import { cronJobWarnings, jobWarnings } from "./job-warnings.js";
 import { validatesCronJob, validatesJob } from "./validate-batch.js";
-
-/** A job's name is the CronJob's plus eleven characters of time, and must fit a label. */
-const CRON_JOB_NAME_CHARS_MAX = 52;
 
 export const batchStrategies: StrategyTable = {
   "batch/cronjobs": {
     ...specAndStatus,
     ...validatesCronJob,
-    validateName(name, isPrefix) {
-      const checked = isPrefix && name.endsWith("-") ? `${name.slice(0, -1)}a` : name;
-      const messages = [...checkDnsSubdomain(checked)];
-      if (!isPrefix && name.length > CRON_JOB_NAME_CHARS_MAX) {
-        messages.push(`must be no more than ${CRON_JOB_NAME_CHARS_MAX} characters`);
-      }
-      return messages;
-    },
+    warnings: cronJobWarnings,
   },
   "batch/jobs": {
     ...specAndStatus,
@@ -33,34 +23,46 @@ export const batchStrategies: StrategyTable = {
       delete next.status;
       const spec = membersAt(next, "spec");
       if (spec.manualSelector === true) return;
-      const labels = generateSelector(next, spec, naming.labelDomain);
-      // The type's default on read: a job without labels gets those of its pods.
-      if (Object.keys(next.metadata.labels ?? {}).length === 0) next.metadata.labels = labels;
+      generateSelector(next, spec, naming.labelDomain);
     },
     ...validatesJob,
+    // A job without labels shows those of its pods, the generated ones too.
+    hasStatusDefaults: true,
+    warnings: jobWarnings,
     ...selectable(["status.successful"], { "status.successful": "0" }),
   },
 };
 
-/** Selects a job's pods by its uid, so that jobs cannot adopt each other's. @returns their labels */
+/** Selects a job's pods by its uid, so that jobs cannot adopt each other's. */
 function generateSelector(
   job: ApiObject,
   spec: Record<string, unknown>,
   labelDomain: string,
-): Record<string, string> {
+): void {
   const { name = "", uid = "" } = job.metadata;
   const uidLabel = `batch.${labelDomain}/controller-uid`;
   const metadata = membersAt(membersAt(spec, "template"), "metadata");
-  const labels = {
-    ...(isRecord(metadata.labels) ? (metadata.labels as Record<string, string>) : {}),
+  const templateLabels = isRecord(metadata.labels) ? metadata.labels : undefined;
+  const labels = sorted({
     "controller-uid": uid,
     "job-name": name,
     [uidLabel]: uid,
     [`batch.${labelDomain}/job-name`]: name,
-  };
+    // The user's own are left, and refused when they differ.
+    ...templateLabels,
+  });
+  // Labels that the job took over from its pods follow them.
+  if (templateLabels !== undefined && job.metadata.labels === templateLabels) {
+    job.metadata.labels = { ...labels };
+  }
   metadata.labels = labels;
   const selector = isRecord(spec.selector) ? spec.selector : {};
   const matchLabels = isRecord(selector.matchLabels) ? selector.matchLabels : {};
-  spec.selector = { ...selector, matchLabels: { ...matchLabels, [uidLabel]: uid } };
-  return { ...labels };
+  spec.selector = { ...selector, matchLabels: sorted({ [uidLabel]: uid, ...matchLabels }) };
+}
+
+/** In the order in which maps are shown. */
+function sorted(labels: Record<string, unknown>): Record<string, string> {
+  const entries = Object.entries(labels as Record<string, string>);
+  return Object.fromEntries(entries.sort(([left], [right]) => (left < right ? -1 : 1)));
 }

@@ -27,8 +27,8 @@ const JOB_ROWS: readonly [object, ...string[]][] = [
   ],
   [
     { selector },
-    'spec.template.metadata.labels: Invalid value: {"controller-uid":"","job-name":"x","batch.kubernetes.io/controller-uid":"","batch.kubernetes.io/job-name":"x"}: `selector` does not match template `labels`',
     'spec.selector: Invalid value: {"matchLabels":{"app":"web","batch.kubernetes.io/controller-uid":""}}: `selector` not auto-generated',
+    'spec.template.metadata.labels: Invalid value: {"batch.kubernetes.io/controller-uid":"","batch.kubernetes.io/job-name":"x","controller-uid":"","job-name":"x"}: `selector` does not match template `labels`',
   ],
   [{ suspend: true, managedBy: "example.com/queue" }],
   [
@@ -53,8 +53,8 @@ const JOB_ROWS: readonly [object, ...string[]][] = [
         rules: [{ action: "Ignore", onExitCodes: { operator: "In", values: [2, 0] } }],
       },
     },
-    "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [2,0]: must be ordered",
     "spec.podFailurePolicy.rules[0].onExitCodes.values[1]: Invalid value: 0: must not be 0 for the In operator",
+    "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [2,0]: must be ordered",
   ],
   [
     { backoffLimitPerIndex: 1 },

@@ -2,60 +2,27 @@
 
 import { deepEqual } from "../../api/deep-equal.js";
 import {
-  duplicateValue,
   invalidValue,
   requiredValue,
-  tooManyItems,
+  tooLongValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
-import type { ApiObject, ObjectMeta } from "../../api/meta.js";
+import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import {
-  isEmptySelector,
-  type LabelSelector,
-  selectorMatches,
-  validateLabelSelector,
-} from "../../api/validation-selectors.js";
-import { type Maybe, validateDomainPath, type Whole } from "../../api/validation-values.js";
-import type { Container, PodSpec, PodTemplateSpec } from "../core/pod-types.js";
+import { checkDnsLabel } from "../../api/validation-names.js";
+import { selectorMatches, validateLabelSelector } from "../../api/validation-selectors.js";
+import { type Maybe, validateDomainPath } from "../../api/validation-values.js";
+import type { PodSpec, PodTemplateSpec } from "../core/pod-types.js";
 import { validatePodTemplate } from "../core/validate-pod-spec.js";
 import { validateCounts, validateTemplateLabels } from "../core/workload-rules.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { scheduleProblem, timeZoneProblem } from "./cron-schedule.js";
-
-interface JobSpec {
-  readonly parallelism?: Maybe<Whole>;
-  readonly completions?: Maybe<Whole>;
-  readonly completionMode?: Maybe<string>;
-  readonly backoffLimitPerIndex?: Maybe<Whole>;
-  readonly maxFailedIndexes?: Maybe<Whole>;
-  readonly podFailurePolicy?: Maybe<{ readonly rules?: Maybe<readonly FailureRule[]> }>;
-  readonly successPolicy?: Maybe<{ readonly rules?: Maybe<readonly unknown[]> }>;
-  readonly podReplacementPolicy?: Maybe<string>;
-  readonly selector?: Maybe<LabelSelector>;
-  readonly manualSelector?: Maybe<boolean>;
-  readonly managedBy?: Maybe<string>;
-  readonly suspend?: Maybe<boolean>;
-  readonly template?: Maybe<PodTemplateSpec>;
-}
-
-interface FailureRule {
-  readonly action: string;
-  readonly onExitCodes?: Maybe<{
-    readonly containerName?: Maybe<string>;
-    readonly operator: string;
-    readonly values?: Maybe<readonly Whole[]>;
-  }>;
-  readonly onPodConditions?: Maybe<readonly unknown[]>;
-}
-
-interface Job extends ApiObject {
-  spec?: JobSpec;
-  status?: object;
-}
+import { hasCondition, isIndexed, type Job, type JobSpec } from "./job-types.js";
+import { validateJobPolicies } from "./validate-job-policies.js";
+import { validateJobStatus } from "./validate-job-status.js";
 
 interface Use {
   readonly naming: Naming;
@@ -72,16 +39,33 @@ const COUNTS = [
   "maxFailedIndexes",
 ];
 const INDEXED_PARALLELISM_MAX = 100_000;
-const FAILURE_RULES_MAX = 20;
-const EXIT_CODES_MAX = 255;
+const FAILED_INDEXES_MAX = 100_000;
+/** Above this many completions, fewer pods at once and fewer failures can be recorded. */
+const COMPLETIONS_HIGH = 100_000;
+const PARALLELISM_MAX_WHEN_HIGH = 10_000;
+const FAILED_INDEXES_MAX_WHEN_HIGH = 10_000;
+const MANAGED_BY_BYTES_MAX = 63;
 const RESTARTS = ["OnFailure", "Never"];
 
 /** The rules for every job, whether created directly or by a CronJob. */
 function validateJobSpec(spec: JobSpec, field: string, use: Use): void {
   const { errors } = use;
   validateCounts(spec, field, { names: COUNTS, errors });
-  if (spec.completionMode === "Indexed") validateIndexed(spec, field, errors);
-  else {
+  const failures = spec.maxFailedIndexes ?? undefined;
+  if (failures !== undefined && (spec.backoffLimitPerIndex ?? undefined) === undefined) {
+    const why = "when maxFailedIndexes is specified";
+    errors.push(requiredValue(`${field}.backoffLimitPerIndex`, why));
+  }
+  const managedBy = spec.managedBy ?? undefined;
+  if (managedBy !== undefined) {
+    if (managedBy === "") errors.push(requiredValue(`${field}.managedBy`));
+    else validateDomainPath(managedBy, `${field}.managedBy`, errors);
+    if (Buffer.byteLength(managedBy) > MANAGED_BY_BYTES_MAX) {
+      errors.push(tooLongValue(`${field}.managedBy`, MANAGED_BY_BYTES_MAX));
+    }
+  }
+  if (isIndexed(spec)) validateIndexed(spec, field, errors);
+  else if ((spec.completionMode ?? "NonIndexed") === "NonIndexed") {
     for (const name of ["backoffLimitPerIndex", "maxFailedIndexes"] as const) {
       const value = spec[name] ?? undefined;
       if (value === undefined) continue;
@@ -89,10 +73,7 @@ function validateJobSpec(spec: JobSpec, field: string, use: Use): void {
       errors.push(invalidValue(`${field}.${name}`, value, why));
     }
   }
-  if ((spec.managedBy ?? undefined) !== undefined) {
-    validateDomainPath(spec.managedBy ?? "", `${field}.managedBy`, errors);
-  }
-  validateFailurePolicy(spec, field, errors);
+  validateJobPolicies(spec, field, errors);
   validatePodTemplate(spec.template ?? {}, `${field}.template`, use);
   validateRestarts(spec, `${field}.template.spec.restartPolicy`, errors);
 }
@@ -100,6 +81,7 @@ function validateJobSpec(spec: JobSpec, field: string, use: Use): void {
 function validateIndexed(spec: JobSpec, field: string, errors: FieldError[]): void {
   const completions = spec.completions ?? undefined;
   const parallelism = spec.parallelism ?? 0;
+  const failures = spec.maxFailedIndexes ?? undefined;
   if (completions === undefined) {
     errors.push(requiredValue(`${field}.completions`, "when completion mode is Indexed"));
   }
@@ -107,15 +89,34 @@ function validateIndexed(spec: JobSpec, field: string, errors: FieldError[]): vo
     const why = `must be less than or equal to ${INDEXED_PARALLELISM_MAX} when completion mode is Indexed`;
     errors.push(invalidValue(`${field}.parallelism`, parallelism, why));
   }
-  const failures = spec.maxFailedIndexes ?? undefined;
-  if (failures === undefined) return;
-  if (completions !== undefined && failures > completions) {
+  if (failures !== undefined && completions !== undefined && failures > completions) {
     const why = "must be less than or equal to completions";
     errors.push(invalidValue(`${field}.maxFailedIndexes`, failures, why));
   }
-  if ((spec.backoffLimitPerIndex ?? undefined) === undefined) {
-    const why = "when maxFailedIndexes is specified";
-    errors.push(requiredValue(`${field}.backoffLimitPerIndex`, why));
+  if (failures !== undefined && failures > FAILED_INDEXES_MAX) {
+    const why = `must be less than or equal to ${FAILED_INDEXES_MAX}`;
+    errors.push(invalidValue(`${field}.maxFailedIndexes`, failures, why));
+  }
+  const hasBackoff = (spec.backoffLimitPerIndex ?? undefined) !== undefined;
+  if ((completions ?? 0) > COMPLETIONS_HIGH && hasBackoff) validateHigh(spec, field, errors);
+}
+
+/** An indexed job with very many completions and a limit of failures for each. */
+function validateHigh(spec: JobSpec, field: string, errors: FieldError[]): void {
+  const parallelism = spec.parallelism ?? 0;
+  const failures = spec.maxFailedIndexes ?? undefined;
+  const when = `when completions are above ${COMPLETIONS_HIGH} and used with backoff limit per index`;
+  if (failures === undefined) {
+    const why = `must be specified when completions is above ${COMPLETIONS_HIGH}`;
+    errors.push(requiredValue(`${field}.maxFailedIndexes`, why));
+  }
+  if (parallelism > PARALLELISM_MAX_WHEN_HIGH) {
+    const why = `must be less than or equal to ${PARALLELISM_MAX_WHEN_HIGH} ${when}`;
+    errors.push(invalidValue(`${field}.parallelism`, parallelism, why));
+  }
+  if (failures !== undefined && failures > FAILED_INDEXES_MAX_WHEN_HIGH) {
+    const why = `must be less than or equal to ${FAILED_INDEXES_MAX_WHEN_HIGH} ${when}`;
+    errors.push(invalidValue(`${field}.maxFailedIndexes`, failures, why));
   }
 }
 
@@ -131,141 +132,82 @@ function validateRestarts(spec: JobSpec, field: string, errors: FieldError[]): v
   }
 }
 
-function validateFailurePolicy(spec: JobSpec, field: string, errors: FieldError[]): void {
-  if (!spec.podFailurePolicy) return;
-  const replacement = spec.podReplacementPolicy ?? "Failed";
-  if (replacement !== "Failed") {
-    errors.push(unsupportedValue(`${field}.podReplacementPolicy`, replacement, ["Failed"]));
-  }
-  const rules = spec.podFailurePolicy.rules ?? [];
-  const at = `${field}.podFailurePolicy.rules`;
-  if (rules.length > FAILURE_RULES_MAX) {
-    errors.push(tooManyItems(at, rules.length, FAILURE_RULES_MAX));
-  }
-  const pod = spec.template?.spec;
-  const containers = [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])];
-  rules.forEach((rule, index) => {
-    validateFailureRule(rule, `${at}[${index}]`, { spec, containers, errors });
-  });
-}
-
-function validateFailureRule(
-  rule: FailureRule,
-  field: string,
-  check: { spec: JobSpec; containers: readonly Container[]; errors: FieldError[] },
-): void {
-  const { spec, containers, errors } = check;
-  const { action, onExitCodes } = rule;
-  const hasConditions = (rule.onPodConditions?.length ?? 0) > 0;
-  if (action === "FailIndex" && (spec.backoffLimitPerIndex ?? undefined) === undefined) {
-    const why = "requires the backoffLimitPerIndex to be set";
-    errors.push(invalidValue(`${field}.action`, action, why));
-  }
-  if (onExitCodes && hasConditions) {
-    const why = "specifying both OnExitCodes and OnPodConditions is not supported";
-    errors.push(invalidValue(field, rule, why));
-  } else if (!onExitCodes && !hasConditions) {
-    const why = "specifying one of OnExitCodes and OnPodConditions is required";
-    errors.push(invalidValue(field, rule, why));
-  }
-  if (!onExitCodes) return;
-  const name = onExitCodes.containerName ?? undefined;
-  const at = `${field}.onExitCodes`;
-  if (name !== undefined && !containers.some((container) => container.name === name)) {
-    const why = "must be one of the container or initContainer names in the pod template";
-    errors.push(invalidValue(`${at}.containerName`, name, why));
-  }
-  validateExitCodes(onExitCodes.values ?? [], onExitCodes.operator, {
-    field: `${at}.values`,
-    errors,
-  });
-}
-
-function validateExitCodes(
-  values: readonly Whole[],
-  operator: string,
-  { field, errors }: { field: string; errors: FieldError[] },
-): void {
-  if (values.length > EXIT_CODES_MAX) {
-    errors.push(tooManyItems(field, values.length, EXIT_CODES_MAX));
-  }
-  const isOrdered = values.every(
-    (value, index) => index === 0 || value >= (values[index - 1] ?? 0),
-  );
-  if (!isOrdered) errors.push(invalidValue(field, values, "must be ordered"));
-  values.forEach((value, index) => {
-    if (operator === "In" && Number(value) === 0) {
-      const why = "must not be 0 for the In operator";
-      errors.push(invalidValue(`${field}[${index}]`, value, why));
-    }
-    if (values.indexOf(value) < index) {
-      errors.push(duplicateValue(`${field}[${index}]`, value));
-    }
-  });
-}
-
 /** Immutable beside the template, because pods may already exist. */
 const JOB_FIXED = [
-  "spec.selector",
   "spec.completionMode",
   "spec.podFailurePolicy",
   "spec.backoffLimitPerIndex",
-  "spec.successPolicy",
   "spec.managedBy",
+  "spec.successPolicy",
 ];
-const JOB_STATUS_COUNTS = ["active", "succeeded", "failed", "ready", "terminating"];
 
 const jobRules: Rules<Job> = {
-  object({ spec = {} }, { naming }) {
+  object(next, { naming }, current) {
     const errors = new Problems();
-    const { selector } = spec;
+    const { spec = {}, metadata } = next;
+    validateGenerated(next, current, { naming, errors });
     validateJobSpec(spec, "spec", { naming, errors });
+    const { selector } = spec;
     if (selector) {
       const before = errors.length;
       validateLabelSelector(selector, "spec.selector", errors);
-      if (errors.length === before && !isEmptySelector(selector)) {
+      if (errors.length === before) {
         validateTemplateLabels(selector, spec.template, { field: "spec.template", errors });
       }
-    } else errors.push(requiredValue("spec.selector"));
-    return errors;
-  },
-  create: ({ metadata, spec }, { naming }) =>
-    spec?.selector && spec.manualSelector !== true
-      ? generatedProblems(spec.selector, metadata, naming)
-      : [],
-  change(next, current) {
-    const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
-    const errors = checkImmutable(next, current, JOB_FIXED);
-    validateCompletionsChange(spec, before, errors);
-    const isSuspended = before.suspend === true;
-    const [template, was] = [placed(spec, isSuspended), placed(before, isSuspended)];
-    if (!deepEqual(template, was)) {
-      errors.push(invalidValue("spec.template", spec.template, "field is immutable"));
+    } else {
+      errors.push(requiredValue("spec.selector"));
+      validateTemplateLabels(selector, spec.template, { field: "spec.template", errors });
+    }
+    if (isIndexed(spec) && (spec.completions ?? 0) > 0) {
+      // The index becomes part of the pods' host names.
+      const host = `${metadata.name ?? ""}-${Number(spec.completions) - 1}`;
+      if (checkDnsLabel(host).length > 0) {
+        const why = `will not able to create pod with invalid DNS label: ${host}`;
+        errors.push(invalidValue("metadata.name", metadata.name ?? "", why));
+      }
     }
     return errors;
   },
-  status({ status }) {
+  change(next, current) {
     const errors = new Problems();
-    validateCounts(status, "status", { names: JOB_STATUS_COUNTS, errors });
+    validateCompletionsChange(next.spec ?? {}, current.spec ?? {}, errors);
+    errors.push(...checkImmutable(next, current, ["spec.selector"]));
+    validateTemplateChange(next, current, errors);
+    errors.push(...checkImmutable(next, current, JOB_FIXED));
     return errors;
   },
+  status: validateJobStatus,
 };
 
-/** A generated selector must match exactly the labels that its pods get. */
-function generatedProblems(
-  selector: LabelSelector,
-  { name = "", uid = "" }: ObjectMeta,
-  naming: Naming,
-): FieldError[] {
+/** A generated selector must match exactly the labels that its pods get, and these must be there. */
+function validateGenerated(
+  { metadata, spec = {} }: Job,
+  current: Job | undefined,
+  { naming, errors }: Use,
+): void {
+  const { selector, manualSelector, template } = spec;
+  if (manualSelector === true || !selector) return;
+  const { name = "", uid = "" } = metadata;
   const prefix = `batch.${naming.labelDomain}`;
-  const labels = {
-    "controller-uid": uid,
-    "job-name": name,
-    [`${prefix}/controller-uid`]: uid,
-    [`${prefix}/job-name`]: name,
-  };
-  if (selectorMatches(selector, labels)) return [];
-  return [invalidValue("spec.selector", selector, "`selector` not auto-generated")];
+  const expected: [string, string][] = [
+    ["controller-uid", uid],
+    ["job-name", name],
+  ];
+  // Jobs of old releases have pods without these.
+  const before = current?.spec?.template?.metadata?.labels;
+  const had = (label: string) => before?.[`${prefix}/${label}`] !== undefined;
+  if (current === undefined || (had("controller-uid") && had("job-name"))) {
+    expected.push([`${prefix}/controller-uid`, uid], [`${prefix}/job-name`, name]);
+  }
+  const labels = template?.metadata?.labels ?? {};
+  for (const [label, value] of expected) {
+    const field = `spec.template.metadata.labels[${label}]`;
+    const why = `must be '${value}'`;
+    if (labels[label] === undefined) errors.push(requiredValue(field, why));
+    else if (labels[label] !== value) errors.push(invalidValue(field, labels, why));
+  }
+  if (selectorMatches(selector, Object.fromEntries(expected))) return;
+  errors.push(invalidValue("spec.selector", selector, "`selector` not auto-generated"));
 }
 
 /** An indexed job scales completions and parallelism together. */
@@ -273,52 +215,89 @@ function validateCompletionsChange(spec: JobSpec, before: JobSpec, errors: Field
   const completions = spec.completions ?? null;
   if (deepEqual(completions, before.completions ?? null)) return;
   const field = "spec.completions";
-  if (before.completionMode !== "Indexed") {
-    errors.push(invalidValue(field, completions, "field is immutable"));
-  } else if (!deepEqual(completions, spec.parallelism ?? null)) {
+  if (!isIndexed(spec)) errors.push(invalidValue(field, completions, "field is immutable"));
+  else if (completions !== null && !deepEqual(completions, spec.parallelism ?? null)) {
     const why = "can only be modified in tandem with spec.parallelism";
     errors.push(invalidValue(field, completions, why));
   }
 }
 
-const PLACEMENT = ["nodeSelector", "affinity", "tolerations", "schedulingGates"] as const;
+/** Where pods run and what they get may change while a suspended job has none. */
+function validateTemplateChange(next: Job, current: Job, errors: FieldError[]): void {
+  const [template, before] = [next.spec?.template ?? {}, current.spec?.template ?? {}];
+  if (!hasNoPods(current)) {
+    if (deepEqual(template, before)) return;
+    errors.push(invalidValue("spec.template", template, "field is immutable"));
+  } else if (!deepEqual(template.spec ?? {}, placed(before, template).spec ?? {})) {
+    errors.push(invalidValue("spec.template.spec", template.spec, "field is immutable"));
+  }
+}
 
-/** The template without its scheduling and resource settings while there are no pods. */
-function placed({ template }: JobSpec, isSuspended: boolean): unknown {
-  if (!isSuspended) return template ?? null;
-  const pod: Record<string, unknown> = { ...template?.spec };
-  for (const name of PLACEMENT) delete pod[name];
+function hasNoPods({ spec, status }: Job): boolean {
+  if (spec?.suspend !== true || (status?.active ?? 0) > 0) return false;
+  return !status?.startTime || hasCondition(status, "Suspended");
+}
+
+const PLACEMENT = ["nodeSelector", "tolerations", "schedulingGates"] as const;
+
+/** The former template with the placement and the resources of the next one. */
+function placed(before: PodTemplateSpec, next: PodTemplateSpec): { spec: unknown } {
+  const [from, to] = [before.spec, next.spec] as [PodSpec | undefined, PodSpec | undefined];
+  const pod: Record<string, unknown> = { ...from };
+  for (const name of PLACEMENT) take(pod, name, to?.[name]);
+  const { nodeAffinity: _replaced, ...affinity } = { ...from?.affinity } as Record<string, unknown>;
+  const near = (to?.affinity as Record<string, unknown> | undefined)?.nodeAffinity;
+  if (near !== undefined) affinity.nodeAffinity = near;
+  const isEmpty = Object.keys(affinity).length === 0 && !to?.affinity;
+  take(pod, "affinity", isEmpty ? undefined : affinity);
   for (const list of ["containers", "initContainers"] as const) {
-    const containers = (template?.spec as PodSpec | undefined)?.[list];
-    if (containers) pod[list] = containers.map((one) => ({ ...one, resources: null }));
+    const [mine, others] = [from?.[list], to?.[list]];
+    if (!mine || mine.length !== others?.length) continue;
+    pod[list] = mine.map((container, index) => {
+      const other = others[index];
+      if (other?.name !== container.name) return container;
+      const kept: Record<string, unknown> = { ...container };
+      take(kept, "resources", other.resources);
+      return kept;
+    });
   }
   return { spec: pod };
+}
+
+function take(owner: Record<string, unknown>, name: string, value: unknown): void {
+  if (value === undefined) delete owner[name];
+  else owner[name] = value;
 }
 
 interface CronJob extends ApiObject {
   spec?: {
     readonly schedule: string;
     readonly timeZone?: Maybe<string>;
+    readonly concurrencyPolicy?: Maybe<string>;
     readonly jobTemplate?: Maybe<{ readonly spec?: Maybe<JobSpec> }>;
   };
   status?: object;
 }
 
-const CRON_COUNTS = [
-  "startingDeadlineSeconds",
-  "successfulJobsHistoryLimit",
-  "failedJobsHistoryLimit",
-];
+const HISTORY_LIMITS = ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
+
+const CONCURRENCY = ["Allow", "Forbid", "Replace"];
 
 const cronJobRules: Rules<CronJob> = {
-  object({ spec }, { naming }) {
+  object({ spec }, { naming }, current) {
     const errors = new Problems();
     if (spec === undefined) return [requiredValue("spec")];
-    validateSchedule(spec.schedule, "spec.schedule", errors);
     const timeZone = spec.timeZone ?? undefined;
-    const why = timeZone === undefined ? undefined : timeZoneProblem(timeZone);
-    if (why !== undefined) errors.push(invalidValue("spec.timeZone", timeZone, why));
-    validateCounts(spec, "spec", { names: CRON_COUNTS, errors });
+    validateSchedule(spec, current?.spec?.schedule, errors);
+    validateCounts(spec, "spec", { names: ["startingDeadlineSeconds"], errors });
+    if (current === undefined || (current.spec?.timeZone ?? undefined) !== timeZone) {
+      const why = timeZone === undefined ? undefined : timeZoneProblem(timeZone);
+      if (why !== undefined) errors.push(invalidValue("spec.timeZone", timeZone, why));
+    }
+    const concurrency = spec.concurrencyPolicy ?? "";
+    if (!CONCURRENCY.includes(concurrency)) {
+      errors.push(unsupportedValue("spec.concurrencyPolicy", concurrency, CONCURRENCY));
+    }
     const job = spec.jobTemplate?.spec ?? {};
     const field = "spec.jobTemplate.spec";
     validateJobSpec(job, field, { naming, errors });
@@ -329,19 +308,42 @@ const cronJobRules: Rules<CronJob> = {
     if (job.manualSelector === true) {
       errors.push(unsupportedValue(`${field}.manualSelector`, true, ["nil", "false"]));
     }
+    validateCounts(spec, "spec", { names: HISTORY_LIMITS, errors });
     return errors;
+  },
+  // An existing one may have a longer name.
+  create({ metadata: { name = "" } }) {
+    if (name.length <= CRON_JOB_NAME_CHARS_MAX) return [];
+    const why = `must be no more than ${CRON_JOB_NAME_CHARS_MAX} characters`;
+    return [invalidValue("metadata.name", name, why)];
   },
 };
 
-function validateSchedule(schedule: string, field: string, errors: FieldError[]): void {
-  if (schedule === "") return;
-  if (schedule.includes("TZ")) {
-    const why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
-    errors.push(invalidValue(field, schedule, why));
+/** A job's name is the CronJob's plus eleven characters of time, and must fit a label. */
+const CRON_JOB_NAME_CHARS_MAX = 52;
+
+/** A zone inside of a schedule is only left where it has been. */
+function validateSchedule(
+  { schedule, timeZone }: NonNullable<CronJob["spec"]>,
+  before: string | undefined,
+  errors: FieldError[],
+): void {
+  const field = "spec.schedule";
+  if (schedule === "") {
+    errors.push(requiredValue(field));
     return;
   }
-  const why = scheduleProblem(schedule);
-  if (why !== undefined) errors.push(invalidValue(field, schedule, why));
+  const hasZone = schedule.includes("TZ");
+  const problem = scheduleProblem(schedule);
+  if (problem !== undefined) errors.push(invalidValue(field, schedule, problem));
+  if (!hasZone) return;
+  if (before?.includes("TZ") !== true) {
+    const why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+    errors.push(invalidValue(field, schedule, why));
+  } else if ((timeZone ?? undefined) !== undefined) {
+    const why = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
+    errors.push(invalidValue(field, schedule, why));
+  }
 }
 
 export const validatesJob = validated(jobRules);

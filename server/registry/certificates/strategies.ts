@@ -1,12 +1,11 @@
 /** Strategies of the certificates group: signing requests and trust bundles. */
-import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
+import { formatTime } from "../../api/time.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { membersAt, selectable, valueAt } from "../generic/fields.js";
+import { membersAt, selectable } from "../generic/fields.js";
 import { dropsStatus, replacedWhenSeen } from "../generic/status-parts.js";
+import { conditionsOf, withDecisionsOf, withTimes } from "./signing-status.js";
 import { validatesSigningRequest } from "./validate-signing-request.js";
-
-const DECISIONS: ReadonlySet<unknown> = new Set(["Approved", "Denied"]);
 
 export const certificateStrategies: StrategyTable = {
   "certificates/certificatesigningrequests": {
@@ -20,9 +19,9 @@ export const certificateStrategies: StrategyTable = {
       spec.groups = [...user.groups];
       spec.extra = user.extra;
     },
-    prepareForUpdate(next, current, { subresource }) {
+    prepareForUpdate(next, current, { subresource, nowMs }) {
       next.spec = current.spec;
-      if (subresource === "status") keepDecisions(next, current);
+      if (subresource === "status") keepDecisions(next, current, nowMs);
     },
     ...selectable(["spec.signerName"]),
   },
@@ -36,16 +35,10 @@ export const certificateStrategies: StrategyTable = {
   },
 };
 
-/** Approval has its own subresource: signers may not grant what they then sign. */
-function keepDecisions(next: ApiObject, current: ApiObject): void {
-  const kept = conditionsOf(current).filter(({ type }) => DECISIONS.has(type));
-  const others = conditionsOf(next).filter(({ type }) => !DECISIONS.has(type));
-  const status = membersAt(next, "status");
-  if (kept.length + others.length === 0) delete status.conditions;
-  else status.conditions = [...kept, ...others];
-}
-
-function conditionsOf(object: ApiObject): Record<string, unknown>[] {
-  const conditions = valueAt(object, ["status", "conditions"]);
-  return Array.isArray(conditions) ? conditions.filter(isRecord) : [];
+/** A report repeats decisions, and does not rewrite them. */
+function keepDecisions(next: ApiObject, current: ApiObject, nowMs: number): void {
+  const before = conditionsOf(current);
+  const kept = withDecisionsOf(conditionsOf(next), before);
+  if (kept.length === 0) return;
+  membersAt(next, "status").conditions = withTimes(kept, before, formatTime(nowMs));
 }

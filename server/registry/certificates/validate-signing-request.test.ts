@@ -24,7 +24,7 @@ test("certificate requests are accepted or refused by their rules, field by fiel
       signing({ request: Buffer.from("no").toString("base64") }),
       'spec.request: Invalid value: "bm8=": PEM block type must be CERTIFICATE REQUEST',
     ],
-    [signing({ usages: [] }), "spec.usages: Required value: usages must be provided"],
+    [signing({ usages: [] }), "spec.usages: Required value"],
     [
       signing({ signerName: "signer" }),
       "spec.signerName: Invalid value: \"signer\": must be a fully qualified domain and path of the form 'example.com/signer-name'",
@@ -80,6 +80,60 @@ test("a status keeps one condition of each type", () => {
       decided("Failed", "Failed"),
       "status",
     ),
-    ['status.conditions[2].type: Duplicate value: "Failed"'],
+    [
+      'status.conditions[1].type: Duplicate value: "Failed"',
+      'status.conditions: Forbidden: updates may not remove a condition of type "Approved"',
+    ],
   );
+});
+
+test("R33: a status reports, and does neither approve nor take back nor replace", () => {
+  const CSR = "certificates.k8s.io/v1/certificatesigningrequests";
+  const change = (before: object, status: object, part: string) =>
+    changeProblems(CSR, { ...signing({}), status: before }, { ...signing({}), status }, part);
+  const of = (...conditions: object[]) => ({ conditions });
+  const is = (type: string, status = "True") => ({ type, status, reason: "r" });
+  const FIELD = "status.conditions";
+  const rows: readonly [before: object, after: object, ...problems: string[]][] = [
+    [{}, of(is("Failed"))],
+    [{}, of(is("Other", "Unknown"))],
+    [
+      {},
+      of(is("Approved")),
+      `${FIELD}: Forbidden: updates may not add a condition of type "Approved"`,
+    ],
+    [{}, of(is("Denied")), `${FIELD}: Forbidden: updates may not add a condition of type "Denied"`],
+    [
+      of(is("Failed")),
+      of(),
+      `${FIELD}: Forbidden: updates may not remove a condition of type "Failed"`,
+    ],
+    [
+      {},
+      of(is("Failed", "False")),
+      `${FIELD}[0].status: Unsupported value: "False": supported values: "True"`,
+    ],
+    [{}, of(is("")), `${FIELD}[0].type: Required value`],
+    [{}, of(is("Other", "")), `${FIELD}[0].status: Required value`],
+    [
+      {},
+      { certificate: Buffer.from("x").toString("base64") },
+      'status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block',
+    ],
+    [
+      { certificate: "eA==" },
+      { certificate: "" },
+      "status.certificate: Forbidden: updates may not modify existing certificate content",
+    ],
+  ];
+  for (const [before, after, ...expected] of rows) {
+    assert.deepEqual(change(before, after, "status"), expected, JSON.stringify(after));
+  }
+  const legacy = signing({ signerName: "kubernetes.io/legacy-unknown" });
+  checkProblems(CSR, [
+    [
+      legacy,
+      'spec.signerName: Invalid value: "kubernetes.io/legacy-unknown": the legacy signerName is not allowed via this API version',
+    ],
+  ]);
 });

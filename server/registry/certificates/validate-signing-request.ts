@@ -12,7 +12,9 @@ import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { type Rules, validated } from "../generic/validated.js";
+import { validateSigningStatus } from "./signing-status.js";
 
 interface SigningRequest extends ApiObject {
   spec?: {
@@ -21,43 +23,82 @@ interface SigningRequest extends ApiObject {
     readonly usages?: Maybe<readonly string[]>;
     readonly expirationSeconds?: Maybe<Whole>;
   };
-  status?: { readonly conditions?: Maybe<readonly Condition[]> };
-}
-
-interface Condition {
-  readonly type: string;
-  readonly status: string;
+  status?: object;
 }
 
 const EXPIRATION_SECONDS_MIN = 600;
 
+/** In the order in which messages name them. */
+const USAGES = [
+  "any",
+  "cert sign",
+  "client auth",
+  "code signing",
+  "content commitment",
+  "crl sign",
+  "data encipherment",
+  "decipher only",
+  "digital signature",
+  "email protection",
+  "encipher only",
+  "ipsec end system",
+  "ipsec tunnel",
+  "ipsec user",
+  "key agreement",
+  "key encipherment",
+  "microsoft sgc",
+  "netscape sgc",
+  "ocsp signing",
+  "s/mime",
+  "server auth",
+  "signing",
+  "timestamping",
+];
+
 const signingRequestRules: Rules<SigningRequest> = {
-  object({ spec = {}, status }) {
-    const errors = new Problems();
-    const { request, signerName = "" } = spec;
-    const problem = requestProblem(Buffer.from(request ?? "", "base64"));
-    if (problem !== undefined) errors.push(invalidValue("spec.request", request ?? "", problem));
-    const usages = spec.usages ?? [];
-    if (usages.length === 0) errors.push(requiredValue("spec.usages", "usages must be provided"));
-    usages.forEach((usage, index) => {
-      if (usages.indexOf(usage) === index) return;
-      errors.push(duplicateValue(`spec.usages[${index}]`, usage));
-    });
-    if (signerName !== "") validateSignerName(signerName, "spec.signerName", errors);
-    const seconds = spec.expirationSeconds ?? undefined;
-    if (seconds !== undefined && seconds < EXPIRATION_SECONDS_MIN) {
-      const why = `may not specify a duration less than ${EXPIRATION_SECONDS_MIN} seconds (10 minutes)`;
-      errors.push(invalidValue("spec.expirationSeconds", seconds, why));
-    }
-    validateDecision(status?.conditions ?? [], errors);
-    return errors;
-  },
-  status({ status }) {
-    const errors = new Problems();
-    validateDecision(status?.conditions ?? [], errors);
-    return errors;
-  },
+  object: (next, context, current) => [
+    ...validateSpec(next, context, current),
+    ...validateSigningStatus(next, current, ""),
+  ],
+  status: (next, current, context) => [
+    ...validateSpec(next, context, current),
+    ...validateSigningStatus(next, current, "status"),
+  ],
 };
+
+function validateSpec(
+  { spec = {} }: SigningRequest,
+  { naming }: StrategyContext,
+  current: SigningRequest | undefined,
+): FieldError[] {
+  // It does not change, so what was accepted once is not judged again.
+  if (current !== undefined) return [];
+  const errors = new Problems();
+  const { request, signerName = "" } = spec;
+  const problem = requestProblem(Buffer.from(request ?? "", "base64"));
+  if (problem !== undefined) errors.push(invalidValue("spec.request", request ?? "", problem));
+  const usages = spec.usages ?? [];
+  if (usages.length === 0) errors.push(requiredValue("spec.usages"));
+  usages.forEach((usage, index) => {
+    if (USAGES.includes(usage)) return;
+    errors.push(unsupportedValue(`spec.usages[${index}]`, usage, USAGES));
+  });
+  const seen = new Set<string>();
+  usages.forEach((usage, index) => {
+    if (seen.has(usage)) errors.push(duplicateValue(`spec.usages[${index}]`, usage));
+    seen.add(usage);
+  });
+  if (signerName === `${naming.labelDomain}/legacy-unknown`) {
+    const why = "the legacy signerName is not allowed via this API version";
+    errors.push(invalidValue("spec.signerName", signerName, why));
+  } else if (signerName !== "") validateSignerName(signerName, "spec.signerName", errors);
+  const seconds = spec.expirationSeconds ?? undefined;
+  if (seconds !== undefined && seconds < EXPIRATION_SECONDS_MIN) {
+    const why = `may not specify a duration less than ${EXPIRATION_SECONDS_MIN} seconds (10 minutes)`;
+    errors.push(invalidValue("spec.expirationSeconds", seconds, why));
+  }
+  return errors;
+}
 
 const BLOCK = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([\s\S]*?)-----END \1-----/m;
 const DER_SEQUENCE = 0x30;
@@ -100,25 +141,6 @@ function validateSignerName(name: string, field: string, errors: FieldError[]): 
   }
   const bytesMax = DOMAIN_BYTES_MAX + PATH_BYTES_MAX + 1;
   if (name.length > bytesMax) errors.push(tooLongValue(field, bytesMax));
-}
-
-/** A request cannot be both approved and denied, and a decision's status must be True. */
-function validateDecision(conditions: readonly Condition[], errors: FieldError[]): void {
-  const field = "status.conditions";
-  const decided = conditions.filter(({ type }) => type === "Approved" || type === "Denied");
-  conditions.forEach(({ type, status }, index) => {
-    if (conditions.findIndex((other) => other.type === type) < index) {
-      errors.push(duplicateValue(`${field}[${index}].type`, type));
-    }
-    const isFinal = type === "Approved" || type === "Denied" || type === "Failed";
-    if (isFinal && status !== "True" && status !== "") {
-      errors.push(unsupportedValue(`${field}[${index}].status`, status, ["True"]));
-    }
-  });
-  if (new Set(decided.map(({ type }) => type)).size < 2) return;
-  const why = "Approved and Denied conditions are mutually exclusive";
-  const index = conditions.findLastIndex(({ type }) => type === "Approved" || type === "Denied");
-  errors.push(invalidValue(`${field}[${index}].type`, conditions[index]?.type, why));
 }
 
 export const validatesSigningRequest = validated(signingRequestRules);

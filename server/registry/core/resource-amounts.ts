@@ -31,6 +31,11 @@ const QUOTA_RESOURCES: ReadonlySet<string> = new Set([
 const STANDARD_RESOURCES: ReadonlySet<string> = new Set([...QUOTA_RESOURCES, "storage"]);
 const WHOLE_RESOURCES: ReadonlySet<string> = new Set(COUNTED_OBJECTS);
 
+/** Whether a quota knows the resource by a name of the API's own. */
+export function isQuotaResource(name: string): boolean {
+  return QUOTA_RESOURCES.has(name) || isHugePages(name) || name.startsWith("requests.hugepages-");
+}
+
 export function isHugePages(name: string): boolean {
   return name.startsWith("hugepages-");
 }
@@ -83,7 +88,7 @@ export function validateResourceName(
   if (use === "container" && !isHugePages(name)) {
     errors.push(invalidValue(field, name, "must be a standard resource for containers"));
   }
-  if (use === "quota" && !QUOTA_RESOURCES.has(name) && !isHuge) {
+  if (use === "quota" && !isQuotaResource(name)) {
     errors.push(invalidValue(field, name, "must be a standard resource for quota"));
   }
 }
@@ -146,6 +151,13 @@ export function compareAmounts(left: string, right: string): number {
 
 export function isPositiveAmount(text: string): boolean {
   return !text.startsWith("-") && /[1-9]/.test(text);
+}
+
+/** One amount divided by another, for comparisons and messages; infinite when that is zero. */
+export function ratioOfAmounts(amount: string, of: string): number {
+  const [left, right] = [amount, of].map((text) => parseQuantity(text) ?? ZERO_QUANTITY);
+  if (left === undefined || right === undefined) return Number.NaN;
+  return (Number(left.digits) / Number(right.digits)) * 10 ** (left.scale - right.scale);
 }
 
 /** Whether an amount of huge pages is a number of pages of that size. */

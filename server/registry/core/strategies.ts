@@ -5,6 +5,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { eventStrategy } from "../events/event.js";
 import { alignFirst, selectable } from "../generic/fields.js";
+import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";
@@ -68,6 +69,7 @@ export const coreStrategies: StrategyTable = {
     ...specAndStatus,
     ...validatesReplicationController,
     garbageCollection: "orphan",
+    warnings: workloadNameWarnings,
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
   },
   "/resourcequotas": {

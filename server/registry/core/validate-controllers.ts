@@ -51,7 +51,9 @@ const replicationControllerRules: Rules<ReplicationController> = {
     return errors;
   },
   status: ({ status }) =>
-    validateReplicaStatus(status, ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"]),
+    validateReplicaStatus(status, {
+      parts: ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+    }),
 };
 
 export const validatesPodTemplate = validated(podTemplateRules);

@@ -1,7 +1,7 @@
 /** Rules for the other kinds of the core group: what is accepted, what is refused and how. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeProblems, problemsOf, type TestObject } from "../testing/problems.js";
+import { changeProblems, checkProblems, problemsOf, type TestObject } from "../testing/problems.js";
 
 type Row = readonly [resource: string, object: TestObject, ...problems: string[]];
 
@@ -304,5 +304,75 @@ test("a bound claim may grow, and nothing else", () => {
   const full = { ...bound(), status: { phase: "Bound", capacity: { storage: "1Gi" } } };
   assert.deepEqual(changeProblems(claims, full, bound(sized("512Mi"))), [
     "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity",
+  ]);
+});
+
+test("R3: a scope limits what it says something about", () => {
+  const quota = (hard: object, spec: object): TestObject => ({ spec: { hard, ...spec } });
+  const scoped = (hard: object, ...scopes: string[]) => quota(hard, { scopes });
+  const chosen = (hard: object, scopeName: string) =>
+    quota(hard, { scopeSelector: { matchExpressions: [{ scopeName, operator: "Exists" }] } });
+  const of = (scope: string) =>
+    `spec.scopes: Invalid value: ["${scope}"]: unsupported scope applied to resource`;
+  checkProblems("v1/resourcequotas", [
+    [scoped({ pods: "1", "limits.cpu": "1" }, "Terminating")],
+    [scoped({ services: "1" }, "Terminating"), of("Terminating")],
+    [scoped({ pods: "1" }, "BestEffort")],
+    [scoped({ "requests.cpu": "1" }, "BestEffort"), of("BestEffort")],
+    [scoped({ "example.com/gpu": "1" }, "BestEffort")],
+    [chosen({ "requests.storage": "1Gi" }, "VolumeAttributesClass")],
+    [
+      chosen({ "requests.storage": "1Gi" }, "PriorityClass"),
+      'spec.scopeSelector.matchExpressions: Invalid value: {"matchExpressions":[{"scopeName":"PriorityClass","operator":"Exists"}]}: unsupported scope applied to resource',
+    ],
+  ]);
+});
+
+test("R8: the ratio of limits and requests is at most that of the bounds", () => {
+  const range = (cpu: string): TestObject => ({
+    spec: {
+      limits: [
+        { type: "Container", max: { cpu: "4" }, min: { cpu: "1" }, maxLimitRequestRatio: { cpu } },
+      ],
+    },
+  });
+  checkProblems("v1/limitranges", [
+    [range("4")],
+    [
+      range("5"),
+      'spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "5": ratio 5 is greater than max/min = 4.000000',
+    ],
+  ]);
+});
+
+test("R7: the template of an ephemeral volume's claim has labels and annotations alone", () => {
+  const pod = (metadata: object): TestObject => ({
+    spec: {
+      containers: [{ name: "c", image: "i" }],
+      volumes: [
+        {
+          name: "v",
+          ephemeral: {
+            volumeClaimTemplate: {
+              metadata,
+              spec: {
+                accessModes: ["ReadWriteOnce"],
+                resources: { requests: { storage: "1Gi" } },
+              },
+            },
+          },
+        },
+      ],
+    },
+  });
+  const at = "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata";
+  checkProblems("v1/pods", [
+    [pod({ labels: { a: "b" }, annotations: { c: "d" } })],
+    [
+      pod({ name: "x", namespace: "y", finalizers: ["a.io/b"] }),
+      `${at}.name: Forbidden: cannot be set`,
+      `${at}.namespace: Forbidden: cannot be set`,
+      `${at}.finalizers: Forbidden: cannot be set`,
+    ],
   ]);
 });

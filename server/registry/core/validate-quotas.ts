@@ -19,6 +19,8 @@ import type { Quantities } from "./pod-types.js";
 import {
   allowsOvercommit,
   compareAmounts,
+  isQuotaResource,
+  ratioOfAmounts,
   validateResourceAmount,
   validateResourceName,
 } from "./resource-amounts.js";
@@ -98,19 +100,25 @@ const VALUELESS: ReadonlySet<string> = new Set([
 
 function validateScopes(spec: QuotaSpec, errors: FieldError[]): void {
   const scopes = spec.scopes ?? [];
-  if (!scopes.every((scope) => SCOPES.includes(scope))) {
-    errors.push(invalidValue("spec.scopes", scopes, "unsupported scope"));
+  const limited = Object.keys(spec.hard ?? {}).sort();
+  for (const scope of scopes) {
+    if (!SCOPES.includes(scope)) {
+      errors.push(invalidValue("spec.scopes", scopes, "unsupported scope"));
+    }
+    for (const name of limited) {
+      if (!canLimit(scope, name)) errors.push(invalidValue("spec.scopes", scopes, NOT_IN_SCOPE));
+    }
   }
-  validateExclusive(scopes, "spec.scopes", errors);
+  validateExclusive(scopes, "spec.scopes", { shown: scopes, errors });
   const terms = spec.scopeSelector?.matchExpressions ?? [];
   const field = "spec.scopeSelector.matchExpressions";
   for (const { scopeName, operator, values } of terms) {
     if (!SCOPES.includes(scopeName)) {
       errors.push(invalidValue(`${field}.scopeName`, scopeName, "unsupported scope"));
     }
-    if (!SCOPE_OPERATORS.includes(operator)) {
-      const why = "not a valid selector operator";
-      errors.push(invalidValue(`${field}.operator`, operator, why));
+    for (const name of limited) {
+      if (canLimit(scopeName, name)) continue;
+      errors.push(invalidValue(field, spec.scopeSelector, NOT_IN_SCOPE));
     }
     if (VALUELESS.has(scopeName) && operator !== "Exists") {
       const why =
@@ -128,17 +136,40 @@ function validateScopes(spec: QuotaSpec, errors: FieldError[]): void {
         "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
       errors.push(invalidValue(`${field}.values`, values, why));
     }
-  }
-  const named = terms.map(({ scopeName }) => scopeName);
-  validateExclusive(named, field, errors);
-}
-
-function validateExclusive(scopes: readonly string[], field: string, errors: FieldError[]): void {
-  for (const [one, other] of EXCLUSIVE) {
-    if (scopes.includes(one) && scopes.includes(other)) {
-      errors.push(invalidValue(field, scopes, "conflicting scopes"));
+    if (!SCOPE_OPERATORS.includes(operator)) {
+      const why = "not a valid selector operator";
+      errors.push(invalidValue(`${field}.operator`, operator, why));
     }
   }
+  const named = terms.map(({ scopeName }) => scopeName);
+  validateExclusive(named, field, { shown: spec.scopes ?? null, errors });
+}
+
+/** @param shown the scopes as the message has them, which are always those of the list */
+function validateExclusive(
+  scopes: readonly string[],
+  field: string,
+  { shown, errors }: { shown: readonly string[] | null; errors: FieldError[] },
+): void {
+  for (const [one, other] of EXCLUSIVE) {
+    if (scopes.includes(one) && scopes.includes(other)) {
+      errors.push(invalidValue(field, shown, "conflicting scopes"));
+    }
+  }
+}
+
+const NOT_IN_SCOPE = "unsupported scope applied to resource";
+const OF_PODS: ReadonlySet<string> = new Set([
+  "pods",
+  ...["cpu", "memory"].flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
+]);
+const OF_CLAIMS: ReadonlySet<string> = new Set(["persistentvolumeclaims", "requests.storage"]);
+
+/** Whether a scope says anything about a resource: most are about pods, and what has no requests has no compute. */
+function canLimit(scope: string, name: string): boolean {
+  if (!isQuotaResource(name) || !SCOPES.includes(scope)) return true;
+  if (scope === "BestEffort") return name === "pods";
+  return (scope === "VolumeAttributesClass" ? OF_CLAIMS : OF_PODS).has(name);
 }
 
 interface LimitRange extends ApiObject {
@@ -237,6 +268,14 @@ function validateOrder(
   if (ratio !== undefined && compareAmounts(ratio, "1") < 0) {
     const why = `ratio ${ratio} is less than 1`;
     errors.push(invalidValue(`${field}.maxLimitRequestRatio[${name}]`, ratio, why));
+  }
+  const [low, high] = [item.min?.[name], item.max?.[name]];
+  if (ratio !== undefined && low !== undefined && high !== undefined) {
+    const most = ratioOfAmounts(high, low);
+    if (ratioOfAmounts(ratio, "1") > most) {
+      const why = `ratio ${ratio} is greater than max/min = ${most.toFixed(6)}`;
+      errors.push(invalidValue(`${field}.maxLimitRequestRatio[${name}]`, ratio, why));
+    }
   }
   const [limit, request] = [item.default?.[name], item.defaultRequest?.[name]];
   if (limit === undefined || request === undefined) return;

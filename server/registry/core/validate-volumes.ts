@@ -22,6 +22,7 @@ import {
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type { FieldRef, ResourceFieldRef, Volume } from "./pod-types.js";
+import { validateClaimTemplateMetadata } from "./template-metadata.js";
 import {
   VOLUME_FIELDS,
   validateFieldRef,
@@ -155,8 +156,11 @@ const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
   },
   ephemeral({ volumeClaimTemplate: template }: EphemeralSource, field, { errors }) {
     const at = `${field}.volumeClaimTemplate`;
-    if (template) validateClaimSpec(template.spec ?? {}, `${at}.spec`, errors);
-    else errors.push(requiredValue(at));
+    if (!template) errors.push(requiredValue(at));
+    else {
+      validateClaimTemplateMetadata(template.metadata ?? {}, `${at}.metadata`, errors);
+      validateClaimSpec(template.spec ?? {}, `${at}.spec`, errors);
+    }
   },
   image({ reference = "" }: { reference?: string }, field, { errors, isPod }) {
     // In a template, admission may fill it in later.

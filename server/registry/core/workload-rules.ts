@@ -48,7 +48,8 @@ export function validateSelectorAndTemplate(spec: Selecting, field: string, use:
     // It is unknown which pods it would select.
     if (why !== undefined) errors.push(invalidValue(at, selector, why));
   } else if (selector && isEmptySelector(selector)) {
-    errors.push(invalidValue(at, selector, `empty selector is invalid for ${kind}`));
+    const named = kind === "replicaset" ? "deployment" : kind;
+    errors.push(invalidValue(at, selector, `empty selector is invalid for ${named}`));
   } else validateTemplateLabels(selector, template, { field: `${field}.template`, errors });
   validateLastingTemplate(template, `${field}.template`, use);
 }
@@ -114,13 +115,24 @@ export function validateCounts(
   }
 }
 
-/** Numbers of pods, of which `parts` must not exceed `replicas`. */
+export interface ReplicaStatusRules {
+  /** Numbers of pods that must not exceed `replicas`. */
+  readonly parts: readonly string[];
+  /** Other counts. */
+  readonly others?: readonly string[];
+  /** How the message about available pods calls the ready ones. */
+  readonly readyPath?: string;
+  /** The status before, where collisions are counted. */
+  readonly before?: object | undefined;
+}
+
+/** Numbers of pods. */
 export function validateReplicaStatus(
   status: object | undefined,
-  parts: readonly string[],
+  { parts, others = [], readyPath = "readyReplicas", before }: ReplicaStatusRules,
 ): FieldError[] {
   const errors = new Problems();
-  const names = ["replicas", ...parts, "observedGeneration", "collisionCount"];
+  const names = ["replicas", ...parts, ...others, "observedGeneration", "collisionCount"];
   validateCounts(status, "status", { names, errors });
   const counts = (status ?? {}) as Readonly<Record<string, Maybe<Whole>>>;
   const replicas = counts.replicas ?? 0;
@@ -131,8 +143,21 @@ export function validateReplicaStatus(
   }
   const [available, ready] = [counts.availableReplicas ?? 0, counts.readyReplicas ?? 0];
   if (parts.includes("availableReplicas") && available > ready) {
-    const why = "cannot be greater than readyReplicas";
+    const why = `cannot be greater than ${readyPath}`;
     errors.push(invalidValue("status.availableReplicas", available, why));
   }
+  validateCollisions(status, before, errors);
   return errors;
+}
+
+/** Names are made of the count, so that a smaller one would make a name again. */
+export function validateCollisions(
+  status: object | undefined,
+  before: object | undefined,
+  errors: FieldError[],
+): void {
+  const countOf = (one: object | undefined) =>
+    (one as { collisionCount?: Maybe<Whole> } | undefined)?.collisionCount ?? 0;
+  if (countOf(status) >= countOf(before)) return;
+  errors.push(invalidValue("status.collisionCount", countOf(status), "cannot be decremented"));
 }

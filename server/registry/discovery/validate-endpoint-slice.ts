@@ -1,5 +1,6 @@
 /** Rules for EndpointSlices: number and type of addresses. */
 
+import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
   invalidValue,
@@ -10,7 +11,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabels } from "../../api/validation-metadata.js";
-import { checkDnsSubdomain } from "../../api/validation-names.js";
+import { checkDnsSubdomain, checkLabelValue } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   ipVersion,
@@ -34,16 +35,24 @@ interface Endpoint {
   readonly hostname?: Maybe<string>;
   readonly nodeName?: Maybe<string>;
   readonly deprecatedTopology?: Maybe<Readonly<Record<string, string>>>;
+  readonly hints?: Maybe<{
+    readonly forZones?: Maybe<readonly { readonly name?: string }[]>;
+    readonly forNodes?: Maybe<readonly { readonly name?: string }[]>;
+  }>;
 }
 
 const ENDPOINTS_MAX = 1_000;
 const ADDRESSES_MAX = 100;
 const PORTS_MAX = 20_000;
 const TOPOLOGY_MAX = 16;
+const HINTS_MAX = 8;
 
 const endpointSliceRules: Rules<EndpointSlice> = {
-  object({ addressType = "", endpoints, ports }) {
+  object({ addressType = "", endpoints, ports }, _context, current) {
     const errors = new Problems();
+    validatePorts(ports ?? [], errors);
+    // What an older release accepted may stay.
+    if (current !== undefined && deepEqual(endpoints ?? [], current.endpoints ?? [])) return errors;
     const count = endpoints?.length ?? 0;
     if (count > ENDPOINTS_MAX) errors.push(tooManyItems("endpoints", count, ENDPOINTS_MAX));
     else {
@@ -51,7 +60,6 @@ const endpointSliceRules: Rules<EndpointSlice> = {
         validateEndpoint(endpoint, `endpoints[${index}]`, { addressType, errors });
       });
     }
-    validatePorts(ports ?? [], errors);
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["addressType"]),
@@ -62,7 +70,7 @@ function validateEndpoint(
   field: string,
   { addressType, errors }: { addressType: string; errors: FieldError[] },
 ): void {
-  const { addresses, hostname, nodeName, deprecatedTopology } = endpoint;
+  const { addresses, hostname, nodeName, deprecatedTopology, hints } = endpoint;
   const count = addresses?.length ?? 0;
   if (count === 0) {
     errors.push(requiredValue(`${field}.addresses`, "must contain at least 1 address"));
@@ -79,6 +87,34 @@ function validateEndpoint(
   validateLabels(labels, at, errors);
   const name = hostname ?? undefined;
   if (name !== undefined) validateDnsLabel(name, `${field}.hostname`, errors);
+  if (hints) validateHints(hints, `${field}.hints`, errors);
+}
+
+/** Where the endpoint is best used from. */
+function validateHints(
+  { forZones, forNodes }: NonNullable<Endpoint["hints"]>,
+  field: string,
+  errors: FieldError[],
+): void {
+  const lists = [
+    ["forZones", forZones ?? [], checkLabelValue],
+    ["forNodes", forNodes ?? [], checkDnsSubdomain],
+  ] as const;
+  for (const [list, hints, check] of lists) {
+    const at = `${field}.${list}`;
+    if (hints.length > HINTS_MAX) {
+      errors.push(tooManyItems(at, hints.length, HINTS_MAX));
+      return;
+    }
+    const seen = new Set<string>();
+    hints.forEach(({ name = "" }, index) => {
+      if (seen.has(name)) errors.push(duplicateValue(`${at}[${index}].name`, name));
+      seen.add(name);
+      for (const why of check(name)) {
+        errors.push(invalidValue(`${at}[${index}].name`, name, why));
+      }
+    });
+  }
 }
 
 function validateAddress(

@@ -5,6 +5,7 @@ import { invalidValue, requiredValue, tooManyItems } from "../../api/field-error
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
+import { NO_STRATEGY } from "../../kinds/strategy.js";
 import { createObject } from "../write/create.js";
 import { patchObject } from "../write/update.js";
 import { createDeclarativeValidation, type Mismatch } from "./declarative-validation.js";
@@ -117,8 +118,9 @@ test("S1-FEAT-06: types without hand-written rules are held to those of the fact
     exactly: { deviceClassName: "gpu" },
   }));
   const claim = { metadata: { name: "many" }, spec: { devices: { requests } } };
+  const unruled = { ...claims, strategy: NO_STRATEGY };
   const request = {
-    resource: claims,
+    resource: unruled,
     namespace: "default",
     input: inputOf(claim as unknown as JsonValue),
     options: writeOptions(),
@@ -139,7 +141,7 @@ test("S1-FEAT-06: types without hand-written rules are held to those of the fact
     patchObject(
       registry,
       {
-        resource: claims,
+        resource: unruled,
         namespace: "default",
         name: "many",
         subresource: "",

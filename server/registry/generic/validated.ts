@@ -7,8 +7,11 @@ import type { FieldError } from "../../api/status.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 
 export interface Rules<T extends ApiObject> {
-  /** Rules for every object of the type, on create and on update. */
-  readonly object: (next: T, context: StrategyContext) => FieldError[];
+  /**
+   * Rules for every object of the type, on create and on update. `current` is undefined for a new one; by it, some
+   * rules tolerate in an update what was there before.
+   */
+  readonly object: (next: T, context: StrategyContext, current?: T) => FieldError[];
   /** Additional rules for a new object: existing ones are exempt. */
   readonly create?: (next: T, context: StrategyContext) => FieldError[];
   /** Additional rules for a change. */
@@ -34,7 +37,7 @@ export function validated<T extends ApiObject>(
       if (context.subresource === "status") {
         return rules.status?.(next as T, current as T, context) ?? [];
       }
-      const errors = rules.object(next as T, context);
+      const errors = rules.object(next as T, context, current as T);
       if (rules.change !== undefined) {
         errors.push(...rules.change(next as T, current as T, context));
       }

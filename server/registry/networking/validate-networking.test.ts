@@ -260,7 +260,10 @@ test("ingress classes are accepted or refused by their rules, field by field", (
       { spec: { controller: "A_b/c" } },
       "spec.controller: Invalid value: \"A_b\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ],
-    [{ spec: { controller: "a.b/c d" } }, 'spec.controller: Invalid value: "c d": Invalid path'],
+    [
+      { spec: { controller: "a.b/c d" } },
+      "spec.controller: Invalid value: \"c d\": Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
+    ],
     [
       { spec: { controller: "a.b/c", parameters: { kind: "", name: "" } } },
       "spec.parameters.kind: Required value",

@@ -7,9 +7,9 @@ test("runtime classes are accepted or refused by their rules, field by field", (
     [{}, "handler: Required value"],
     [
       { handler: "a", overhead: { podFixed: { "a b": "1", cpu: "-1" } } },
-      "overhead.podFixed.limits[a b]: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-      'overhead.podFixed.limits[a b]: Invalid value: "a b": must be a standard resource for containers',
-      'overhead.podFixed.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0',
+      "overhead.limits[a b]: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+      'overhead.limits[a b]: Invalid value: "a b": must be a standard resource for containers',
+      'overhead.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0',
     ],
     [
       {

@@ -1,8 +1,9 @@
 /** Rules for RuntimeClasses. */
 
-import { invalidValue } from "../../api/field-errors.js";
+import { duplicateValue, invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
+import type { FieldError } from "../../api/status.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { checkDnsLabel } from "../../api/validation-names.js";
 import type { Maybe } from "../../api/validation-values.js";
@@ -30,16 +31,35 @@ const runtimeClassRules: Rules<RuntimeClass> = {
     const { labelDomain } = naming;
     const amounts = overhead?.podFixed;
     for (const name in amounts) {
-      const field = `overhead.podFixed.limits[${name}]`;
+      const field = `overhead.limits[${name}]`;
       validateResourceName(name, field, { labelDomain, use: "container", errors });
       validateResourceAmount(name, field, { amount: amounts[name] ?? "0", labelDomain, errors });
     }
     const { nodeSelector, tolerations } = scheduling ?? {};
     if (nodeSelector) validateLabels(nodeSelector, "scheduling.nodeSelector", errors);
-    if (tolerations) validateTolerations(tolerations, "scheduling.tolerations", errors);
+    if (tolerations) {
+      validateTolerations(tolerations, "scheduling.tolerations", errors);
+      validateDistinct(tolerations, "scheduling.tolerations", errors);
+    }
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["handler"]),
 };
+
+/** Two tolerations of the same taint would say nothing more. */
+function validateDistinct(
+  tolerations: readonly Toleration[],
+  field: string,
+  errors: FieldError[],
+): void {
+  const seen = new Set<string>();
+  tolerations.forEach((toleration, index) => {
+    const { key, operator, value, effect, tolerationSeconds } = toleration;
+    const parts = [key ?? "", operator ?? "Equal", value ?? "", effect ?? "", tolerationSeconds];
+    const text = JSON.stringify(parts.map((part) => (part === undefined ? null : String(part))));
+    if (seen.has(text)) errors.push(duplicateValue(`${field}[${index}]`, toleration));
+    seen.add(text);
+  });
+}
 
 export const validatesRuntimeClass = validated(runtimeClassRules);

@@ -11,6 +11,7 @@ import {
   type Whole,
 } from "../../api/validation-values.js";
 import { validateCounts } from "../core/workload-rules.js";
+import { type Condition, validateConditions } from "../generic/conditions.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface Budget extends ApiObject {
@@ -20,7 +21,7 @@ interface Budget extends ApiObject {
     readonly selector?: Maybe<LabelSelector>;
     readonly unhealthyPodEvictionPolicy?: Maybe<string>;
   };
-  status?: object;
+  status?: { readonly conditions?: Maybe<readonly Condition[]> };
 }
 
 const STATUS_COUNTS = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
@@ -53,6 +54,7 @@ const budgetRules: Rules<Budget> = {
   },
   status({ status }) {
     const errors = new Problems();
+    validateConditions(status?.conditions, "status.conditions", errors);
     validateCounts(status, "status", { names: STATUS_COUNTS, errors });
     return errors;
   },

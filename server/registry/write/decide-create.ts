@@ -206,7 +206,7 @@ function check(
   const write = { next: object, current: undefined };
   const problems = registry.declarative?.judge(resource, write, found) ?? found;
   if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
-  for (const text of strategy.warnings?.(object, undefined) ?? []) options.warn(text);
+  for (const text of strategy.warnings?.(object, undefined, context) ?? []) options.warn(text);
 }
 
 /** Reserves and encodes. */

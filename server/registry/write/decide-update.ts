@@ -230,7 +230,7 @@ function check(step: Step, prepared: ApiObject, facts: readonly FieldError[]): A
   const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
   if (problems.length > 0) throw invalid(mainOf(resource), target.name, problems);
   if (subresource === "") {
-    for (const text of strategy.warnings?.(next, before) ?? []) target.options.warn(text);
+    for (const text of strategy.warnings?.(next, before, context) ?? []) target.options.warn(text);
   }
   return next;
 }

@@ -104,7 +104,7 @@ export const coreDefaults: DefaultRules = {
     const labels = templateLabels(controller);
     if (labels !== undefined) fill(objectIn(controller, "spec"), "selector", { ...labels });
   },
-  "ReplicationController metadata.labels": labelsFromTemplate,
+  "ReplicationController metadata.labels": (value) => labelsFromTemplate(value),
   "Service spec.sessionAffinityConfig": (service) => {
     const spec = objectIn(service, "spec");
     if (spec?.sessionAffinity === "None") delete spec.sessionAffinityConfig;

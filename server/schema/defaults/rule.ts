@@ -60,12 +60,15 @@ export function fillMissing(target: JsonObject, source: JsonObject | undefined):
   }
 }
 
-/** Copies the pod template's labels to an object without labels. */
-export function labelsFromTemplate(value: JsonObject): void {
+/**
+ * Copies the pod template's labels to an object without labels. @param isShared to be the same record, by which the
+ * strategy sees that they are no labels of the client
+ */
+export function labelsFromTemplate(value: JsonObject, isShared = false): void {
   const labels = templateLabels(value);
   const metadata = objectIn(value, "metadata");
   if (labels !== undefined && metadata !== undefined && isUnset(metadata.labels)) {
-    metadata.labels = { ...labels };
+    metadata.labels = isShared ? labels : { ...labels };
   }
 }
 

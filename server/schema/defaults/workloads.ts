@@ -89,7 +89,7 @@ export const batchDefaults: DefaultRules = {
     if (!isUnset(spec.backoffLimitPerIndex)) fill(spec, "backoffLimit", value);
   }),
   "Job spec.backoffLimit#2": inSpec((spec, value) => fill(spec, "backoffLimit", value)),
-  "Job metadata.labels": labelsFromTemplate,
+  "Job metadata.labels": (value) => labelsFromTemplate(value, true),
   "Job spec.podReplacementPolicy": inSpec((spec, value) => {
     if (!isUnset(spec.podFailurePolicy)) fill(spec, "podReplacementPolicy", value);
   }),
@@ -105,7 +105,9 @@ const METRICS_ANNOTATION = /^autoscaling\.alpha\..+\/metrics$/;
 function ofBehavior(directions: readonly ("scaleUp" | "scaleDown")[], name: string): DefaultRule {
   return (behavior, { fact }) => {
     for (const direction of directions) {
-      fill(ensureObject(behavior, direction), name, structuredClone(fact.value ?? null));
+      const rules = ensureObject(behavior, direction);
+      // An empty list of policies is a mistake, and not the wish for the usual ones.
+      if ((rules[name] ?? null) === null) rules[name] = structuredClone(fact.value ?? null);
     }
   };
 }
