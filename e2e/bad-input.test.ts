@@ -127,6 +127,8 @@ const CASES: readonly Case[] = [
     "/api/v2",
     "/api/v1/nothings",
     "/apis/no.where/v1",
+    "//api/v1/namespaces",
+    "//apis/apps/v1/deployments",
     "/apis/apps/v9/deployments",
   ].map((path) => ({ title: `S1-PATH-16: the path ${path}`, path, options: {}, ...notFound })),
   {

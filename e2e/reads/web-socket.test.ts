@@ -26,12 +26,18 @@ describe("S1-WATCH-26: watches over WebSockets", () => {
 
   function open(
     query: string,
-    options: { protocols?: string[]; origin?: string; credentials?: Credentials } = {},
+    options: {
+      protocols?: string[];
+      origin?: string;
+      headers?: Record<string, string>;
+      credentials?: Credentials;
+    } = {},
   ): WebSocket {
-    const { protocols = [], origin, credentials = server.credentials } = options;
+    const { protocols = [], origin, headers = {}, credentials = server.credentials } = options;
     const url = `${server.url.replace("https", "wss")}${PATH}?${query}`;
     return new WebSocket(url, protocols, {
       ...credentials,
+      headers,
       ...(origin === undefined ? {} : { origin }),
     });
   }
@@ -62,24 +68,36 @@ describe("S1-WATCH-26: watches over WebSockets", () => {
     (await server.client.delete(`${PATH}/live`)).expect(200);
   });
 
-  test("S1-WATCH-26: sub-protocols are none, binary, or base64; a token is never echoed", async () => {
-    const cases: [offered: string[], chosen: string, isBinary: boolean][] = [
-      [[], "", false],
-      [["binary.k8s.io"], "binary.k8s.io", true],
-      [["base64.binary.k8s.io"], "base64.binary.k8s.io", false],
-      [["x", "base64.binary.k8s.io"], "base64.binary.k8s.io", false],
+  test("A32: events are text frames of JSON whatever sub-protocol is offered, which is echoed", async () => {
+    const cases: [offered: string[], chosen: string][] = [
+      [[], ""],
+      [["foo.bar"], "foo.bar"],
+      [["binary.k8s.io"], "binary.k8s.io"],
+      [["base64.binary.k8s.io"], "base64.binary.k8s.io"],
+      [["x", "base64.binary.k8s.io"], "base64.binary.k8s.io"],
     ];
-    for (const [offered, chosen, isBinary] of cases) {
+    for (const [offered, chosen] of cases) {
       const socket = open("watch=1&resourceVersion=0", { protocols: offered });
       const messages = gather(socket);
       await eventually("the state comes", () => messages.length === 2);
       assert.equal(socket.protocol, chosen);
-      assert.equal(messages[0]?.isBinary, isBinary);
-      const text = messages[0]?.data.toString() ?? "";
-      const json = chosen.startsWith("base64") ? Buffer.from(text, "base64").toString() : text;
+      assert.equal(messages[0]?.isBinary, false);
+      const json = messages[0]?.data.toString() ?? "";
       assert.equal((JSON.parse(json) as WatchEvent).object.metadata.name, "a");
       socket.terminate();
     }
+  });
+
+  test("A32: an event in Protobuf is a binary frame without a length before it", async () => {
+    const headers = { accept: "application/vnd.kubernetes.protobuf;stream=watch" };
+    const socket = open("watch=1&resourceVersion=0", { headers });
+    const messages = gather(socket);
+    await eventually("the state comes", () => messages.length === 2);
+    const [{ data, isBinary } = { data: Buffer.alloc(0), isBinary: false }] = messages;
+    assert.equal(isBinary, true);
+    // Field 1 of a WatchEvent is its type.
+    assert.equal((data as Buffer).subarray(0, 7).toString("latin1"), "\n\x05ADDED");
+    socket.terminate();
   });
 
   test("S1-WATCH-26, S1-WATCH-23: the timeout closes the socket in good order", async () => {

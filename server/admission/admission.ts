@@ -93,6 +93,17 @@ export interface AdmissionAttributes {
   object: ApiObject | undefined;
   /** The stored object (UPDATE, DELETE); never changed. */
   readonly oldObject: ApiObject | undefined;
+  /**
+   * The resourceVersion of `object` (UPDATE) as rules see it: until the object is validated the one that
+   * the client sent, then that of the stored object. "" or absent = none.
+   */
+  readonly sentRevision?: string | undefined;
+  /** The resourceVersion of `oldObject`. */
+  readonly oldRevision?: string | undefined;
+  /** Stands for the write: the same in all its attempts. Absent = there is one attempt. */
+  readonly write?: object;
+  /** Whether the request deletes a collection, and so names no object (DELETE). */
+  readonly isOfCollection?: true | undefined;
   readonly options: AdmissionOptions;
   /** Set if the client sent the whole object (PUT) and not a change of it. */
   readonly isReplaced?: true | undefined;

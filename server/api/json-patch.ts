@@ -9,8 +9,18 @@
  */
 import { deepEqual } from "./deep-equal.js";
 import { isJsonObject, setMember } from "./json-object.js";
+import {
+  describe,
+  type FitOperation,
+  JsonPatchFailure,
+  type JsonPatchOperation,
+  Misfit,
+  type Place,
+  type Pointer,
+  show,
+} from "./json-patch-failure.js";
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
-import { badRequest, requestEntityTooLarge, StatusError } from "./status.js";
+import { badRequest, requestEntityTooLarge, type StatusError } from "./status.js";
 
 /** More than one operation per field of the largest object in a request. */
 const JSON_PATCH_OPERATIONS_MAX = 10_000;
@@ -18,15 +28,6 @@ const JSON_PATCH_OPERATIONS_MAX = 10_000;
 const JSON_PATCH_COPIED_BYTES_MAX = 3 * 1024 * 1024;
 /** Items of arrays that may move, all operations together: each one takes about two nanoseconds. */
 const JSON_PATCH_MOVED_ITEMS_MAX = 10_000_000;
-
-type Pointer = readonly string[];
-
-export type JsonPatchOperation =
-  | { readonly op: "add" | "replace" | "test"; readonly path: Pointer; readonly value: JsonValue }
-  | { readonly op: "remove"; readonly path: Pointer }
-  | { readonly op: "move" | "copy"; readonly path: Pointer; readonly from: Pointer }
-  /** It fits no value, but fails only in its turn. */
-  | { readonly op: "unfit"; readonly why: string };
 
 /** @throws {StatusError} 400 for what is no list of operations, 413 for too many operations */
 export function parseJsonPatch(document: JsonValue): readonly JsonPatchOperation[] {
@@ -105,7 +106,16 @@ class PatchRun {
   }
 
   apply(operation: JsonPatchOperation): void {
-    if (operation.op === "unfit") throw failed(operation.why);
+    if (operation.op === "unfit") throw new JsonPatchFailure(operation.why);
+    try {
+      this.#run(operation);
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error;
+      throw new JsonPatchFailure(describe(operation, error));
+    }
+  }
+
+  #run(operation: FitOperation): void {
     const { path } = operation;
     switch (operation.op) {
       case "add":
@@ -130,36 +140,30 @@ class PatchRun {
   }
 
   #move(from: Pointer, path: Pointer): void {
-    const value = this.#read(from);
+    const value = this.#find(from, "from");
     const isInside = path.length > from.length && from.every((token, i) => token === path[i]);
-    if (isInside) throw failed(`cannot move ${show(from)} into itself`);
-    this.#remove(from);
-    this.#add(path, value);
+    if (isInside) throw new Misfit("path");
+    this.#remove(from, "from");
+    this.#add(path, value ?? null);
   }
 
   #test(path: Pointer, expected: JsonValue): void {
-    // A missing value equals null, as in the existing API.
+    // A missing member equals null, as in the existing API.
     const actual = this.#find(path) ?? null;
-    if (!deepEqual(actual, expected)) throw failed(`testing value ${show(path)} failed`);
+    if (deepEqual(actual, expected)) return;
+    throw new JsonPatchFailure(`testing value ${show(path)} failed: test failed`, true);
   }
 
   #copied(from: Pointer): JsonValue {
-    const value = this.#find(from) ?? this.#missing(from);
+    // A missing member is null, as in the existing API.
+    const value = this.#find(from, "from") ?? null;
     this.#copiedBytes += sizeOf(value);
     if (this.#copiedBytes > JSON_PATCH_COPIED_BYTES_MAX) {
-      throw failed(`the copies in a JSON patch may add up to ${JSON_PATCH_COPIED_BYTES_MAX} bytes`);
+      const why = `the copies in a JSON patch may add up to ${JSON_PATCH_COPIED_BYTES_MAX} bytes`;
+      throw new JsonPatchFailure(why);
     }
     // Nothing is shared with the source, so what this run owns stays its own (H2).
     return copyOf(value);
-  }
-
-  /** null for a missing member of an object. @throws {StatusError} 422 when there is no such object */
-  #missing(path: Pointer): null {
-    const parent = this.#find(path.slice(0, -1));
-    if (path.length === 0 || parent === undefined || !isJsonObject(parent)) {
-      throw failed(`${show(path)} does not exist`);
-    }
-    return null;
   }
 
   /** Counts the items behind the index, which an insertion or a removal moves. */
@@ -172,20 +176,17 @@ class PatchRun {
     }
   }
 
-  #find(path: Pointer): JsonValue | undefined {
+  /** undefined = the object has no such member. @throws {Misfit} when nothing can be there */
+  #find(path: Pointer, at: Place = "path"): JsonValue | undefined {
     let value: JsonValue | undefined = this.root;
-    for (const token of path) {
-      if (Array.isArray(value)) value = value[indexOf(token, value.length - 1, path)];
-      else if (value !== undefined && isJsonObject(value)) {
+    for (const [depth, token] of path.entries()) {
+      if (Array.isArray(value)) {
+        const isLast = depth === path.length - 1;
+        value = value[indexOf(token, value.length - 1, at, isLast)];
+      } else if (value !== undefined && isJsonObject(value)) {
         value = Object.hasOwn(value, token) ? value[token] : undefined;
-      } else return undefined;
+      } else throw new Misfit(at);
     }
-    return value;
-  }
-
-  #read(path: Pointer): JsonValue {
-    const value = this.#find(path);
-    if (value === undefined) throw failed(`${show(path)} does not exist`);
     return value;
   }
 
@@ -194,11 +195,11 @@ class PatchRun {
       this.root = value;
       return;
     }
-    const { parent, token } = this.#parent(path);
+    const { parent, token } = this.#parent(path, "path");
     if (!Array.isArray(parent)) setMember(parent, token, value);
     else if (token === "-") parent.push(value);
     else {
-      const index = indexOf(token, parent.length, path);
+      const index = indexOf(token, parent.length, "path");
       this.#noteMoved(parent, index);
       parent.splice(index, 0, value);
     }
@@ -209,51 +210,51 @@ class PatchRun {
       this.root = value;
       return;
     }
-    const { parent, token } = this.#parent(path);
-    if (Array.isArray(parent)) parent[indexOf(token, parent.length - 1, path)] = value;
+    const { parent, token } = this.#parent(path, "path");
+    if (Array.isArray(parent)) parent[indexOf(token, parent.length - 1, "path")] = value;
     else setMember(parent, token, value);
   }
 
-  #remove(path: Pointer): void {
-    this.#read(path);
+  #remove(path: Pointer, at: Place = "path"): void {
     if (path.length === 0) {
       this.root = null;
       return;
     }
-    const { parent, token } = this.#parent(path);
+    if (this.#find(path, at) === undefined) {
+      throw new Misfit(at, `Unable to remove nonexistent key: ${path.at(-1)}: missing value`);
+    }
+    const { parent, token } = this.#parent(path, at);
     if (Array.isArray(parent)) {
-      const index = indexOf(token, parent.length - 1, path);
+      const index = indexOf(token, parent.length - 1, at);
       this.#noteMoved(parent, index);
       parent.splice(index, 1);
     } else delete parent[token];
   }
 
   /** The container at the end of a path, made mutable. */
-  #parent(path: Pointer): { parent: JsonArray | JsonObject; token: string } {
-    this.root = this.#owned(this.root, path);
+  #parent(path: Pointer, at: Place): { parent: JsonArray | JsonObject; token: string } {
+    this.root = this.#owned(this.root, at);
     let parent = this.root as JsonArray | JsonObject;
     for (const token of path.slice(0, -1)) {
-      const child = this.#childOf(parent, token, path);
-      if (Array.isArray(parent)) parent[indexOf(token, parent.length - 1, path)] = child;
+      const child = this.#childOf(parent, token, at);
+      if (Array.isArray(parent)) parent[indexOf(token, parent.length - 1, at, false)] = child;
       else setMember(parent, token, child);
       parent = child;
     }
     return { parent, token: path.at(-1) ?? "" };
   }
 
-  #childOf(parent: JsonArray | JsonObject, token: string, path: Pointer): JsonArray | JsonObject {
+  #childOf(parent: JsonArray | JsonObject, token: string, at: Place): JsonArray | JsonObject {
     const child = Array.isArray(parent)
-      ? parent[indexOf(token, parent.length - 1, path)]
+      ? parent[indexOf(token, parent.length - 1, at, false)]
       : Object.hasOwn(parent, token)
         ? parent[token]
         : undefined;
-    return this.#owned(child ?? null, path);
+    return this.#owned(child ?? null, at);
   }
 
-  #owned(value: JsonValue, path: Pointer): JsonArray | JsonObject {
-    if (typeof value !== "object" || value === null) {
-      throw failed(`${show(path)} is inside of something that has no members`);
-    }
+  #owned(value: JsonValue, at: Place): JsonArray | JsonObject {
+    if (typeof value !== "object" || value === null) throw new Misfit(at);
     if (this.#own.has(value)) return value;
     const copy = Array.isArray(value) ? [...value] : { ...value };
     this.#own.add(copy);
@@ -261,12 +262,21 @@ class PatchRun {
   }
 }
 
-/** An array index without leading zeros, up to `max`; a negative one counts down from `max` + 1. */
-function indexOf(token: string, max: number, path: Pointer): number {
+/**
+ * An array index without leading zeros, up to `max`; a negative one counts down from `max` + 1.
+ * @param isLast whether the path ends here
+ */
+function indexOf(token: string, max: number, at: Place, isLast = true): number {
   const sent = /^-?(0|[1-9]\d{0,8})$/.test(token) ? Number(token) : Number.NaN;
   const index = sent < 0 ? sent + max + 1 : sent;
-  if (!(index >= 0 && index <= max)) throw failed(`${show(path)} is outside of the array`);
-  return index;
+  if (index >= 0 && index <= max) return index;
+  if (!isLast) throw new Misfit(at);
+  throw new Misfit(
+    at,
+    Number.isNaN(sent)
+      ? `value was not a proper array index: '${token}': strconv.Atoi: parsing "${token}": invalid syntax`
+      : `Unable to access invalid index: ${sent}: invalid index referenced`,
+  );
 }
 
 /** A deep copy. */
@@ -287,24 +297,6 @@ function sizeOf(value: JsonValue): number {
   return size;
 }
 
-function show(path: Pointer): string {
-  return JSON.stringify(`/${path.join("/")}`);
-}
-
 function malformed(why: string): StatusError {
   return badRequest(`error decoding patch: ${why}`);
-}
-
-/** 422: the document is well-formed, but does not fit this object. */
-function failed(why: string): StatusError {
-  return new StatusError({
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Failure",
-    message: `the server rejected our request due to an error in our request: ${why}`,
-    reason: "Invalid",
-    details: {},
-    code: 422,
-  });
 }

@@ -105,6 +105,24 @@ function readEntry(
   return { manager, operation, apiVersion, subresource, time: since, fields, written };
 }
 
+/** What is wrong with the first invalid entry; undefined = all are valid. */
+export function problemOfEntries(list: readonly JsonObject[]): string | undefined {
+  for (const [index, { operation, apiVersion, fieldsType = "" }] of list.entries()) {
+    if (operation !== "Apply" && operation !== "Update") {
+      return "operation must be `Apply` or `Update`";
+    }
+    if (typeof apiVersion !== "string" || apiVersion === "") return "apiVersion must not be empty";
+    if (fieldsType === "") return `missing fieldsType in managed fields entry ${index}`;
+    if (fieldsType !== "FieldsV1") {
+      return `invalid fieldsType ${JSON.stringify(fieldsType)} in managed fields entry ${index}`;
+    }
+    if (readSentEntries(list.slice(index, index + 1), undefined) === undefined) {
+      return `error decoding versioned set of managed fields entry ${index}`;
+    }
+  }
+  return undefined;
+}
+
 /** Whether a client asks to clear all owners: one empty entry (S1-SSA-29..32). */
 export function isReset(list: readonly JsonValue[] | undefined): boolean {
   const [only] = list ?? [];

@@ -52,7 +52,7 @@ export class AuditWebhook implements AuditBackend {
     const headers = { "content-type": "application/json" };
     try {
       const { status } = await this.#options.client.request(
-        { method: "POST", path: "", headers, body, isReplayable: true },
+        { method: "POST", path: "", headers, body },
         this.#abort.signal,
       );
       if (status >= 200 && status < 300) return undefined;

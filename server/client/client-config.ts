@@ -20,7 +20,7 @@ import { type Members, membersOf, optionalFlag, optionalText } from "./members.j
 
 /** A cluster and a user, with what is needed to connect. */
 export interface ClientConfig {
-  /** "https://host:port/path", without query and fragment. */
+  /** "https://host:port/path"; a query or fragment does not count, as for other clients. */
   readonly server: string;
   /** PEM of the trusted authorities; undefined = the system's. */
   readonly ca: string | undefined;
@@ -180,9 +180,6 @@ function checkServer(server: string): void {
   }
   if (url.username !== "" || url.password !== "") {
     throw new Error("server must not carry a user name or password");
-  }
-  if (server.includes("?") || server.includes("#")) {
-    throw new Error(`server ${JSON.stringify(server)} must not have query parameters or fragment`);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * HttpsClient: sends requests to one server (an API server or a webhook) over kept connections, with a
- * deadline and a bounded answer. Handles bytes and credentials, not reviews.
+ * deadline and a bounded answer. Handles bytes and credentials, not reviews. Nothing is sent twice.
  *
  * Connections belong to a client certificate and an address: when the certificate changes, idle ones are
  * closed, busy ones end with their request, and the next request performs a new handshake (S2-EXEC-09).
@@ -39,8 +39,6 @@ export interface OutgoingRequest {
   /** Several values become several lines. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | Buffer;
-  /** Whether it may be sent again if a kept connection breaks before the answer. */
-  readonly isReplayable?: boolean;
   /** Overrides the client's own. */
   readonly timeoutMs?: number;
   /** The name of its span in traces. */
@@ -123,19 +121,13 @@ export class HttpsClient {
     const deadlineMs = performance.now() + (outgoing.timeoutMs ?? this.#options.timeoutMs);
     const credentials = await this.#options.credentials.current(signal);
     this.#use(credentials);
-    for (let attempt = 0; ; attempt++) {
-      const remainingMs = deadlineMs - performance.now();
-      try {
-        const answer = await this.#send(outgoing, credentials, remainingMs, signal);
-        if (answer.status === 401) this.#options.credentials.rejected(credentials);
-        return answer;
-      } catch (error) {
-        const failure = toTransportError(error);
-        // The server may have closed the kept connection just as we wrote to it.
-        const isStale = failure.kind === "reset";
-        if (isStale && attempt === 0 && outgoing.isReplayable === true) continue;
-        throw failure;
-      }
+    const remainingMs = deadlineMs - performance.now();
+    try {
+      const answer = await this.#send(outgoing, credentials, remainingMs, signal);
+      if (answer.status === 401) this.#options.credentials.rejected(credentials);
+      return answer;
+    } catch (error) {
+      throw toTransportError(error);
     }
   }
 

@@ -103,7 +103,6 @@ export class ReviewClient {
           path: "",
           headers: { "content-type": "application/json" },
           body,
-          isReplayable: true,
           span: { name: `Call ${expected.kind} webhook` },
         },
         signal,

@@ -9,6 +9,7 @@ import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { formatTime } from "../api/time.js";
+import { untilDone } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
@@ -33,6 +34,24 @@ export interface ApiServiceLoopOptions extends LoopParts {
  */
 const INTERVAL_MS = 1_000;
 
+/**
+ * Once, before a replica is ready. Replicas that start together have the same goal: who comes second finds
+ * the work done. @throws {StatusError}
+ */
+export async function ensureApiServices(
+  { naming, served, ...parts }: ApiServiceLoopOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const resource = apiServicesOf(parts.objects, naming);
+  if (resource === undefined) return;
+  const work = { ...parts, resource, label: labelOf(naming), signal };
+  await untilDone(parts.objects, () => keepUp(work, served()), signal);
+}
+
+function labelOf({ labelDomain }: Naming): string {
+  return `kube-aggregator.${labelDomain}/automanaged`;
+}
+
 /** Maintains them until the signal aborts. Runs in the leading process. */
 export async function runApiServices(
   { naming, served, ...parts }: ApiServiceLoopOptions,
@@ -41,8 +60,7 @@ export async function runApiServices(
   const { objects } = parts;
   const resource = apiServicesOf(objects, naming);
   if (resource === undefined) return;
-  const label = `kube-aggregator.${naming.labelDomain}/automanaged`;
-  const work = { ...parts, resource, label, signal };
+  const work = { ...parts, resource, label: labelOf(naming), signal };
   /** The list at the last sync, unless an APIService was written since. */
   let seen: readonly LocalGroupVersion[] | undefined;
   await runSyncLoop(

@@ -11,6 +11,7 @@ import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import type { FrontProxyOptions } from "../authn/front-proxy.js";
 import { splitBundle } from "../client/authorities.js";
+import { untilDone } from "./lost-race.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
 const NAME = "extension-apiserver-authentication";
@@ -31,13 +32,21 @@ export interface AuthenticationTrustOptions extends LoopParts {
 
 type Data = Readonly<Record<string, string>>;
 
-/** Publishes until the signal aborts. Runs in every replica. */
-export async function runAuthenticationTrust(
-  { naming, trust, ...parts }: AuthenticationTrustOptions,
+/** Once, before a replica is ready. @throws {StatusError} */
+export async function ensureAuthenticationTrust(
+  options: AuthenticationTrustOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { objects, clock } = parts;
-  const configMaps = objects.resource("", "configmaps");
+  await untilDone(options.objects, () => publish(options, signal), signal);
+}
+
+/** Publishes until the signal aborts. Runs in every replica. */
+export async function runAuthenticationTrust(
+  options: AuthenticationTrustOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { naming, trust: _trust, ...parts } = options;
+  const configMaps = parts.objects.resource("", "configmaps");
   const place = { namespace: naming.systemNamespace, name: NAME };
   const watches = [
     {
@@ -47,21 +56,30 @@ export async function runAuthenticationTrust(
     },
   ];
   const sync = async (): Promise<undefined> => {
-    const wanted = trust();
-    if (wanted.clientAuthorities === "" && wanted.frontProxy === undefined) return;
-    const current = objects.get(configMaps, place);
-    const data = { ...dataOf(current), ...merge(dataOf(current), wanted, clock.now()) };
-    if (current === undefined) {
-      const made: ApiObject = { kind: "ConfigMap", apiVersion: "v1", metadata: place, data };
-      await objects.create(configMaps, made, signal);
-    } else if (!isSame(data, dataOf(current))) {
-      await objects.update(configMaps, { ...current, data }, "", signal);
-    }
+    await publish(options, signal);
   };
   await runSyncLoop(
     { ...parts, name: "authentication-trust", watches, intervalMs: INTERVAL_MS, sync },
     signal,
   );
+}
+
+async function publish(
+  { objects, clock, naming, trust }: AuthenticationTrustOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = trust();
+  if (wanted.clientAuthorities === "" && wanted.frontProxy === undefined) return;
+  const configMaps = objects.resource("", "configmaps");
+  const place = { namespace: naming.systemNamespace, name: NAME };
+  const current = objects.get(configMaps, place);
+  const data = { ...dataOf(current), ...merge(dataOf(current), wanted, clock.now()) };
+  if (current === undefined) {
+    const made: ApiObject = { kind: "ConfigMap", apiVersion: "v1", metadata: place, data };
+    await objects.create(configMaps, made, signal);
+  } else if (!isSame(data, dataOf(current))) {
+    await objects.update(configMaps, { ...current, data }, "", signal);
+  }
 }
 
 function merge(

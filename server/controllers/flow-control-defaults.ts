@@ -13,6 +13,7 @@ import type { Naming } from "../api/naming.js";
 import { formatTime } from "../api/time.js";
 import { mandatoryObjects, suggestedObjects } from "../flowcontrol/default-objects.js";
 import { isSameSpec } from "../registry/flowcontrol/fixed-specs.js";
+import { untilDone } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
@@ -21,6 +22,15 @@ const INTERVAL_MS = 60_000;
 const DANGLING = "Dangling";
 
 export type FlowControlLoopParts = LoopParts & { readonly naming: Naming };
+
+/** Once, before a replica is ready. @throws {StatusError} */
+export async function ensureFlowControl(
+  parts: FlowControlLoopParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const work = () => ensureFlowControlDefaults({ ...parts, signal });
+  await untilDone(parts.objects, work, signal);
+}
 
 /** Maintains them until the signal aborts. */
 export async function runFlowControlDefaults(

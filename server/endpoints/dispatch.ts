@@ -66,7 +66,8 @@ export function withResourceVerbs({
   return async function resourceVerbs(ctx) {
     const { state } = ctx;
     const { info } = state;
-    if (!info.isResourceRequest) throw routeNotFound();
+    // Authorization takes "//api" as what it seems to be, and nothing is served there, as upstream.
+    if (!info.isResourceRequest || info.path.startsWith("//")) throw routeNotFound();
     let resource = lookUp(catalog.current, info);
     if (!state.isFresh && mayBeStale(resource, info)) {
       await reachNow(freshness, state);

@@ -1,7 +1,10 @@
 /**
- * Clients of conversion webhooks: each call is one POST with a deadline and a limit on the answer.
+ * Clients of conversion webhooks: each call is a POST with a deadline and a limit on the answer, sent again
+ * only to a webhook that is busy and says when to ask it.
  */
+import { systemClock } from "../../storage/base/clock.js";
 import { TransportError } from "../client/https-client.js";
+import { requestUnlessBusy } from "../client/retry-after.js";
 import {
   type WebhookClientConfig,
   WebhookPlaces,
@@ -10,6 +13,8 @@ import {
 import { ConversionFailure } from "./conversion-review.js";
 import type { AskWebhook } from "./webhook-converter.js";
 
+/** Of all attempts of a call. */
+const TIMEOUT_MS = 30_000;
 const PLACES_MAX = 256;
 /** For a call's maximum number of objects of the usual size. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
@@ -32,8 +37,9 @@ export class ConversionClients implements Disposable {
       const headers = { "content-type": "application/json" };
       try {
         const span = { name: "Call conversion webhook" };
-        const post = { method: "POST", path, headers, body, isReplayable: true, span };
-        const response = await client.request(post, signal);
+        const timeoutMs = TIMEOUT_MS;
+        const post = { method: "POST", path, headers, body, timeoutMs, span };
+        const response = await requestUnlessBusy(client, post, systemClock, signal);
         const text = response.body.toString("utf8");
         if (response.status >= 200 && response.status <= 206) return text;
         throw new ConversionFailure(

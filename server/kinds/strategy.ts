@@ -90,10 +90,13 @@ export interface ResourceStrategy {
   readonly returnsDeletedObject?: boolean;
   /** Set for a kind whose objects judge other writes (write/epochs.ts). */
   readonly judges?: RuleScope;
-  /** Whether two versions of a rule judge alike, such as after a status report; absent = never. */
-  judgesAlike?(next: ApiObject, current: ApiObject): boolean;
+  /**
+   * Whether two versions of a rule judge alike, such as after a status report; undefined = there is none
+   * then. Absent = never.
+   */
+  judgesAlike?(next: ApiObject | undefined, current: ApiObject | undefined): boolean;
   /** Rules that judge writes of the kind, besides those of the cluster and the namespace. */
-  readonly judgedBy?: TopicScope;
+  readonly judgedBy?: readonly TopicScope[];
   /** Seconds after which the store forgets the object (events); undefined = never. */
   ttlSeconds?(object: ApiObject, lifetimes: Lifetimes): number | undefined;
 }
@@ -111,9 +114,10 @@ export type RuleScope = "cluster" | "namespace" | TopicScope;
 
 /**
  * `grants`: roles and bindings, which judge writes of roles and bindings. `classes`: classes that
- * pods, claims and ingresses name or get by default.
+ * pods, claims and ingresses name or get by default. `accounts`: service accounts of the namespace,
+ * which pods in it name.
  */
-export type TopicScope = "grants" | "classes";
+export type TopicScope = "grants" | "classes" | "accounts";
 
 /** Lifetimes of expiring objects, from the flags. */
 export interface Lifetimes {

@@ -14,18 +14,36 @@ import type { ResponseSink, SharedChunk } from "./sink.js";
 export interface WebSocketOptions {
   /** Whether messages are text; otherwise they are binary. */
   readonly isText: boolean;
-  /** The sub-protocol whose messages are always binary. */
+  /** Bytes at the start of each write that a message does not need, such as its length. */
+  readonly framingBytes?: number;
+  /** The sub-protocol whose messages are binary. */
   readonly binaryProtocol: string;
   /** The sub-protocol whose messages are base64 text. */
   readonly base64Protocol: string;
+  /** Whether the sub-protocol changes the messages, or is merely echoed. */
+  readonly obeysProtocols: boolean;
   /** The prefix of a sub-protocol that carries a bearer token and is never chosen. */
   readonly bearerProtocolPrefix: string;
 }
 
-/** Names of the sub-protocols that clients of the existing system offer. */
-export function webSocketOptions({ groupDomain }: Naming, isText = false): WebSocketOptions {
+/**
+ * For a watch, whose messages are events in the negotiated encoding whatever sub-protocol the client offers.
+ * @param contentType of the events
+ */
+export function watchSocketOptions(naming: Naming, contentType: string): WebSocketOptions {
+  const isText = contentType.startsWith("application/json");
+  const framingBytes = contentType.includes("protobuf") ? LENGTH_BYTES : 0;
+  return { ...webSocketOptions(naming), isText, framingBytes, obeysProtocols: false };
+}
+
+/** Before each event of a Protobuf stream. */
+const LENGTH_BYTES = 4;
+
+/** For bytes, with the sub-protocols that clients of the existing system offer. */
+export function webSocketOptions({ groupDomain }: Naming): WebSocketOptions {
   return {
-    isText,
+    isText: false,
+    obeysProtocols: true,
     binaryProtocol: `binary.${groupDomain}`,
     base64Protocol: `base64.binary.${groupDomain}`,
     bearerProtocolPrefix: bearerProtocolPrefix(groupDomain),
@@ -114,6 +132,7 @@ class WebSocketSink implements ResponseSink {
   readonly #state: RequestState;
   readonly #isText: boolean;
   readonly #isBase64: boolean;
+  readonly #framingBytes: number;
   #onDrain: (() => void) | undefined;
   #isClosed = false;
 
@@ -126,8 +145,9 @@ class WebSocketSink implements ResponseSink {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#state = ctx.state;
-    this.#isBase64 = webSocket.protocol === options.base64Protocol;
-    this.#isText = options.isText && webSocket.protocol !== options.binaryProtocol;
+    this.#isBase64 = options.obeysProtocols && webSocket.protocol === options.base64Protocol;
+    this.#isText = options.isText;
+    this.#framingBytes = options.framingBytes ?? 0;
     webSocket.on("error", () => this.#endSoon());
     webSocket.on("ping", (data) => {
       if (socket.writableLength > PONG_BACKLOG_BYTES_MAX) webSocket.terminate();
@@ -153,7 +173,7 @@ class WebSocketSink implements ResponseSink {
 
   write(chunk: Buffer | string | SharedChunk, flushed?: () => void): boolean {
     if (this.#isClosed || this.#webSocket.readyState !== this.#webSocket.OPEN) return false;
-    const bytes = toBuffer(chunk);
+    const bytes = toBuffer(chunk).subarray(this.#framingBytes);
     if (bytes.length === 0) return true;
     this.#state.bytesSent += bytes.length;
     if (this.#isBase64) this.#webSocket.send(bytes.toString("base64"), flushed);

@@ -2,10 +2,14 @@
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
-import { runAuthenticationTrust } from "../controllers/authentication-trust.js";
+import { ensureApiServices } from "../controllers/api-service-loop.js";
+import {
+  ensureAuthenticationTrust,
+  runAuthenticationTrust,
+} from "../controllers/authentication-trust.js";
 import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
-import { runFlowControlDefaults } from "../controllers/flow-control-defaults.js";
+import { ensureFlowControl, runFlowControlDefaults } from "../controllers/flow-control-defaults.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { createPublishedTypes } from "../controllers/published-types.js";
 import { runControllers } from "../controllers/run-controllers.js";
@@ -63,6 +67,7 @@ export async function startReplica(parts: StartParts): Promise<Started> {
     kindsServed: health.addStartCheck("autoregister-completion"),
     viewLoaded: health.addStartCheck("poststarthook/load-view"),
     rolesMade: health.addStartCheck("poststarthook/rbac/bootstrap-roles"),
+    fairnessSet: health.addStartCheck("poststarthook/priority-and-fairness-config-producer"),
   };
   const presence = new Presence(parts);
   const ready = becomeReady(parts, { ...milestones, announce: () => presence.announce() });
@@ -84,12 +89,14 @@ function spawnFollowers(parts: StartParts): void {
 }
 
 interface Milestones {
-  /** All resources in discovery can be requested. */
+  /** All resources in discovery can be requested, and each group-version has its APIService. */
   kindsServed(): void;
   viewLoaded(): void;
   announce(): void;
   /** The default roles and bindings exist. */
   rolesMade(): void;
+  /** The default flow schemas and priority levels exist. */
+  fairnessSet(): void;
 }
 
 async function becomeReady(parts: StartParts, milestones: Milestones): Promise<void> {
@@ -97,7 +104,6 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
   const { catalog, views } = parts.access;
   const { lifecycle } = parts.serving;
   await views.view.start(lifecycle, lifecycle.signal);
-  milestones.kindsServed();
   const spawnControllers = await fillRegistry(parts, milestones);
   spawnCompactor(config, storage.store, lifecycle, logger);
   lifecycle.spawn("codec warm-up", "leave", (signal) => warmCodecs(catalog.current, signal));
@@ -111,10 +117,11 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
 }
 
 /**
- * The view is loaded. Creates the default objects; the loops continue in the background.
+ * The view is loaded. Creates everything that this server makes itself, so that nothing of it comes between
+ * the writes of those who waited for readiness; the loops continue in the background.
  * @returns starts the controllers
  */
-async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promise<() => void> {
+async function fillRegistry(parts: StartParts, milestones: Milestones): Promise<() => void> {
   const { config, security, storage, serving } = parts;
   const { naming } = config;
   const { registry, lifecycle } = serving;
@@ -124,7 +131,12 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   await ensureSystemNamespaces(objects, naming, signal);
   await ensureSystemPriorityClasses(objects, naming, signal);
   await reconcileBootstrapPolicy(loops, signal);
-  rolesMade();
+  milestones.rolesMade();
+  await ensureFlowControl(loops, signal);
+  milestones.fairnessSet();
+  const served = servedGroupVersions(registry.catalog, parts.facts);
+  await ensureApiServices({ ...loops, served }, signal);
+  milestones.kindsServed();
   const rootAuthority = await rootAuthorityOf(config, parts.logger, () =>
     security.servingAuthority(),
   );
@@ -138,6 +150,7 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   );
   lifecycle.spawn("system namespaces", "restart", (until) => runSystemNamespaces(loops, until));
   const trust = () => security.trust();
+  await ensureAuthenticationTrust({ ...loops, trust }, signal);
   lifecycle.spawn("authentication trust", "restart", (until) =>
     runAuthenticationTrust({ ...loops, trust }, until),
   );
@@ -148,7 +161,7 @@ async function fillRegistry(parts: StartParts, { rolesMade }: Milestones): Promi
   const own = {
     serviceAccounts,
     controllers,
-    servedGroupVersions: servedGroupVersions(registry.catalog, parts.facts),
+    servedGroupVersions: served,
     published,
     storage: createStorageMigrations(registry, storage, parts.metrics),
   };

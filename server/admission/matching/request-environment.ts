@@ -191,8 +191,8 @@ export function requestOf(
     requestKind: kindOf(served),
     requestResource: resourceOf(served),
     ...(subresource !== "" && { requestSubResource: subresource }),
-    name,
-    namespace,
+    ...(name !== "" && { name }),
+    ...(namespace !== "" && { namespace }),
     operation,
     userInfo: {
       username: user.name,

@@ -5,9 +5,10 @@
  */
 import { objectPath, partitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import type { ApiObject, JsonValue } from "../../api/meta.js";
+import { isJsonObject } from "../../api/json-object.js";
+import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
-import { notFound, type StatusError } from "../../api/status.js";
+import { internalError, notFound, type StatusError } from "../../api/status.js";
 import {
   isOwnShape,
   isStored,
@@ -39,7 +40,10 @@ export class WriteSubject {
     this.attributes = attributes;
     this.served = served;
     this.#view = view;
-    this.name = attributes.name || (attributes.object?.metadata.name ?? "");
+    this.name =
+      attributes.isOfCollection === true
+        ? ""
+        : attributes.name || (attributes.object?.metadata.name ?? "");
     this.namespace = this.isNamespace ? this.name : attributes.namespace;
   }
 
@@ -56,12 +60,13 @@ export class WriteSubject {
       this.#versions.clear();
       this.#converted = object;
     }
-    return inVersion(object, resource, this.#versions);
+    return inVersion(object, resource, this.#versions, this.attributes.sentRevision);
   }
 
   /** The stored object, likewise. */
   oldObject(resource: ServedResource): ApiObject | undefined {
-    return inVersion(this.attributes.oldObject, resource, this.#oldVersions);
+    const { oldObject, oldRevision } = this.attributes;
+    return inVersion(oldObject, resource, this.#oldVersions, oldRevision);
   }
 
   /** For callers that changed the object in place. */
@@ -94,11 +99,15 @@ function inVersion(
   object: ApiObject | undefined,
   resource: ServedResource,
   known: Map<ServedResource, ApiObject>,
+  resourceVersion = "",
 ): ApiObject | undefined {
   if (object === undefined) return undefined;
   let made = known.get(resource);
   if (made === undefined) {
     made = toServed(object, resource);
+    if (resourceVersion !== "") {
+      made = { ...made, metadata: { ...made.metadata, resourceVersion } };
+    }
     known.set(resource, made);
   }
   return made;
@@ -113,11 +122,31 @@ export function toServed(object: ApiObject, resource: ServedResource): ApiObject
   return { ...shown, apiVersion, kind: resource.kind };
 }
 
-/** JSON of a served version, decoded, with defaults. @throws {StatusError} 400 */
-export function decodeServed(value: JsonValue, { codec }: ServedResource): ApiObject {
+/**
+ * JSON of a served version as a rule left it, decoded, with defaults.
+ * @throws {StatusError} 400; 500 when the rule made another kind of it
+ */
+export function decodeServed(value: JsonValue, resource: ServedResource): ApiObject {
+  const { codec } = resource;
+  if (isJsonObject(value)) checkKind(value, resource);
   const { object } = codec.decode(value);
   codec.applyDefaults(object);
   return object;
+}
+
+/** In the words of the existing API. @throws {StatusError} 500 */
+function checkKind({ apiVersion = "", kind = "" }: JsonObject, resource: ServedResource): void {
+  const expected = formatGroupVersion(kindVersionOf(resource));
+  if (apiVersion !== expected) {
+    throw internalError(
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`,
+    );
+  }
+  if (kind === resource.kind) return;
+  const [group = ""] = resource.group.split(".");
+  throw internalError(
+    `converting (${resource.version}.${String(kind)}) to (${group || "core"}.${resource.kind}): unknown conversion`,
+  );
 }
 
 /** Converts from a served version to admission's form. */

@@ -151,8 +151,10 @@ test("IfNeeded policies are evaluated again after later changes", async () => {
 test("what a mutation may not do fails, by the failure policy", async () => {
   const table: [JsonObject, RegExp][] = [
     [merge('Object{metadata: Object.metadata{name: "other"}}'), /metadata.name must not be set/],
-    [patch('[JSONPatch{op: "remove", path: "/data/none"}]'), /error applying mutation/],
-    [patch('[JSONPatch{op: "replace", path: "/data", value: 7}]'), /error applying mutation/],
+    [
+      patch('[JSONPatch{op: "remove", path: "/data/none"}]'),
+      /^policy 'p\d+' with binding 'p\d+' denied request: JSON Patch: error in remove for path: '\/data\/none': Unable to remove/,
+    ],
     [merge("Object{data: Object.data{b: object.data.none}}"), /no such key: none/],
   ];
   for (const [mutation, expected] of table) {
@@ -173,6 +175,32 @@ test("what a mutation may not do fails, by the failure policy", async () => {
     (await refusal(harness.create("services", service))).message,
     /may not mutate atomic arrays, maps or structs: .spec.selector/,
   );
+});
+
+test("A29: a JSON patch with a test that fails is left out whole, and other failures are Invalid", async () => {
+  const add = 'JSONPatch{op: "add", path: "/data/b", value: "2"}';
+  const failing = `[${add}, JSONPatch{op: "test", path: "/data/a", value: "x"}, ${add}]`;
+  await enforce({ mutations: [patch(failing), merge('Object{data: Object.data{c: "3"}}')] });
+  assert.deepEqual((await create()).object.data, { a: "1", c: "3" });
+  for (const [resource, name] of stored.splice(0).reverse()) await harness.remove(resource, name);
+
+  await enforce({ mutations: [patch('[JSONPatch{op: "remove", path: "/metadata/labels/zz"}]')] });
+  const { status } = await refusal(create());
+  assert.match(
+    status.message ?? "",
+    /^policy '.*' with binding '.*' denied request: JSON Patch: remove operation does not apply: doc is missing path: "\/metadata\/labels\/zz": missing value$/,
+  );
+  assert.deepEqual([status.code, status.reason], [403, "Invalid"]);
+  assert.deepEqual(status.details?.causes, [{ message: status.message }]);
+  for (const [resource, name] of stored.splice(0).reverse()) await harness.remove(resource, name);
+
+  for (const failurePolicy of ["Fail", "Ignore"]) {
+    const mutations = [patch('[JSONPatch{op: "replace", path: "/data", value: 7}]')];
+    await enforce({ mutations, failurePolicy });
+    const { code, reason } = await refusal(create());
+    assert.deepEqual([code, reason], [500, "InternalError"], failurePolicy);
+    for (const [resource, name] of stored.splice(0).reverse()) await harness.remove(resource, name);
+  }
 });
 
 test("a mutation whose failure is ignored leaves those before and after it as they are", async () => {

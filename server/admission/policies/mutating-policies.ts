@@ -4,11 +4,9 @@
  * apply, or a JSON patch.
  */
 
-import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
-import type { ApiObject, JsonObject } from "../../api/meta.js";
+import type { ApiObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { Late } from "../../cel/environment.js";
-import { parseJson } from "../../codec/json.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type {
@@ -20,13 +18,13 @@ import type {
 import { whenAnswered } from "../matching/authorizer-answers.js";
 import type { Candidate } from "../matching/criteria-index.js";
 import { Hearing, type RuleContext } from "../matching/rule-context.js";
-import { decodeServed, fromServed } from "../matching/write-subject.js";
+import { fromServed } from "../matching/write-subject.js";
 import { Rounds } from "../rounds.js";
-import { applyMutation, toPlainJson } from "./apply-mutation.js";
 import { Evaluation, ExpressionError } from "./evaluation.js";
 import { Exclusions } from "./excluded.js";
+import { mutated } from "./mutated.js";
 import { ParamFinder, type ParamUse } from "./params.js";
-import type { Binding, Mutation, Policy } from "./policy.js";
+import type { Binding, Policy } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
 import { errorTypeOf } from "./validating-policies.js";
 
@@ -167,7 +165,7 @@ export class MutatingPolicies implements AdmissionPlugin {
       if (!(error instanceof ExpressionError)) throw error;
       measure(hearing, policy, binding, tried);
       explain(hearing, policy, binding, nowMs() - startMs, error);
-      throw refusal(hearing, policy, binding, error.message);
+      throw refusal(hearing, policy, binding, error.message, "Invalid");
     }
     const changed = shown !== before && resource.codec.encode(shown) !== text;
     if (changed) {
@@ -225,28 +223,6 @@ export class MutatingPolicies implements AdmissionPlugin {
   }
 }
 
-/** @throws {ExpressionError} also if the result is not an object of the kind */
-function mutated(
-  evaluation: Evaluation,
-  { expression, program, patchType }: Mutation,
-  resource: ServedResource,
-  object: ApiObject,
-): ApiObject {
-  const made = evaluation.evaluate(expression, program);
-  try {
-    const value = toPlainJson(made);
-    const json = parseJson(resource.codec.encode(object)) as JsonObject;
-    const next =
-      patchType === "JSONPatch"
-        ? applyJsonPatch(json, parseJsonPatch(value))
-        : applyMutation(resource, json, value as JsonObject);
-    return decodeServed(next, resource);
-  } catch (error) {
-    if (!(error instanceof StatusError) && !(error instanceof RangeError)) throw error;
-    throw new ExpressionError(`error applying mutation: ${error.message}`, "error");
-  }
-}
-
 /** @throws {StatusError} unless failures are ignored */
 function misfit(
   hearing: Hearing,
@@ -265,9 +241,17 @@ function refusal(
   policy: Policy,
   binding: Binding | undefined,
   message: string,
+  reason = "Forbidden",
 ): StatusError {
-  const by = `policy '${policy.name}'${binding === undefined ? "" : ` with binding '${binding.name}'`}`;
-  return hearing.refuse(`${by} denied request: ${message}`);
+  const by =
+    binding === undefined
+      ? `policy ${JSON.stringify(policy.name)}`
+      : `policy '${policy.name}' with binding '${binding.name}'`;
+  const text = `${by} denied request: ${message}`;
+  const { status } = hearing.refuse(text);
+  // The code stays 403 whatever the reason, as upstream.
+  const details = { ...status.details, causes: [{ message: text }] };
+  return new StatusError({ ...status, message: text, reason, details });
 }
 
 function measure(hearing: Hearing, policy: Policy, binding: Binding, { checks }: Tried): void {

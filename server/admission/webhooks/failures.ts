@@ -92,6 +92,8 @@ const CONNECTION_ERRORS: Readonly<Record<string, string>> = {
   ENOTFOUND: "no such host",
   EAI_AGAIN: "server misbehaving",
   EHOSTUNREACH: "connect: no route to host",
+  ECONNRESET: "read: connection reset by peer",
+  EPIPE: "write: broken pipe",
   ENETUNREACH: "connect: network is unreachable",
 };
 
@@ -99,6 +101,7 @@ export function describeTransportError(error: TransportError): string {
   if (error.kind === "timeout") return "context deadline exceeded";
   if (error.kind === "canceled") return "context canceled";
   const { code = "" } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  if (error.kind === "reset" && code !== "ECONNRESET" && code !== "EPIPE") return "EOF";
   const refused = describeCertificateError(error.cause ?? error);
   return refused ?? CONNECTION_ERRORS[code] ?? error.message;
 }

@@ -6,6 +6,7 @@
 
 import { isJsonObject } from "../../api/json-object.js";
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
+import { JsonPatchFailure } from "../../api/json-patch-failure.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
 import { parseJson } from "../../codec/json.js";
@@ -231,6 +232,7 @@ function makeObject(
     return { object: fromServed(object, resource), text };
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    throw internalError(error.message, error);
+    if (error.code === 500) throw error;
+    throw internalError(error instanceof JsonPatchFailure ? error.why : error.message, error);
   }
 }

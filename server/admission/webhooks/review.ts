@@ -12,6 +12,7 @@ import type { ServedResource } from "../../kinds/served-resource.js";
 import { requestOf } from "../matching/request-environment.js";
 import type { WriteSubject } from "../matching/write-subject.js";
 import type { ReviewVersion } from "./hook.js";
+import { checkReviewTypes } from "./review-types.js";
 
 export interface ReviewAnswer {
   readonly isAllowed: boolean;
@@ -52,7 +53,7 @@ function encoded(object: ApiObject | undefined, { codec }: ServedResource): stri
   return object === undefined ? undefined : codec.encode(object);
 }
 
-/** @throws {Error} whose message tells what is wrong with the answer */
+/** @throws {UndecodableReview} @throws {Error} whose message tells what is wrong with the answer */
 export function readReview(text: string, sent: ReviewText, isMutating: boolean): ReviewAnswer {
   let review: unknown;
   try {
@@ -61,6 +62,7 @@ export function readReview(text: string, sent: ReviewText, isMutating: boolean):
     throw new Error("the answer is not JSON");
   }
   if (!isRecord(review)) throw new Error("the answer is not an object");
+  checkReviewTypes(review);
   const { response } = review;
   if (!isRecord(response)) throw new Error("webhook response was absent");
   const isStrict = sent.apiVersion.endsWith("/v1");

@@ -23,7 +23,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import type { HeldMemory, RequestContext } from "../../request/request-state.js";
 import { openSink } from "../../response/response-sink.js";
 import { type ResponseSink, SharedChunk } from "../../response/sink.js";
-import { webSocketOptions } from "../../response/web-socket-sink.js";
+import { watchSocketOptions } from "../../response/web-socket-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { listPace, PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
@@ -139,7 +139,7 @@ class WatchStream implements WatchSink, Tick {
     this.#sink = openSink(ctx, {
       status: 200,
       headers: { "Content-Type": contentType },
-      webSocket: webSocketOptions(services.naming, contentType.startsWith("application/json")),
+      webSocket: watchSocketOptions(services.naming, contentType),
     });
   }
 

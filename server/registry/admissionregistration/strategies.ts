@@ -57,6 +57,7 @@ function judgesBy(
 ): Required<Pick<ResourceStrategy, "judges" | "judgesAlike">> {
   return {
     judges: "cluster",
-    judgesAlike: (next, current) => deepEqual(next[member], current[member]),
+    judgesAlike: (next, current) =>
+      next !== undefined && current !== undefined && deepEqual(next[member], current[member]),
   };
 }

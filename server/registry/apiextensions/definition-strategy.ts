@@ -70,7 +70,8 @@ export function definitionStrategy(
     allowUnconditionalUpdate: false,
     generationFields: ["spec"],
     judges: "cluster",
-    judgesAlike: (next, current) => deepEqual(servedOf(next), servedOf(current)),
+    judgesAlike: (next, current) =>
+      next !== undefined && current !== undefined && deepEqual(servedOf(next), servedOf(current)),
     prepareForCreate: (next: ApiObject, context) => setStatus(next, undefined, context),
     prepareForUpdate(next: ApiObject, current: ApiObject, context) {
       if (context.subresource !== "status") return setStatus(next, current, context);

@@ -1,4 +1,6 @@
 /** Strategy of APIService. */
+import { deepEqual } from "../../api/deep-equal.js";
+import type { ApiObject } from "../../api/meta.js";
 import { formatTime } from "../../api/time.js";
 import { checkPathSegmentName } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
@@ -9,6 +11,7 @@ import { validatesApiService } from "./validate-api-service.js";
 export const aggregationStrategies: StrategyTable = {
   "apiregistration/apiservices": {
     judges: "cluster",
+    judgesAlike: (next, current) => deepEqual(serverOf(next), serverOf(current)),
     ...validatesApiService,
     // The legacy group has no name: its version is "v1.".
     validateName: checkPathSegmentName,
@@ -22,6 +25,12 @@ export const aggregationStrategies: StrategyTable = {
     },
   },
 };
+
+/** What is served by another server; this server's own groups are what the catalog says. */
+function serverOf(apiService: ApiObject | undefined): unknown {
+  const service = apiService && valueAt(apiService, ["spec", "service"]);
+  return (service ?? null) === null ? undefined : apiService?.spec;
+}
 
 function localApiCondition(nowMs: number): object {
   return {

@@ -32,7 +32,7 @@ const SELECTABLE = [
 ] as const;
 
 export const podStrategy: ResourceStrategy = {
-  judgedBy: "classes",
+  judgedBy: ["classes", "accounts"],
   prepareForCreate(next: PodObject, { nowMs }) {
     next.status = { phase: "Pending", qosClass: qualityOfService(next) };
     if ((next.spec?.schedulingGates?.length ?? 0) > 0) {

@@ -30,7 +30,8 @@ function alignPodCidrs(node: ApiObject): void {
 }
 
 /** A quota limits by its spec and the copy in its status; its usage is compared separately. */
-function boundsAlike(next: ApiObject, current: ApiObject): boolean {
+function boundsAlike(next: ApiObject | undefined, current: ApiObject | undefined): boolean {
+  if (next === undefined || current === undefined) return false;
   const hardOf = ({ status }: ApiObject) => (isRecord(status) ? status.hard : undefined);
   return deepEqual(next.spec, current.spec) && deepEqual(hardOf(next), hardOf(current));
 }
@@ -52,7 +53,7 @@ export const coreStrategies: StrategyTable = {
     ...beginsPending,
     ...validatesPersistentVolumeClaim,
     returnsDeletedObject: true,
-    judgedBy: "classes",
+    judgedBy: ["classes"],
   },
   "/persistentvolumes": {
     ...beginsPending,
@@ -80,6 +81,6 @@ export const coreStrategies: StrategyTable = {
     judgesAlike: boundsAlike,
   },
   "/secrets": secretStrategy,
-  "/serviceaccounts": { returnsDeletedObject: true, judges: "namespace" },
+  "/serviceaccounts": { returnsDeletedObject: true, judges: "accounts" },
   "/services": serviceStrategy,
 };

@@ -15,10 +15,13 @@ const SUFFIX_CHARS = 5;
 /** A generated name must fit a DNS label of 63. */
 const GENERATED_PREFIX_CHARS_MAX = 58;
 
-/** Sets the server's fields of a new object. @throws {StatusError} 400 */
+/**
+ * Removes what a client may not set of a new object, which has no identity before mutating admission
+ * is over (`identify`). @throws {StatusError} 400
+ */
 export function prepareMetadataForCreate(
   object: ApiObject,
-  options: { readonly isNamespaced: boolean; readonly namespace: string; readonly nowMs: number },
+  options: { readonly isNamespaced: boolean; readonly namespace: string },
 ): void {
   const { metadata } = object;
   if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== "") {
@@ -29,8 +32,30 @@ export function prepareMetadataForCreate(
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.generation;
-  metadata.uid = randomUUID();
-  metadata.creationTimestamp = formatTime(options.nowMs);
+  delete metadata.uid;
+  delete metadata.creationTimestamp;
+}
+
+/** What a new object gets besides its name. */
+export interface Identity {
+  readonly uid: string;
+  readonly creationTimestamp: string;
+}
+
+/** The same one for all attempts of a write, so that none of them is another object. */
+export function createIdentity(nowMs: number): Identity {
+  return { uid: randomUUID(), creationTimestamp: formatTime(nowMs) };
+}
+
+/** Gives a new object its identity, whatever admission wrote there. */
+export function identify(
+  metadata: ObjectMeta,
+  given: { readonly name: string; readonly identity: Identity; readonly isCounted: boolean },
+): void {
+  metadata.name = given.name;
+  metadata.uid = given.identity.uid;
+  metadata.creationTimestamp = given.identity.creationTimestamp;
+  if (given.isCounted) metadata.generation = 1;
 }
 
 /**

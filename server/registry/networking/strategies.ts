@@ -11,7 +11,7 @@ import {
 } from "./validate-networking.js";
 
 export const networkingStrategies: StrategyTable = {
-  "networking/ingresses": { ...specAndStatus, ...validatesIngress, judgedBy: "classes" },
+  "networking/ingresses": { ...specAndStatus, ...validatesIngress, judgedBy: ["classes"] },
   "networking/ingressclasses": {
     ...validatesIngressClass,
     generationFields: ["spec"],

@@ -116,14 +116,16 @@ async function deleteUnguarded(
   const deletion = { ...target, options };
   let guarded: FoundPod | undefined;
   const plan = planDelete(registry, deletion);
-  const decide: WritePlan["decide"] = ({ current }, deadline) => {
+  const decide: WritePlan["decide"] = ({ current, write }, deadline) => {
     guarded = undefined;
     if (current === undefined) throw notFound(target.resource, target.name);
     const pod = parseCurrent(current);
     const phase = phaseOf(pod);
     const isOver = phase === "Succeeded" || phase === "Failed" || isDeleting(pod);
     // A pending pod may start meanwhile, and then it is checked again.
-    if (isOver || phase === "Pending") return decideDelete(registry, deletion, current, deadline);
+    if (isOver || phase === "Pending") {
+      return decideDelete(registry, deletion, { current, write }, deadline);
+    }
     guarded = { pod, resourceVersion: String(current.revision) };
     return { action: "same", object: pod };
   };

@@ -108,7 +108,6 @@ const stamping: AdmissionPlugin = {
   mutate({ object }) {
     assert.ok(object !== undefined);
     object.data = { ...(object.data as JsonObject | undefined), admitted: "yes" };
-    object.metadata.name = "other";
     object.metadata.uid = "other";
     return true;
   },

@@ -4,7 +4,6 @@
  */
 
 import { withMembers } from "../../../storage/base/with-members.js";
-import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type {
   Admission,
   AdmissionAttributes,
@@ -13,16 +12,24 @@ import type {
 } from "../../admission/admission.js";
 import type { ApiObject, JsonValue, ObjectMeta } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
+import { problemOfEntries } from "../../apply/managed-fields.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { SERVER_USER } from "../../request/user-info.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
+import { withOwnersOf } from "../generic/ownership.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
 import { parseCurrent } from "./current.js";
-import type { Decision } from "./decision.js";
+import type { Decision, Found } from "./decision.js";
 import type { DeleteTarget } from "./delete-target.js";
 
-export type WriteAttributes = AdmissionAttributes & { object: ApiObject };
+export type WriteAttributes = AdmissionAttributes & {
+  name: string;
+  object: ApiObject;
+  write?: object;
+  sentRevision?: string | undefined;
+  oldRevision?: string | undefined;
+};
 
 /** The plugins' view of a create or update. */
 export function attributesOf(
@@ -93,6 +100,28 @@ export function reform(codec: ObjectCodec, changed: ApiObject): ApiObject {
   }
 }
 
+/**
+ * The owners of fields as plugins left them, so that one may take them away; invalid ones are replaced
+ * by those before. @param owned the object with its owners before admission
+ */
+export function keepOwners(
+  changed: ApiObject,
+  owned: ApiObject,
+  client: Pick<WriteOptions, "warn">,
+): ApiObject {
+  const { managedFields = [] } = changed.metadata;
+  const problem =
+    managedFields === owned.metadata.managedFields ? undefined : problemOfEntries(managedFields);
+  if (problem === undefined && managedFields.length > 0) return changed;
+  if (problem === undefined) return withOwnersOf(changed, NO_OWNERS);
+  client.warn(
+    `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${problem}`,
+  );
+  return withOwnersOf(changed, owned);
+}
+
+const NO_OWNERS: ApiObject = { apiVersion: "", kind: "", metadata: {} };
+
 const IDENTITY_FIELDS = [
   "name",
   "namespace",
@@ -117,8 +146,17 @@ export function keepIdentity(changed: ObjectMeta, known: ObjectMeta): void {
  */
 export function admitDelete(
   registry: Registry,
-  { resource, namespace, name, options, user = SERVER_USER, warn, remarks }: DeleteTarget,
-  current: StoredObject,
+  {
+    resource,
+    namespace,
+    name,
+    options,
+    user = SERVER_USER,
+    warn,
+    remarks,
+    isOfCollection,
+  }: DeleteTarget,
+  { current, write }: Found,
   signal: SignalSource,
 ): Promise<void> | undefined {
   const { admission } = registry;
@@ -132,6 +170,9 @@ export function admitDelete(
     name,
     object: undefined,
     oldObject: parseCurrent(current),
+    oldRevision: String(current.revision),
+    isOfCollection,
+    write,
     options: options satisfies AdmissionOptions,
     user,
     warn: (text) => warn?.(text),

@@ -10,11 +10,12 @@ import { badRequest, notFound } from "../../api/status.js";
 import { showTypeOf } from "../../apply/field-manager.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
+import { createIdentity, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
 import { refuseOtherObject } from "./create.js";
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate } from "./decide-update.js";
-import type { Decision, Seen } from "./decision.js";
+import { type Decision, foundIn, type Seen } from "./decision.js";
 import { changeObject, refuseOtherName, type UpdateTarget } from "./update.js";
 
 export interface ApplyTarget extends UpdateTarget {
@@ -42,22 +43,25 @@ export async function applyObject(
     return withMembers(input, { value: merged as unknown as JsonValue, refuse, keepsNulls: true });
   };
   const update = withMembers(target, { isApplied: true as const });
+  let identity: Identity | undefined;
   let mayCreate: Promise<void> | undefined;
   const create = async (seen: Seen): Promise<Decision> => {
     mayCreate ??= target.authorizeCreate?.();
     await mayCreate;
     const served = decodeInput(resource, merge(undefined), options);
     refuseOtherObject(resource, served, name);
-    return await decideCreate(registry, update, { served }, seen, signal);
+    identity ??= createIdentity(registry.clock.now());
+    return await decideCreate(registry, update, { served, identity }, seen, signal);
   };
   return await changeObject(
     registry,
     target,
     (seen) => {
-      if (seen.current !== undefined) {
+      const found = foundIn(seen);
+      if (found !== undefined) {
         const makeNext = (_: unknown, stored: () => ApiObject) =>
           decodeInput(resource, merge(stored()), options);
-        return decideUpdate(registry, update, seen.current, makeNext, signal);
+        return decideUpdate(registry, update, found, makeNext, signal);
       }
       if (subresource !== "") throw notFound(resource, name);
       return create(seen);

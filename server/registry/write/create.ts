@@ -6,7 +6,7 @@ import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
-import { generateName } from "../generic/metadata.js";
+import { createIdentity, generateName, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
 import { servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { type CreateTarget, decideCreate } from "./decide-create.js";
@@ -32,6 +32,7 @@ export async function createObject(
   const { name = "", generateName: prefix = "" } = decode.first.metadata;
   const isGenerated = name === "" && prefix !== "";
   let current = isGenerated ? generateName(prefix) : name;
+  let identity: Identity | undefined;
   let namesLeft = isGenerated ? GENERATED_NAMES_MAX : 1;
   const outcome = await runWrite(
     registry,
@@ -45,7 +46,8 @@ export async function createObject(
           current = generateName(prefix);
           return "again";
         }
-        const made = { served: decode.next(), generatedName: isGenerated ? current : undefined };
+        identity ??= createIdentity(registry.clock.now());
+        const made = { served: decode.next(), proposedName: current, identity };
         return decideCreate(registry, request, made, seen, deadline);
       },
       lost: () => internalError(`${namespace} changes too often to create objects in it`),

@@ -2,10 +2,11 @@
  * Decides what a create stores, from the client's object and the observed state: pure except for
  * admission. The order of checks is that of the existing API:
  *
- *   metadata ─► namespace ─► defaults, strategy ─► owners ─► mutate ─► validation ─► reservations
- *     ─► validate ─► is the name free?
+ *   metadata ─► namespace ─► defaults ─► owners ─► mutate ─► identity, strategy ─► validation
+ *     ─► reservations ─► validate ─► is the name free?
  */
 
+import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import { collectProblems } from "../../api/problems.js";
@@ -22,12 +23,17 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { joinProblems } from "../generic/join-problems.js";
-import { dedupeOwners, isDeleting, prepareMetadataForCreate } from "../generic/metadata.js";
-import { withOwnersOf } from "../generic/ownership.js";
+import {
+  dedupeOwners,
+  type Identity,
+  identify,
+  isDeleting,
+  prepareMetadataForCreate,
+} from "../generic/metadata.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
-import { admitWrite, attributesOf, keepIdentity, reform } from "./admit.js";
+import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
-import type { Decision, Seen } from "./decision.js";
+import type { Decision, Renamed, Seen } from "./decision.js";
 import { hasNamespace, requireNamespace } from "./judged-by.js";
 import { nextStage, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
@@ -45,8 +51,12 @@ export interface CreateTarget {
 export interface NewObject {
   /** Decoded, with defaults, in the served version; will be changed. */
   readonly served: ApiObject;
-  /** The generated name of an object without one; absent = the object has its own. */
-  readonly generatedName?: string | undefined;
+  /**
+   * The name that a POST looked at: the object's own, or a generated one. A mutating plugin may still
+   * name the object. Absent when the URL names it.
+   */
+  readonly proposedName?: string | undefined;
+  readonly identity: Identity;
 }
 
 /** @throws {StatusError} when the object may not be created */
@@ -74,56 +84,97 @@ export function decideCreate(
 function decideInNamespace(
   registry: Registry,
   target: CreateTarget,
-  { served, generatedName }: NewObject,
-  { current }: Seen,
+  { served, proposedName, identity }: NewObject,
+  { current, write }: Seen,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource, namespace, options } = target;
   const { isNamespaced } = resource;
-  const nowMs = registry.clock.now();
-  prepareMetadataForCreate(served, { isNamespaced, namespace, nowMs });
+  prepareMetadataForCreate(served, { isNamespaced, namespace });
   dedupeOwners(served.metadata, options);
   if (isNamespaced) {
     requireNamespace(registry, resource, namespace, served.metadata.name ?? "");
   }
-  if (generatedName !== undefined) served.metadata.name = generatedName;
   const pause = pauseOf(options.request);
-  const finished = (made: Prepared) => {
+  const naming = { ownName: served.metadata.name ?? "", proposedName, current };
+  const finished = (made: Prepared, { existing, renamed }: Found) => {
     check(registry, target, made);
-    return nextStage(pause, made, () => encode(registry, target, made, current));
+    return nextStage(pause, made, () => encode(registry, target, made, existing, renamed));
   };
-  return nextStage(pause, prepare(registry, target, served), (made) =>
+  return nextStage(pause, prepare(target, served), (made) =>
     nextStage(pause, withOwners(registry, target, made), (owned) =>
-      admit(registry, target, owned, finished, signal),
+      admit({ registry, target, naming, identity, write, finished }, owned, signal),
     ),
   );
 }
 
-/** Runs admission around what finishes the object. */
+/** How a new object comes to its name. */
+interface NameSource {
+  /** Its own; "" = none. */
+  readonly ownName: string;
+  readonly proposedName: string | undefined;
+  /** What the view has under the proposed name, or else under its own. */
+  readonly current: StoredObject | undefined;
+}
+
+/** What the view has under the object's final name. */
+interface Found {
+  readonly existing: StoredObject | undefined;
+  readonly renamed?: Renamed;
+}
+
+interface Attempt {
+  readonly registry: Registry;
+  readonly target: CreateTarget;
+  readonly naming: NameSource;
+  readonly identity: Identity;
+  readonly write: object;
+  finished(made: Prepared, found: Found): Decision | Promise<Decision>;
+}
+
+/** Runs admission around what finishes the object, which has no identity before it is mutated. */
 function admit(
-  registry: Registry,
-  target: CreateTarget,
+  { registry, target, naming, identity, write, finished }: Attempt,
   prepared: Prepared,
-  finished: (made: Prepared) => Decision | Promise<Decision>,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { admission } = registry;
-  if (admission === undefined) return finished(prepared);
-
   const { resource, namespace, options } = target;
-  const { ...identity } = prepared.object.metadata;
-  const name = prepared.object.metadata.name ?? "";
-  const about = { resource, subresource: "", namespace, name, options };
+  const { ownName, proposedName = ownName, current } = naming;
+  if (admission?.handles("CREATE", resource, "") !== true) {
+    complete(registry, target, prepared, { name: proposedName, identity });
+    return finished(prepared, { existing: current });
+  }
+  const { ...known } = prepared.object.metadata;
+  const about = { resource, subresource: "", namespace, name: ownName, options };
   const attributes = attributesOf(about, prepared.object, undefined);
+  attributes.write = write;
   const make = (isChanged: boolean): Decision | Promise<Decision> => {
-    const { object } = attributes;
     const made = isChanged
-      ? remake(registry, target, { changed: object, owned: prepared.object, identity })
+      ? remake(target, { changed: attributes.object, owned: prepared.object, known })
       : prepared;
+    const isNamedByUrl = naming.proposedName === undefined;
+    const name = (isNamedByUrl ? "" : (made.object.metadata.name ?? "")) || proposedName;
+    complete(registry, target, made, { name, identity });
     attributes.object = made.object;
-    return finished(made);
+    attributes.name ||= name;
+    if (name === proposedName) return finished(made, { existing: current });
+    const existing = registry.view.partition(resource.partition).get(objectPath(namespace, name));
+    return finished(made, { existing, renamed: { name, existing } });
   };
   return admitWrite(admission, attributes, make, signal);
+}
+
+/** Gives the object its identity, and lets the strategy prepare it, which may use that. */
+function complete(
+  registry: Registry,
+  { resource: { strategy }, options }: CreateTarget,
+  { object }: Prepared,
+  given: { readonly name: string; readonly identity: Identity },
+): void {
+  const isCounted = strategy.generationFields !== undefined;
+  identify(object.metadata, { ...given, isCounted });
+  strategy.prepareForCreate?.(object, strategyContext(registry, options));
 }
 
 interface Prepared {
@@ -132,31 +183,16 @@ interface Prepared {
   readonly errors: readonly FieldError[];
 }
 
-/** Makes the object of the stored version from the client's, and lets the strategy prepare it. */
-function prepare(
-  registry: Registry,
-  { resource, options }: CreateTarget,
-  served: ApiObject,
-): Prepared {
+/** Makes the object of the stored version from the client's. */
+function prepare({ resource }: CreateTarget, served: ApiObject): Prepared {
   const { conversion } = resource;
   const errors = resource.codec.validate(served);
   const object = conversion === undefined ? served : conversion.toStored(served);
   if (conversion !== undefined) resource.storedCodec.applyDefaults(object);
-  applyStrategy(registry, resource, object, options);
   return { object, errors };
 }
 
-function applyStrategy(
-  registry: Registry,
-  { strategy }: StoredResource,
-  object: ApiObject,
-  options: WriteOptions,
-): void {
-  if (strategy.generationFields !== undefined) object.metadata.generation = 1;
-  strategy.prepareForCreate?.(object, strategyContext(registry, options));
-}
-
-/** Runs before admission: fields set by plugins have no owner. */
+/** Runs before admission and the strategy: what they set has no owner. */
 function withOwners(
   registry: Registry,
   { resource, options, isApplied }: CreateTarget,
@@ -171,18 +207,16 @@ interface Changed {
   readonly changed: ApiObject;
   /** The object with its owners. */
   readonly owned: ApiObject;
-  readonly identity: ObjectMeta;
+  /** The metadata before admission. */
+  readonly known: ObjectMeta;
 }
 
 /** Takes over admission's changes, except to server-owned fields. @throws {StatusError} 500 */
-function remake(
-  registry: Registry,
-  { resource, options }: CreateTarget,
-  { changed, owned, identity }: Changed,
-): Prepared {
-  const object = withOwnersOf(reform(resource.storedCodec, changed), owned);
-  keepIdentity(object.metadata, identity);
-  applyStrategy(registry, resource, object, options);
+function remake({ resource, options }: CreateTarget, { changed, owned, known }: Changed): Prepared {
+  const object = keepOwners(reform(resource.storedCodec, changed), owned, options);
+  const { name } = object.metadata;
+  keepIdentity(object.metadata, known);
+  if (name !== undefined) object.metadata.name = name;
   return { object, errors: resource.storedCodec.validate(object) };
 }
 
@@ -215,6 +249,7 @@ function encode(
   { resource }: CreateTarget,
   { object }: Prepared,
   existing: StoredObject | undefined,
+  renamed: Renamed | undefined,
 ): Decision {
   const { strategy, storedCodec } = resource;
   const { change, refusal } = reserve(registry, resource, object, undefined);
@@ -223,6 +258,7 @@ function encode(
   return {
     action: "put",
     object,
+    renamed,
     value: Buffer.from(storedCodec.encode(object)),
     reservations: change,
     refusal: existing === undefined ? refusal : nameTaken(resource, object, existing),

@@ -37,9 +37,9 @@ import {
 } from "../generic/metadata.js";
 import { withOwnersOf } from "../generic/ownership.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
-import { admitWrite, attributesOf, keepIdentity, reform } from "./admit.js";
+import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
-import type { Decision } from "./decision.js";
+import type { Decision, Found } from "./decision.js";
 import { nextStage, type Pause, pauseOf } from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
 
@@ -69,11 +69,12 @@ export type MakeNext = (served: () => ApiObject, stored: () => ApiObject) => Api
 export function decideUpdate(
   registry: Registry,
   target: UpdateTarget,
-  current: StoredObject,
+  found: Found,
   makeNext: MakeNext,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource } = target;
+  const { current, write } = found;
   const before = storedToday(resource, current);
   const served = makeNext(
     () => servedObject(resource, current),
@@ -81,18 +82,18 @@ export function decideUpdate(
   );
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
-  const { resourceVersion: _, ...metadata } = served.metadata;
+  const { resourceVersion: sentRevision = "", ...metadata } = served.metadata;
   served.metadata = metadata;
   dedupeOwners(served.metadata, target.options);
   const pause = pauseOf(target.options.request, current.bytes.length);
-  const step: Step = { registry, target, current, before, served, pause };
+  const step: Step = { registry, target, current, write, before, served, pause };
   return nextStage(pause, undefined, () => {
     const errors = resource.codec.validate(served);
     const sent = toSent(resource, served);
     return nextStage(pause, prepare(step, sent), (prepared) =>
       // Before admission: fields set by plugins have no owner.
       nextStage(pause, withOwners(step, prepared), (next) =>
-        admit(step, { sent, next, errors }, signal),
+        admit(step, { sent, sentRevision, next, errors }, signal),
       ),
     );
   });
@@ -101,6 +102,8 @@ export function decideUpdate(
 interface Owned {
   /** What the client sent, in the stored version or in the subresource's own shape. */
   readonly sent: ApiObject;
+  /** The resourceVersion that the client sent; "" = none. */
+  readonly sentRevision: string;
   /** The object to store, with its owners. */
   readonly next: ApiObject;
   /** The facts' errors. */
@@ -110,7 +113,7 @@ interface Owned {
 /** Runs admission around what finishes the object. */
 function admit(
   step: Step,
-  { sent, next, errors }: Owned,
+  { sent, sentRevision, next, errors }: Owned,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { registry, target, current, before } = step;
@@ -122,7 +125,11 @@ function admit(
   const attributes = hasOwnShape
     ? attributesOf(target, sent, servedObject(resource, current))
     : attributesOf(target, next, before);
+  attributes.write = step.write;
+  attributes.sentRevision = sentRevision;
+  attributes.oldRevision = String(current.revision);
   const make = (isChanged: boolean): Decision | Promise<Decision> => {
+    attributes.sentRevision = attributes.oldRevision;
     const made = isChanged ? remake(step, attributes.object, next) : finish(step, next, errors);
     const show = (decision: Decision): Decision => {
       if (!hasOwnShape) attributes.object = decision.object;
@@ -138,6 +145,7 @@ interface Step {
   readonly registry: Registry;
   readonly target: UpdateTarget;
   readonly current: StoredObject;
+  readonly write: object;
   readonly before: ApiObject;
   /** The client's desired object in the served version. */
   readonly served: ApiObject;
@@ -197,7 +205,10 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision | Pr
   keepIdentity(sent.metadata, before.metadata);
   // The new object may share parts with the old one, so those may have changed as well.
   const fresh = withMembers(step, { before });
-  const next = withOwnersOf(prepare(fresh, sent), owned);
+  const prepared = prepare(fresh, sent);
+  const next = isOwnShape(resource)
+    ? withOwnersOf(prepared, owned)
+    : keepOwners(prepared, owned, target.options);
   return finish(fresh, next, codec.validate(sent));
 }
 

@@ -17,6 +17,16 @@ export interface Seen {
   readonly current: StoredObject | undefined;
   /** Other conditions that must still hold at the commit. */
   readonly conditions: Conditions;
+  /** Stands for the write: the same in all its attempts. */
+  readonly write: object;
+}
+
+/** The state of an object that is there. */
+export type Found = Pick<Seen, "write"> & { readonly current: StoredObject };
+
+/** @returns undefined when there is no object */
+export function foundIn({ current, write }: Seen): Found | undefined {
+  return current === undefined ? undefined : { current, write };
 }
 
 export interface Decision {
@@ -24,10 +34,18 @@ export interface Decision {
   readonly action: "put" | "remove" | "same";
   /** The resulting object; of a removal, its last state. */
   readonly object: ApiObject;
+  /** Set for a new object that admission named otherwise than it was looked at. */
+  readonly renamed?: Renamed | undefined;
   /** Its encoding; present for "put", and when an answer needs it. */
   readonly value?: Buffer | undefined;
   /** Why a valid object cannot be stored: another object holds a value that it needs. */
   readonly refusal?: StatusError | undefined;
   readonly reservations?: ReservationChange;
   readonly sideWrites?: SideWrites;
+}
+
+/** The name that a new object got, and what the view had under it; undefined = nothing. */
+export interface Renamed {
+  readonly name: string;
+  readonly existing: StoredObject | undefined;
 }

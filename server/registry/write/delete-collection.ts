@@ -113,7 +113,13 @@ async function deleteFound(
   const { namespace, name } = object;
   for (let changes = 0; ; changes++) {
     const resource = redefined(registry, target.resource);
-    const plan = planDelete(registry, { ...target, resource, namespace, name });
+    const plan = planDelete(registry, {
+      ...target,
+      resource,
+      namespace,
+      name,
+      isOfCollection: true,
+    });
     try {
       // The view was brought up to date before the selector was evaluated.
       await runWrite(registry, { ...plan, isProved: true }, signal);

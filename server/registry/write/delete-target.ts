@@ -14,4 +14,6 @@ export interface DeleteTarget {
   /** Receives warnings for the client of a successful delete. */
   readonly warn?: (text: string) => void;
   readonly remarks?: AdmissionRemarks;
+  /** Set for an object of a collection that is deleted, which the request does not name. */
+  readonly isOfCollection?: true;
 }

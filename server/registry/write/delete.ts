@@ -3,7 +3,6 @@
  * object is unchanged.
  */
 
-import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
@@ -12,7 +11,7 @@ import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry, WriteResult } from "../generic/registry.js";
 import { admitDelete } from "./admit.js";
 import { orUnreadable, parseCurrent, servedBytes, servedUnstored } from "./current.js";
-import type { Decision } from "./decision.js";
+import { type Decision, type Found, foundIn } from "./decision.js";
 import type { DeleteTarget } from "./delete-target.js";
 import { decideDeletion } from "./deletion.js";
 import { changeOf } from "./reservations.js";
@@ -41,9 +40,10 @@ export function planDelete(registry: Registry, target: DeleteTarget): WritePlan 
     namespace,
     isDryRun: options.isDryRun,
     name: () => name,
-    decide: ({ current }, signal) => {
-      if (current === undefined) throw notFound(resource, name);
-      return decideDelete(registry, target, current, signal);
+    decide: (seen, signal) => {
+      const found = foundIn(seen);
+      if (found === undefined) throw notFound(resource, name);
+      return decideDelete(registry, target, found, signal);
     },
     explain: (error, current) => orUnreadable(error, resource, current),
     lost: () => conflict(resource, name),
@@ -54,10 +54,11 @@ export function planDelete(registry: Registry, target: DeleteTarget): WritePlan 
 export function decideDelete(
   registry: Registry,
   target: DeleteTarget,
-  current: StoredObject,
+  found: Found,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource, options } = target;
+  const { current } = found;
   const object = parseCurrent(current);
   const nowMs = registry.clock.now();
   const action = decideDeletion(resource, object, current.revision, options, nowMs);
@@ -71,7 +72,7 @@ export function decideDelete(
     const reservations = changeOf(registry, resource, undefined, object);
     return { action: "remove", object, value, reservations };
   };
-  return admitDelete(registry, target, current, signal)?.then(decided) ?? decided();
+  return admitDelete(registry, target, found, signal)?.then(decided) ?? decided();
 }
 
 /** Warns of the default for dependents if the client did not set one. */

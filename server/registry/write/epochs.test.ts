@@ -148,8 +148,20 @@ const CHANGES: readonly (readonly [what: string, isConcerned: boolean, () => Pro
     ["what it bounds", true, () => patch("", "resourcequotas", "q", BOUND, STATUS)],
     ["webhooks", true, () => create(HOOKS, "validatingwebhookconfigurations", WEBHOOKS, "")],
     ["roles", false, () => create(RBAC, "roles", ROLE)],
+    ["an account in it", false, () => create("", "serviceaccounts", { metadata: { name: "a" } })],
+    ["an APIService of this server", false, () => create(SERVICES, "apiservices", LOCAL, "")],
     ["other objects", false, () => create("", "secrets", { metadata: { name: "s" } })],
   ];
+const SERVICES = `apiregistration.${naming.groupDomain}`;
+const LOCAL = {
+  metadata: { name: "v1.local.example" },
+  spec: {
+    group: "local.example",
+    version: "v1",
+    groupPriorityMinimum: 1000,
+    versionPriority: 100,
+  },
+};
 const LABEL = { metadata: { labels: { a: "b" } } };
 const STATUS = { subresource: "status" };
 const USED = { status: { used: { pods: "3" } } };
@@ -162,6 +174,29 @@ test("a change of rules costs another attempt those whom it concerns, and nobody
     });
     await create("", "configmaps", { metadata: { name: `c${index}` } }, "shop", replica);
     assert.equal(replica.tries.length, isConcerned ? 2 : 1, what);
+  }
+});
+
+test("A24: accounts concern pods, and what an aggregated role gathers concerns nobody", async () => {
+  const replica = await overtaken(async () => {
+    await create("", "serviceaccounts", { metadata: { name: "late" } });
+  });
+  await create("", "pods", pod("late"), "shop", replica);
+  assert.equal(replica.tries.length, 2);
+  const selectors = { clusterRoleSelectors: [{ matchLabels: { gathered: "yes" } }] };
+  const gathering = { metadata: { name: "gathering" }, rules: [], aggregationRule: selectors };
+  await create(RBAC, "clusterroles", gathering, "");
+  const rules = [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }];
+  for (const [change, isConcerned] of [
+    [{ rules }, false],
+    [{ metadata: { labels: { gathered: "no" } } }, true],
+  ] as const) {
+    const gathered = await overtaken(async () => {
+      await patch(RBAC, "clusterroles", "gathering", change as JsonObject, { namespace: "" });
+    });
+    const name = `beside-${isConcerned}`;
+    await create(RBAC, "roles", { metadata: { name }, rules: [] }, "shop", gathered);
+    assert.equal(gathered.tries.length, isConcerned ? 2 : 1);
   }
 });
 
@@ -258,17 +293,20 @@ test("a collection whose kind changes while it goes is answered with all that we
   assert.equal(view.partition(car.partition).size, 0);
 });
 
-test("the epoch of a namespace goes with it", async () => {
+test("the epochs of a namespace go with it", async () => {
   await create("", "namespaces", { metadata: { name: "brief" } }, "");
   await create("", "limitranges", limitRange("l", "1"), "brief");
+  await create("", "serviceaccounts", { metadata: { name: "a" } }, "brief");
+  assert.ok(view.epoch("accounts:brief") > 0);
   assert.ok(view.epoch("namespace:brief") > 0);
   await remove("limitranges", "l", "brief");
+  await remove("serviceaccounts", "a", "brief");
   await remove("namespaces", "brief", "");
   const emptied = { spec: { finalizers: [] } };
   await patch("", "namespaces", "brief", emptied, { namespace: "", subresource: "finalize" });
   await freshness.fresh();
   assert.equal(view.partition("core/namespaces").get("brief"), undefined);
-  assert.equal(view.epoch("namespace:brief"), 0);
+  assert.deepEqual([view.epoch("namespace:brief"), view.epoch("accounts:brief")], [0, 0]);
   const { kv } = await store.get(view.keys.epochKey("namespace:brief"), {}, noSignal);
   assert.equal(kv, undefined);
 });

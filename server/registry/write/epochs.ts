@@ -6,7 +6,8 @@
  *
  *   key                                    moved by                           compared by
  *   <prefix>/.epoch/cluster                definitions, webhooks, policies    every write
- *   <prefix>/.epoch/namespace:<name>       limits, quotas, accounts in it     every write in it
+ *   <prefix>/.epoch/namespace:<name>       limits and quotas in it            every write in it
+ *   <prefix>/.epoch/accounts:<name>        service accounts in it             writes of pods in it
  *   <prefix>/.epoch/grants                 roles and bindings                 writes of roles and bindings
  *   <prefix>/.epoch/classes                classes of priority, storage, ...  writes that name them
  *   <prefix>/core/namespaces/<name>        the namespace itself               every write in it
@@ -19,8 +20,11 @@
  *   B waits       until its view has 11, which holds the new L as well; judges anew; commits
  *
  * An epoch that has never moved is absent, which compares as revision 0; so rules stored before epochs
- * existed need no migration. A namespace's epoch is deleted with it: a new namespace of the same name
+ * existed need no migration. A namespace's epochs are deleted with it: a new namespace of the same name
  * has another revision anyway.
+ *
+ * What this server makes itself moves no epoch of writes of users that it does not judge: an APIService of
+ * its own, the rules that an aggregated role gathers, the account of a new namespace.
  */
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import type { Compare, Operation } from "../../../storage/kv/store.js";
@@ -55,7 +59,7 @@ export function epochCompares(
 ): Compare[] {
   const compares = [compareOf(host, "cluster", namespace)];
   if (isNamespaced) compares.push(compareOf(host, "namespace", namespace));
-  if (strategy.judgedBy !== undefined) compares.push(compareOf(host, strategy.judgedBy, namespace));
+  for (const scope of strategy.judgedBy ?? []) compares.push(compareOf(host, scope, namespace));
   return compares;
 }
 
@@ -74,7 +78,7 @@ function compareOf({ view }: EpochHost, scope: RuleScope, namespace: string): Co
 }
 
 function nameOf(scope: RuleScope, namespace: string): string {
-  return scope === "namespace" ? `namespace:${namespace}` : scope;
+  return scope === "namespace" || scope === "accounts" ? `${scope}:${namespace}` : scope;
 }
 
 /** A write about to be committed. */
@@ -86,23 +90,27 @@ export interface RuleChange {
   readonly next: Pick<Decision, "action" | "object">;
 }
 
-/** The epoch that the write moves; undefined = neither the old nor the new object judges writes. */
-export function movedEpoch(host: EpochHost, change: RuleChange): Operation | undefined {
+/** The epochs that the write moves or ends; none = neither the old nor the new object judges writes. */
+export function movedEpochs(host: EpochHost, change: RuleChange): readonly Operation[] {
   const { resource, namespace, name, current, next } = change;
   const { partition, strategy } = resource;
   if (partition === NAMESPACES_PARTITION) {
-    return next.action === "remove" ? endEpoch(host, name) : undefined;
+    return next.action === "remove" ? endEpochs(host, name) : NONE;
   }
   const scope = strategy.judges ?? host.passingRules?.scopeOf(partition, namespace, name);
-  if (scope === undefined || judgesAlike(resource, current, next)) return undefined;
+  if (scope === undefined || judgesAlike(resource, current, next)) return NONE;
   const key = host.view.keys.epochKey(nameOf(scope, namespace));
-  return { type: "put", key, value: NO_CONTENT };
+  return [{ type: "put", key, value: NO_CONTENT }];
 }
 
-/** Deletes a namespace's epoch with the namespace, if it ever moved. */
-function endEpoch({ view }: EpochHost, namespace: string): Operation | undefined {
-  const name = nameOf("namespace", namespace);
-  return view.epoch(name) === 0 ? undefined : { type: "delete", key: view.keys.epochKey(name) };
+const NONE: readonly Operation[] = [];
+
+/** Deletes a namespace's epochs with the namespace, as far as they ever moved. */
+function endEpochs({ view }: EpochHost, namespace: string): readonly Operation[] {
+  return (["namespace", "accounts"] as const)
+    .map((scope) => nameOf(scope, namespace))
+    .filter((name) => view.epoch(name) !== 0)
+    .map((name) => ({ type: "delete", key: view.keys.epochKey(name) }));
 }
 
 function judgesAlike(
@@ -110,8 +118,7 @@ function judgesAlike(
   current: StoredObject | undefined,
   { action, object }: RuleChange["next"],
 ): boolean {
-  if (strategy.judgesAlike === undefined || current === undefined || action === "remove") {
-    return false;
-  }
-  return strategy.judgesAlike(object, parseCurrent(current));
+  if (strategy.judgesAlike === undefined) return false;
+  const next = action === "remove" ? undefined : object;
+  return strategy.judgesAlike(next, current && parseCurrent(current));
 }

@@ -36,11 +36,11 @@ export async function rewriteObject(
   const { admission: _admission, ...unasked } = registry;
   const target = { resource, namespace, name, subresource: "", options: OPTIONS };
   let seenAt: Revision | undefined;
-  const decide = async ({ current }: Seen): Promise<Decision> => {
+  const decide = async ({ current, write }: Seen): Promise<Decision> => {
     if (current === undefined) throw notFound(resource, name);
     seenAt ??= current.revision;
     if (current.revision !== seenAt) return { action: "same", object: parseCurrent(current) };
-    const made = decideUpdate(unasked, target, current, (served) => served(), signal);
+    const made = decideUpdate(unasked, target, { current, write }, (served) => served(), signal);
     const decision = made instanceof Promise ? await made : made;
     if (decision.action !== "same") return decision;
     // Without its value the check of the stored form is skipped.

@@ -57,22 +57,26 @@ export interface Decided {
   /** Compares of the object's own key and of the conditions that judged it. */
   readonly compares: readonly Compare[];
   readonly decision: Decision;
-  /** Set when the changed object judges other writes. */
-  readonly epoch: Operation | undefined;
+  /** What the write moves when the changed object judges other writes. */
+  readonly epochs: readonly Operation[];
 }
 
 function join(decided: Decided, own: Operation): Prepared {
-  const { epoch } = decided;
+  const { epochs } = decided;
   const { reservations = NO_RESERVATIONS, sideWrites = NO_SIDE_WRITES } = decided.decision;
   const compares = [...decided.compares, ...reservations.compares];
-  const operations = [own, ...reservations.operations];
-  if (epoch !== undefined) operations.push(epoch);
+  const operations = [own, ...reservations.operations, ...epochs];
   const ownCompares = compares.length;
   for (const sideWrite of sideWrites) {
     compares.push(...sideWrite.compares);
     operations.push(...sideWrite.operations);
   }
-  return { transaction: { compares, operations }, ownCompares, sideWrites, epochKey: epoch?.key };
+  return {
+    transaction: { compares, operations },
+    ownCompares,
+    sideWrites,
+    epochKey: epochs[0]?.key,
+  };
 }
 
 /** Why a transaction was refused. */

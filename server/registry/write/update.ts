@@ -9,12 +9,13 @@ import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
+import { createIdentity, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../generic/registry.js";
 import { answerCreated, decodeOnce, refuseOtherObject } from "./create.js";
 import { orUnreadable, servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate, type UpdateTarget } from "./decide-update.js";
-import type { Decision, Seen } from "./decision.js";
+import { type Decision, foundIn, type Seen } from "./decision.js";
 import { pauseOf } from "./long-write.js";
 import { type Outcome, runWrite } from "./write.js";
 
@@ -47,18 +48,21 @@ export async function updateObject(
   const canCreate = resource.strategy.allowCreateOnUpdate === true && subresource === "";
   const isReplaced = true as const;
   const update = { resource, namespace, name, subresource, options, isReplaced };
+  let identity: Identity | undefined;
   const create = async (seen: Seen): Promise<Decision> => {
     await target.authorizeCreate?.();
     const served = decode.next();
     refuseOtherObject(resource, served, name);
-    return await decideCreate(registry, target, { served }, seen, signal);
+    identity ??= createIdentity(registry.clock.now());
+    return await decideCreate(registry, target, { served, identity }, seen, signal);
   };
   return await changeObject(
     registry,
     target,
     (seen) => {
-      if (seen.current !== undefined) {
-        return decideUpdate(registry, update, seen.current, () => decode.next(), signal);
+      const found = foundIn(seen);
+      if (found !== undefined) {
+        return decideUpdate(registry, update, found, () => decode.next(), signal);
       }
       if (!canCreate) throw notFound(resource, name);
       return create(seen);
@@ -80,8 +84,9 @@ export async function patchObject(
   return await changeObject(
     registry,
     target,
-    ({ current }) => {
-      if (current === undefined) throw notFound(resource, name);
+    (seen) => {
+      const found = foundIn(seen);
+      if (found === undefined) throw notFound(resource, name);
       const makeNext = (served: () => ApiObject): ApiObject => {
         const value = patch(served() as unknown as JsonValue);
         const input = { value, duplicateFields: [], remarks, refuse: refuseResult?.(value) };
@@ -89,7 +94,7 @@ export async function patchObject(
         refuseOtherName(next, name);
         return next;
       };
-      return decideUpdate(registry, target, current, makeNext, signal);
+      return decideUpdate(registry, target, found, makeNext, signal);
     },
     signal,
   );

@@ -34,7 +34,7 @@ import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry } from "../generic/registry.js";
 import { asStatus, catchUp, commit, refresh } from "./commit.js";
 import type { Decision, Seen } from "./decision.js";
-import { movedEpoch } from "./epochs.js";
+import { movedEpochs } from "./epochs.js";
 import { conditionsOf, isSameState } from "./judged-by.js";
 import { checkIsCurrent } from "./outdated-kind.js";
 import { QueuePlaces } from "./queue-places.js";
@@ -137,21 +137,27 @@ interface Write {
 /** @returns undefined when it is to be tried again. @throws {StatusError} */
 async function tryOnce(write: Write): Promise<Outcome | undefined> {
   const { registry, signal, places, resource, namespace } = write;
-  const name = write.name();
-  const path = objectPath(namespace, name);
-  const key = registry.view.keys.key(resource.partition, path);
+  let name = write.name();
+  let path = objectPath(namespace, name);
+  let key = registry.view.keys.key(resource.partition, path);
   const place = places.queueIfContested(key, signal);
   if (place !== undefined) await place;
 
   checkIsCurrent(registry.catalog, resource);
-  const seen = look(write, path);
+  let seen = look(write, path);
   registry.judgement?.check(seen.conditions);
-  const { current } = seen;
   let decision: Decision;
   try {
     const made = write.decide(seen, signal);
     if (made === "again") return undefined;
     decision = made instanceof Promise ? await made : made;
+    if (decision.renamed !== undefined) {
+      const { renamed } = decision;
+      name = renamed.name;
+      path = objectPath(namespace, name);
+      key = registry.view.keys.key(resource.partition, path);
+      seen = { ...seen, current: renamed.existing };
+    }
     if (decision.refusal !== undefined) throw decision.refusal;
   } catch (error) {
     await refuse(write, path, seen, error);
@@ -162,9 +168,10 @@ async function tryOnce(write: Write): Promise<Outcome | undefined> {
     if (ended !== "outdated") return ended;
   }
 
+  const { current } = seen;
   const change = { resource, namespace, name, current, next: decision };
-  const epoch = movedEpoch(registry, change);
-  const shared = sharedKeyOf(decision.sideWrites ?? []) ?? epoch?.key;
+  const epochs = movedEpochs(registry, change);
+  const shared = sharedKeyOf(decision.sideWrites ?? []) ?? epochs[0]?.key;
   const turn = shared === undefined ? undefined : places.queueIfShared(shared, signal);
   if (turn !== undefined) {
     // Admission's attributes are outdated by now.
@@ -172,7 +179,7 @@ async function tryOnce(write: Write): Promise<Outcome | undefined> {
     return undefined;
   }
   const own: Compare = { key, modRevision: revisionOf(current) };
-  const decided = { resource, key, compares: [own, ...seen.conditions], decision, epoch };
+  const decided = { resource, key, compares: [own, ...seen.conditions], decision, epochs };
   const preparing = prepareTransaction(registry, decided, signal);
   const prepared = preparing instanceof Promise ? await preparing : preparing;
   const expected = expect(registry, key, decision);
@@ -185,7 +192,7 @@ async function tryOnce(write: Write): Promise<Outcome | undefined> {
   const { revision } = result;
   registry.judgement?.committed();
   // The next write through this replica is then judged by it at the first attempt.
-  if (epoch !== undefined) await catchUp(registry, revision).catch(ignore);
+  if (epochs.length > 0) await catchUp(registry, revision).catch(ignore);
   const stored = expected && registry.view.stored(expected, revision);
   return { decision, current, revision, isStored: true, stored };
 }
@@ -259,8 +266,10 @@ async function queueUp(
   else if (isOwnLost) await places.queueForOwn(key, signal);
 }
 
-function look({ registry, resource, namespace }: Write, path: string): Seen {
+function look(write: Write, path: string): Seen {
+  const { registry, resource, namespace } = write;
   return {
+    write,
     current: registry.view.partition(resource.partition).get(path),
     conditions: conditionsOf(registry, resource, namespace),
   };

@@ -9,10 +9,12 @@ import { createRules, type RulePlugins } from "../../../admission/rule-plugins.j
 import { WebhookCaller } from "../../../admission/webhooks/webhook-caller.js";
 import { applyMergePatch } from "../../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../../api/meta.js";
+import { compileSelector } from "../../../api/selectors.js";
 import { resolveService } from "../../../client/service-address.js";
 import { createObject } from "../../write/create.js";
 import { deleteObject } from "../../write/delete.js";
-import { patchObject } from "../../write/update.js";
+import { deleteCollection } from "../../write/delete-collection.js";
+import { patchObject, updateObject } from "../../write/update.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import {
   inputOf,
@@ -38,7 +40,11 @@ export interface RuleHarness extends AsyncDisposable {
   /** "group/version/resource" or "resource" of v1 of the core. */
   create(resource: string, value: JsonObject, changes?: Changes): Promise<Written>;
   patch(resource: string, name: string, change: JsonObject, changes?: Changes): Promise<Written>;
+  /** PUT of a whole object. */
+  replace(resource: string, name: string, value: JsonObject, changes?: Changes): Promise<Written>;
   remove(resource: string, name: string, changes?: Changes): Promise<void>;
+  /** Deletes the collection of what has the label. */
+  sweep(resource: string, label: string, changes?: Changes): Promise<void>;
 }
 
 export interface Changes extends Partial<WriteOptions> {
@@ -127,6 +133,19 @@ export async function openRuleHarness(
       const whole = { ...target, name, subresource, patch };
       const { bytes } = await patchObject(registry, whole, noSignal);
       return { object: JSON.parse(bytes.toString()), ...target.options, annotations };
+    },
+    async replace(text, name, value, changes = {}) {
+      const { annotations, ...target } = about(served(text), changes);
+      const whole = { ...target, name, subresource: "", input: inputOf(value) };
+      const { bytes } = await updateObject(registry, whole, noSignal);
+      return { object: JSON.parse(bytes.toString()), ...target.options, annotations };
+    },
+    async sweep(text, label, changes = {}) {
+      const { annotations: _annotations, options, ...target } = about(served(text), changes);
+      const { isDryRun, user, warn, remarks } = options;
+      const selector = compileSelector({ namespace: target.namespace, labelSelector: label });
+      const whole = { ...target, selector, options: { isDryRun }, user, warn, remarks };
+      await deleteCollection(registry, whole, noSignal);
     },
     async remove(text, name, changes = {}) {
       const { annotations: _annotations, options, ...target } = about(served(text), changes);
