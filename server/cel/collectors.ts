@@ -6,7 +6,6 @@ import { compare } from "./comparison.js";
 import { runningSelfCompared } from "./cost/list-costs.js";
 import { Failure } from "./errors.js";
 import { boolOf, type Frame, noOverload, type Step } from "./frame.js";
-import { LOOP_COSTS } from "./loop-costs.js";
 import type { MacroName } from "./macro-name.js";
 import { EntryMap, ListValue, MapValue, type Value } from "./values.js";
 
@@ -41,11 +40,11 @@ function quantifier(stopAt: boolean): (frame: Frame) => Collector {
   };
 }
 
-function listCollector(frame: Frame): Collector {
+function listCollector(frame: Frame, kept: number): Collector {
   const items: Value[] = [];
   return {
     take(body) {
-      frame.spend(LOOP_COSTS.map.kept);
+      frame.spend(kept);
       items.push(body(frame));
       return true;
     },
@@ -53,15 +52,18 @@ function listCollector(frame: Frame): Collector {
   };
 }
 
-export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>> = {
+/** @param kept what an element that passes costs */
+export type Collect = (frame: Frame, kept: number) => Collector;
+
+export const COLLECTORS: Readonly<Record<MacroName, Collect>> = {
   all: quantifier(false),
   exists: quantifier(true),
-  existsOne(frame) {
+  existsOne(frame, kept) {
     let count = 0;
     return {
       take(body) {
         if (boolOf(body(frame))) {
-          frame.spend(LOOP_COSTS.existsOne.kept);
+          frame.spend(kept);
           count++;
         }
         return true;
@@ -71,12 +73,12 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
   },
   map: listCollector,
   transformList: listCollector,
-  filter(frame) {
+  filter(frame, kept) {
     const items: Value[] = [];
     return {
       take(body, _key, value) {
         if (boolOf(body(frame))) {
-          frame.spend(LOOP_COSTS.filter.kept);
+          frame.spend(kept);
           items.push(value);
         }
         return true;
@@ -84,22 +86,22 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
       finish: () => new ListValue(items),
     };
   },
-  transformMap(frame) {
+  transformMap(frame, kept) {
     const map = new EntryMap();
     return {
       take(body, key) {
-        frame.spend(LOOP_COSTS.transformMap.kept);
+        frame.spend(kept);
         map.add(key, body(frame));
         return true;
       },
       finish: () => map,
     };
   },
-  transformMapEntry(frame) {
+  transformMapEntry(frame, kept) {
     const map = new EntryMap();
     return {
       take(body) {
-        frame.spend(LOOP_COSTS.transformMapEntry.kept);
+        frame.spend(kept);
         const entries = body(frame);
         if (!(entries instanceof MapValue)) throw noOverload("transformMapEntry", [entries]);
         for (const key of entries.keys()) {
@@ -112,11 +114,11 @@ export const COLLECTORS: Readonly<Record<MacroName, (frame: Frame) => Collector>
       finish: () => map,
     };
   },
-  sortBy(frame) {
+  sortBy(frame, kept) {
     const items: { key: Value; value: Value }[] = [];
     return {
       take(body, _key, value) {
-        frame.spend(LOOP_COSTS.sortBy.kept);
+        frame.spend(kept);
         items.push({ key: body(frame), value });
         return true;
       },

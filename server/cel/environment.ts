@@ -280,7 +280,7 @@ function guarded<T>(source: string, compile: () => T): T {
 function toEvaluationError(error: unknown, cost: number): unknown {
   if (error instanceof Failure) return new CelEvaluationError(error.message, { cost });
   if (error instanceof BudgetExceeded) {
-    const message = `operation cancelled: actual cost limit exceeded (${error.limit})`;
+    const message = "operation cancelled: actual cost limit exceeded";
     return new CelEvaluationError(message, { cost, isOverBudget: true });
   }
   // Values too deep to compare or copy, or strings too long for the engine.

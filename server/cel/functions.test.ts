@@ -52,9 +52,11 @@ test("strings: characters are code points", () => {
 test("strings.format writes each kind of value", () => {
   expectAll([
     ["'%d%%'.format([5])", "5%"],
-    ["'%s %s %s'.format([true, null, [1, 'a']])", "true null [1, a]"],
-    ["'%s'.format([{'b': 1, 'a': 2u}])", "{a: 2, b: 1}"],
-    ["'%.3f|%f|%.1e'.format([1.5, 2.0, 1234.5])", "1.500|2.000000|1.2e+03"],
+    ["'%s %s %s'.format([true, null, [1, 'a']])", 'true null [1, "a"]'],
+    ["'%s'.format([{'b': 1, 'a': 2u}])", '{"a":2, "b":1}'],
+    ["'%.3f|%f|%.1e'.format([1.5, 2.0, 1234.5])", "1.500|2.000000|1.234500×10⁰³"],
+    ["'%s'.format([[1.5, b'x', duration('1m')]])", '[1.500000, b"x", duration("60s")]'],
+    ["'%.1f'.format([-1234567.25])", "-1,234,567.2"],
     ["'%x %X %o %b'.format([255, 'hi', 8, 5])", "ff 6869 10 101"],
     [
       "'%s %s'.format([duration('1m'), timestamp('2024-01-01T00:00:00Z')])",

@@ -109,12 +109,18 @@ function ofComprehension(node: Comprehension, scope: Scope): Least {
   const isSettledEarly = macro === "all" || macro === "exists";
   const turns = isSettledEarly ? Math.min(1, range.size) : range.size;
   const sorting = macro === "sortBy" ? 2 + leastSortCost(range.size) : 0;
-  const cost = range.cost + turns * (keepsAll ? each + kept : each) + result + sorting;
+  const cost =
+    range.cost + turns * (keepsAll ? each + leastKept(node, kept) : each) + result + sorting;
   return { cost, size: keepsAll ? range.size : 0 };
 }
 
 /** Of making a list and comparing every key with every other. */
 const leastSortCost = (size: number): number => LIST_COST + 1 + 2 * size * size;
+
+/** A list of one constant costs nothing. */
+function leastKept({ macro, body }: Comprehension, kept: number): number {
+  return macro !== "transformMap" && isConstant(body) ? kept - LIST_COST : kept;
+}
 
 const KEEPING: ReadonlySet<string> = new Set(["map", "transformList", "transformMap", "sortBy"]);
 

@@ -338,9 +338,11 @@ class Planner {
     const cost = LOOP_COSTS[node.macro];
     const [first = 0, second] = slots;
     const collect = COLLECTORS[node.macro];
+    // A list of one constant is a constant.
+    const kept = isListing(node) && isConstant(node.body) ? cost.kept - LIST_COST : cost.kept;
     return (frame) => {
       const source = range(frame);
-      const collector = collect(frame);
+      const collector = collect(frame, kept);
       const turn = (key: Value, value: Value): boolean => {
         frame.spend(cost.turn);
         frame.slots[first] = second === undefined ? value : key;
@@ -388,6 +390,11 @@ function isAttribute(node: Node): boolean {
     default:
       return isConditional(node);
   }
+}
+
+/** Whether each element adds what the body gives to a list. */
+function isListing({ macro }: Comprehension): boolean {
+  return macro === "map" || macro === "transformList" || macro === "sortBy";
 }
 
 /** `?:`, and optMap and optFlatMap, which are one. */

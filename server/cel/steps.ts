@@ -82,10 +82,11 @@ function attempted(step: Step | undefined, frame: Frame): Value[] {
 export type MembershipCost = "size" | "nothing" | "one";
 
 export function membership(left: Step, right: Step, cost: MembershipCost): Step {
+  const costOf: CostOf = ([, container]) =>
+    cost === "nothing" ? 0 : cost === "one" ? 1 : sizeWithin(container);
   return (frame) => {
-    const item = left(frame);
-    const container = right(frame);
-    if (cost !== "nothing") frame.spend(cost === "one" ? 1 : sizeWithin(container));
+    const [item = null, container = null] = operands([left, right], frame, costOf);
+    frame.spend(costOf([item, container]));
     if (container instanceof MapValue) return container.get(item) !== undefined;
     if (!(container instanceof ListValue)) throw noOverload("@in", [item, container]);
     for (let at = 0; at < container.size; at++) {

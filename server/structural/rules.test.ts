@@ -199,15 +199,17 @@ describe("rules of a schema", () => {
     assert.equal(check({ ...object, metadata: { name: "b" } }, undefined).length, 1);
   });
 
-  test("an expression that fails is an error of the object, with the rule", () => {
+  test("D4: an expression that fails is an error of the object, with the rule or its message", () => {
     const schema = struct(
       { list: { type: "array", items: int }, any: { "x-kubernetes-int-or-string": true } },
       { rule: "self.list[5] == 1" },
       { rule: "self.any + 1 == 2" },
+      { rule: "self.list[6] == 1", message: " the seventh is one " },
     );
-    const [first = "", second = ""] = ask(schema, { list: [1], any: "x" });
+    const [first = "", second = "", third = ""] = ask(schema, { list: [1], any: "x" });
     assert.match(first, /^spec: Invalid value: "object": index out of bounds: 5 evaluating rule: /);
     assert.match(second, /call arguments did not match a supported operator/);
+    assert.match(third, /: index out of bounds: 6 evaluating rule: the seventh is one$/);
   });
 
   test("one budget for all rules of an object: no rule is asked beyond it", () => {

@@ -18,6 +18,7 @@ import type { FieldError } from "../api/status.js";
 import { CelEvaluationError, type CelProgram } from "../cel/environment.js";
 import { type CompiledRule, compileRules, EVALUATION_COST_MAX } from "./compiled-rules.js";
 import { oldItems, oldMemberOf } from "./correlation.js";
+import type { ValidationRule } from "./json-schema.js";
 import { memberOf, type Structural } from "./structural.js";
 import { WHOLE } from "./value-findings.js";
 
@@ -155,7 +156,7 @@ class Run {
     const bindings = { self, oldSelf: old ?? null };
     const outcome = this.#evaluate(program, bindings);
     if (outcome instanceof CelEvaluationError) {
-      this.errors.push(invalidValue(at, shown, this.#failure(outcome, rule.rule.trim())));
+      this.errors.push(invalidValue(at, shown, this.#failure(outcome, shownRule(rule))));
       return;
     }
     if (outcome === true) return;
@@ -207,6 +208,11 @@ class Run {
     const isFit = trimmed !== "" && !/[\n\r]/.test(trimmed) && trimmed.length <= MESSAGE_LENGTH_MAX;
     return isFit ? trimmed : fallback;
   }
+}
+
+/** A rule in the errors of its evaluation: its message, if it has one. */
+function shownRule({ rule, message = "" }: ValidationRule): string {
+  return (message === "" ? rule : message).trim();
 }
 
 /** Longer results of message expressions are ignored. */

@@ -2,6 +2,7 @@
  * `"...".format([...])` of the strings extension: the verbs s, d, f, e, b, x, X and o, with a precision for
  * f and e. Output is charged as it is written.
  */
+import { GO_ESCAPES } from "../../api/go-text.js";
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
 import type { CallContext } from "../overloads.js";
@@ -16,6 +17,11 @@ import {
   Uint,
   type Value,
 } from "../values.js";
+
+/** In double quotes, as Go escapes it. */
+export function quote(text: string): string {
+  return `"${[...text].map((point) => GO_ESCAPES[point] ?? point).join("")}"`;
+}
 
 const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
 /** The work of writing a part of a list or map, and of putting it in order. */
@@ -109,8 +115,24 @@ function fixed(verb: string, precision: string | undefined, value: Value): strin
   }
   if (Number.isNaN(number)) return "NaN";
   if (!Number.isFinite(number)) return number > 0 ? "Infinity" : "-Infinity";
-  if (verb === "f") return halfToEven(number, digits);
-  return number.toExponential(digits).replace(/e([+-])(\d)$/, "e$10$2");
+  return verb === "f" ? grouped(halfToEven(number, digits)) : scientific(number);
+}
+
+/** Thousands have commas, as numbers are written in English. */
+function grouped(text: string): string {
+  const [whole = "", fraction] = text.split(".");
+  const parts = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
+  return fraction === undefined ? parts : `${parts}.${fraction}`;
+}
+
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/** `1.234500×10⁰³`: upstream always writes six decimals. */
+function scientific(number: number): string {
+  const [mantissa = "", exponent = "0"] = number.toExponential(PRECISION_DEFAULT).split("e");
+  const digits = exponent.replace(/^[+-]/, "").padStart(2, "0");
+  const raised = digits.replace(/\d/g, (digit) => SUPERSCRIPTS[Number(digit)] ?? "");
+  return `${mantissa}×10${exponent.startsWith("-") ? "⁻" : ""}${raised}`;
 }
 
 /** toFixed rounds ties up; this rounds them to even. */
@@ -150,16 +172,26 @@ function asText(value: Value, charge: (cost: number) => void): string {
   if (value instanceof Duration) return formatDuration(value);
   if (value instanceof TypeValue) return value.name;
   if (value instanceof ListValue) {
-    return `[${[...value].map((item) => asText(item, charge)).join(", ")}]`;
+    return `[${[...value].map((item) => partText(item, charge)).join(", ")}]`;
   }
   if (value instanceof MapValue) {
-    const entries = [...value.keys()].map((key) => {
-      const name = asText(key, charge);
-      return `${name}: ${asText(value.get(key) ?? null, charge)}`;
-    });
-    return `{${entries.sort().join(", ")}}`;
+    const entries = [...value.keys()].map(
+      (key) => [partText(key, charge), partText(value.get(key) ?? null, charge)] as const,
+    );
+    entries.sort(([one], [other]) => (one < other ? -1 : 1));
+    return `{${entries.map(([key, item]) => `${key}:${item}`).join(", ")}}`;
   }
   throw new Failure(
     `error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given ${typeNameOf(value)}`,
   );
+}
+
+/** A part of a list or map is written as an expression would have it. */
+function partText(value: Value, charge: (cost: number) => void): string {
+  const text = asText(value, charge);
+  if (typeof value === "string") return quote(text);
+  if (typeof value === "number" && Number.isFinite(value)) return value.toFixed(PRECISION_DEFAULT);
+  if (value instanceof Uint8Array) return `b${quote(text)}`;
+  if (value instanceof Timestamp) return `timestamp(${quote(text)})`;
+  return value instanceof Duration ? `duration(${quote(text)})` : text;
 }

@@ -2,14 +2,13 @@
  * The strings extension: characters are code points, and results are charged before they are built.
  * `format` is in format.ts.
  */
-import { GO_ESCAPES } from "../../api/go-text.js";
 import { FLAT, FORMATTED, QUOTED, SCANNED, TRAVERSED } from "../cost/call-costs.js";
 import { JOINED, REPLACED, SPLIT } from "../cost/text-costs.js";
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
 import { type CallContext, fn, method, type Overload } from "../overloads.js";
 import { codePointLength, codePoints, ListValue, type Value } from "../values.js";
-import { formatText } from "./format.js";
+import { formatText, quote } from "./format.js";
 
 /** Unicode whitespace, which the extension trims; each is one UTF-16 unit. */
 const WHITE_SPACE = /^\p{White_Space}$/u;
@@ -112,10 +111,6 @@ function join(list: ListValue, separator: string, context: CallContext): string 
   }
   context.charge(Math.ceil(length * TRAVERSAL_FACTOR));
   return texts.join(separator);
-}
-
-function quote(text: string): string {
-  return `"${[...text].map((point) => GO_ESCAPES[point] ?? point).join("")}"`;
 }
 
 export const STRINGS: readonly Overload[] = [

@@ -17,8 +17,9 @@ import { type Structural, toStructural } from "../structural.js";
 const RULE_COST_MAX = 10_000_000;
 /** For all rules of one schema. */
 const SCHEMA_COST_MAX = 100_000_000;
-/** How many of the most expensive rules are reported. */
+/** How many of the most expensive rules are reported, of those with a hundredth of the limit or more. */
 const DEAREST_MAX = 4;
+const DEAREST_COST_MIN = SCHEMA_COST_MAX / 100;
 
 /** The total cost of all rules of one schema. */
 export class CostTotal {
@@ -26,8 +27,8 @@ export class CostTotal {
   readonly #dearest: { readonly path: string; readonly cost: number }[] = [];
 
   add(path: string, cost: number): void {
-    if (cost === 0) return;
     this.#total += cost;
+    if (cost < DEAREST_COST_MIN) return;
     this.#dearest.push({ path, cost });
     this.#dearest.sort((a, b) => b.cost - a.cost);
     this.#dearest.length = Math.min(this.#dearest.length, DEAREST_MAX);
