@@ -49,7 +49,7 @@ const STEPS: readonly FailingStep[] = [
       `--secure-port=${port}`,
       `--audit-log-path=${join(folder, "audit.log")}`,
     ],
-    message: /EADDRINUSE/,
+    message: /port \d+ of \S+ is in use by another process .*--secure-port/,
   },
 ];
 

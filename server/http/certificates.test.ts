@@ -95,6 +95,29 @@ test("a file that is damaged is made anew", async () => {
   });
 });
 
+test("P15: kubeconfigs of several instances can be merged: clusters, users and contexts have their names", async () => {
+  await withDirectory(async (directory) => {
+    const made = await ensureServingCertificates(directory, OPTIONS);
+    const namesFor = async (server: string) => {
+      const path = join(directory, "admin.kubeconfig");
+      const { servingAuthority: authority, admin: user } = made;
+      const access = { server, authority, user, userName: "admin" };
+      await writeAdminKubeconfig(path, access, silentLogger);
+      const { clusters, users, contexts } = parse(await readFile(path, "utf8"));
+      return [clusters[0].name, users[0].name, contexts[0].name, contexts[0].context.user];
+    };
+    for (const [server, name] of [
+      ["https://127.0.0.1:6443", "keelson"],
+      ["https://localhost:7443", "keelson-7443"],
+      ["https://api.example.com:6443", "keelson-api.example.com"],
+      ["https://[2001:db8::1]:8443", "keelson-2001:db8::1-8443"],
+    ] as const) {
+      const user = `admin@${name}`;
+      assert.deepEqual(await namesFor(server), [name, user, user, user]);
+    }
+  });
+});
+
 test("the administrator's kubeconfig embeds everything and only its owner reads it", async () => {
   await withDirectory(async (directory) => {
     const made = await ensureServingCertificates(directory, OPTIONS);
@@ -104,7 +127,6 @@ test("the administrator's kubeconfig embeds everything and only its owner reads 
       authority: made.servingAuthority,
       user: made.admin,
       userName: "kubernetes-admin",
-      clusterName: "keelson",
     };
     await writeAdminKubeconfig(path, access, silentLogger);
     const { mode, ino } = await stat(path);

@@ -13,7 +13,17 @@ export interface KubeconfigOptions {
   readonly authority: string;
   readonly user: Identity;
   readonly userName: string;
-  readonly clusterName: string;
+}
+
+/** The port whose instance needs no number in its name. */
+const USUAL_PORT = "6443";
+const LOOPBACK = /^(127\.|localhost$|\[::1\]$)/;
+
+/** The instance's name: its host and port where they are not the usual ones, so that files can be merged. */
+function nameOf(server: string): string {
+  const { hostname, port } = new URL(server);
+  const host = LOOPBACK.test(hostname) ? [] : [hostname.replace(/^\[|\]$/g, "")];
+  return ["keelson", ...host, ...(port === USUAL_PORT ? [] : [port || "443"])].join("-");
 }
 
 /**
@@ -40,7 +50,9 @@ export async function writeAdminKubeconfig(
   }
 }
 
-function render({ server, authority, user, userName, clusterName }: KubeconfigOptions): string {
+function render({ server, authority, user, userName }: KubeconfigOptions): string {
+  const clusterName = nameOf(server);
+  // Names of users must differ, too, or merged files would mix their certificates.
   const context = `${userName}@${clusterName}`;
   return `apiVersion: v1
 kind: Config
@@ -50,7 +62,7 @@ clusters:
     server: ${quote(server)}
     certificate-authority-data: ${base64(authority)}
 users:
-- name: ${quote(userName)}
+- name: ${quote(context)}
   user:
     client-certificate-data: ${base64(user.cert)}
     client-key-data: ${base64(user.key)}
@@ -58,7 +70,7 @@ contexts:
 - name: ${quote(context)}
   context:
     cluster: ${quote(clusterName)}
-    user: ${quote(userName)}
+    user: ${quote(context)}
 current-context: ${quote(context)}
 preferences: {}
 `;

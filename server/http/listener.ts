@@ -114,9 +114,10 @@ export class Listener {
       });
     });
     await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
+      const fail = (error: Error) => reject(explained(error, options));
+      server.once("error", fail);
       server.listen({ host: options.host, port: options.port }, () => {
-        server.off("error", reject);
+        server.off("error", fail);
         resolve();
       });
     });
@@ -304,4 +305,23 @@ function secureContext({ key, cert, clientAuthorities }: ServingCredentials) {
     minVersion: "TLSv1.2" as const,
     ...(clientAuthorities === undefined ? {} : { ca: clientAuthorities }),
   };
+}
+
+/** Why the port cannot be opened, and what to do about it. */
+function explained(
+  error: NodeJS.ErrnoException,
+  { host, port }: Pick<ListenerOptions, "host" | "port">,
+): Error {
+  const place = `port ${port} of ${host}`;
+  if (error.code === "EADDRINUSE") {
+    const hint = "end it, or choose another port with --secure-port (0 = any free one)";
+    return new Error(`${place} is in use by another process (EADDRINUSE): ${hint}`, {
+      cause: error,
+    });
+  }
+  if (error.code === "EACCES") {
+    const hint = "ports below 1024 need a privilege; choose another with --secure-port";
+    return new Error(`${place} may not be opened (EACCES): ${hint}`, { cause: error });
+  }
+  return error;
 }

@@ -98,7 +98,6 @@ export async function createSecurity(
         authority: servingAuthority(config, own, contents),
         user: own.admin,
         userName: adminName,
-        clusterName: "keelson",
       };
       await writeAdminKubeconfig(path, access, logger);
       return path;

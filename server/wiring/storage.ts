@@ -1,5 +1,4 @@
 /** Wiring of the storage layer: the store from the flags, the view over it, and its bookkeeping. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle, TaskObserver } from "../../storage/base/lifecycle.js";
@@ -11,11 +10,11 @@ import { RegistryView } from "../../storage/cache/registry-view.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import { runCompactor } from "../../storage/kv/compactor.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
-import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../http/metrics.js";
 import { followCatalog } from "../kinds/follow-catalog.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
+import { followEtcdCredentials, followEtcdTls } from "./etcd-files.js";
 import { observeBatches, observeEmbeddedStore, observeEtcdRequests } from "./storage-metrics.js";
 
 /**
@@ -47,8 +46,8 @@ export async function openPlainStore(
     observeEmbeddedStore(metrics, store);
     return store;
   }
-  const tls = await readEtcdTls(config, logger);
-  const credentials = await readEtcdCredentials(config);
+  const tls = followEtcdTls(config, logger);
+  const credentials = followEtcdCredentials(config, logger);
   const { openEtcdStore } = await import("../../storage/etcd/etcd-store.js");
   return await openEtcdStore(
     {
@@ -64,27 +63,6 @@ export async function openPlainStore(
     },
     signal,
   );
-}
-
-async function readEtcdTls({ etcdCaFile, etcdCertFile, etcdKeyFile }: Config, logger: Logger) {
-  if (etcdCaFile === "" && etcdCertFile === "") return undefined;
-  const read = async (file: string) => (file === "" ? undefined : await readFile(file));
-  const [ca, cert, key] = await Promise.all([etcdCaFile, etcdCertFile, etcdKeyFile].map(read));
-  if (ca !== undefined) {
-    const given = { source: "--etcd-cafile", file: etcdCaFile, bundle: ca.toString("utf8") };
-    warnOfAuthorities(logger, { ...given, vouchFor: "servers" }, systemClock.now());
-  }
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-  };
-}
-
-async function readEtcdCredentials({ etcdUsername, etcdPasswordFile }: Config) {
-  if (etcdUsername === "") return undefined;
-  const password = (await readFile(etcdPasswordFile, "utf8")).replace(/\r?\n$/, "");
-  return { username: etcdUsername, password };
 }
 
 export interface Views {

@@ -13,6 +13,7 @@ import { answer, startGrpcServer } from "./testing/grpc-server.js";
 
 const LIST = { path: "/etcdserverpb.KV/Range", message: Buffer.from("list"), isLong: true };
 const READ = { path: "/etcdserverpb.KV/Txn", message: Buffer.from("read") };
+const CREDENTIALS = toCredentials(undefined, "http://127.0.0.1");
 const soon = () => AbortSignal.timeout(10_000);
 
 /**
@@ -32,7 +33,7 @@ async function connect(
   const url = `http://127.0.0.1:${gate.port}`;
   const connection = new EtcdConnection({
     url,
-    credentials: toCredentials(undefined, url),
+    credentials: () => CREDENTIALS,
     keepalive: { intervalMs: 5_500, timeoutMs: 2_500 },
     dialTimeoutMs: 5_000,
     aborts: new AbortHub(),

@@ -48,7 +48,8 @@ export interface EtcdKeepalive {
 
 export interface EtcdConnectionOptions {
   readonly url: string;
-  readonly credentials: ChannelCredentials;
+  /** The same ones until the TLS files have other contents. */
+  readonly credentials: () => ChannelCredentials;
   readonly keepalive: EtcdKeepalive;
   /** How long connecting may take, including the first response. */
   readonly dialTimeoutMs: number;
@@ -97,6 +98,8 @@ const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
 export class EtcdConnection {
   readonly #options: EtcdConnectionOptions;
   #channel: Channel | undefined;
+  /** What the channel was made with. */
+  #credentials: ChannelCredentials | undefined;
   #isReady = false;
   #opening: Promise<void> | undefined;
   #generation = 0;
@@ -231,7 +234,10 @@ export class EtcdConnection {
   async #connect(): Promise<void> {
     if (this.#closed.signal.aborted) throw notConnected(this.url);
     // A channel that lost its connection makes a new one. One that failed to connect would back off
-    // ever longer, so it is replaced.
+    // ever longer, so it is replaced; so is one whose TLS files were replaced.
+    if (this.#channel !== undefined && this.#credentials !== this.#options.credentials()) {
+      this.#forget();
+    }
     const channel = this.#channel ?? this.#newChannel();
     this.#channel = channel;
     const [failure] = await Promise.all([
@@ -292,7 +298,9 @@ export class EtcdConnection {
   }
 
   #newChannel(): Channel {
-    const { credentials, keepalive } = this.#options;
+    const { keepalive } = this.#options;
+    const credentials = this.#options.credentials();
+    this.#credentials = credentials;
     const { protocol, hostname, port } = new URL(this.url);
     const defaultPort = protocol === "https:" ? HTTPS_PORT : HTTP_PORT;
     return new Channel(`${hostname}:${port === "" ? defaultPort : port}`, credentials, {

@@ -3,7 +3,8 @@
  * Run by EtcdConnection; when it fails, grpc-js reports the reason better.
  */
 import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { ServerTrust } from "../x509/server-trust.js";
 import { LeanConnection, type LeanConnectionOptions } from "./lean-connection.js";
 import type { EtcdTls } from "./tls.js";
 
@@ -25,7 +26,10 @@ export function dialLean(options: DialOptions): Promise<LeanConnection> {
       host: hostname.replace(/^\[|\]$/g, ""),
       port: Number(port) || (isTls ? 443 : 80),
     };
-    const socket = isTls ? connectTls(tlsOptions(address, options.tls)) : connectTcp(address);
+    const trust = ServerTrust.of(options.tls?.ca === undefined ? undefined : [options.tls.ca]);
+    const socket = isTls
+      ? connectTls(tlsOptions(address, trust, options.tls))
+      : connectTcp(address);
     let isReady = false;
     const settle = () => {
       clearTimeout(timer);
@@ -46,6 +50,11 @@ export function dialLean(options: DialOptions): Promise<LeanConnection> {
     socket.once("error", fail);
     socket.once("close", onGone);
     socket.once(isTls ? "secureConnect" : "connect", () => {
+      try {
+        if (isTls) trust.check(socket as TLSSocket, address.host);
+      } catch (error) {
+        return fail(error as Error);
+      }
       if (isTls && !speaksHttp2(socket)) return fail(new Error("no HTTP/2 by ALPN"));
       const { pingAfterTicks, lostAfterTicks } = options;
       const connection = new LeanConnection(socket, {
@@ -69,10 +78,22 @@ export function dialLean(options: DialOptions): Promise<LeanConnection> {
   });
 }
 
-function tlsOptions(address: { readonly host: string; readonly port: number }, tls: EtcdTls = {}) {
+function tlsOptions(
+  address: { readonly host: string; readonly port: number },
+  trust: ServerTrust,
+  { cert, key }: EtcdTls = {},
+) {
   // The server name for choosing a certificate; an IP address is not one.
   const name = isIP(address.host) === 0 ? { servername: address.host } : {};
-  return { ...address, ...name, ...tls, ALPNProtocols: ["h2"] };
+  return {
+    ...address,
+    ...name,
+    ...trust.contextOptions,
+    ...trust.connectOptions,
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ALPNProtocols: ["h2"],
+  };
 }
 
 function speaksHttp2(socket: Socket): boolean {

@@ -3,7 +3,7 @@
  * that answered last, moves to the next one when it fails, and decides what may be retried: a read
  * always, a write only when the first attempt certainly did nothing.
  */
-
+import type { ChannelCredentials } from "@grpc/grpc-js";
 import type { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
@@ -20,7 +20,7 @@ import {
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import type { GrpcStream, StreamHandlers } from "./grpc-calls.js";
 import { type IdentityOptions, identify, type MemberIdentity } from "./member-identity.js";
-import type { EtcdTls } from "./tls.js";
+import { type EtcdTls, tlsFingerprint } from "./tls.js";
 
 /** Provides the token for calls; undefined if etcd requires none. */
 export interface TokenSource {
@@ -94,7 +94,7 @@ export class EndpointPool {
     const { tls, dialTimeoutMs, keepalive, aborts, logger } = options;
     const lean = options.isLean ? { lean: { tls, logger, purpose: options.purpose } } : {};
     this.#connections = options.urls.map((url) => {
-      const credentials = toCredentials(tls, url);
+      const credentials = currentCredentials(tls, url);
       return new EtcdConnection({ url, credentials, dialTimeoutMs, keepalive, aborts, ...lean });
     });
     this.#identityOptions = { tls, probe: options.probe };
@@ -269,4 +269,24 @@ function reconnected(): RpcError {
 /** A stream that ended although nobody closed it. */
 export function unexpectedEnd(): RpcError {
   return new RpcError(GRPC_STATUS.unavailable, "the stream ended", { isSent: true });
+}
+
+/**
+ * The credentials of one member's channels: the same ones until the TLS files have other contents.
+ * @throws {StorageError} if they cannot be used at the start; later the last good ones are used
+ */
+function currentCredentials(tls: EtcdTls | undefined, url: string): () => ChannelCredentials {
+  let fingerprint = tlsFingerprint(tls);
+  let credentials = toCredentials(tls, url);
+  return () => {
+    const current = tlsFingerprint(tls);
+    if (current === fingerprint) return credentials;
+    try {
+      credentials = toCredentials(tls, url);
+      fingerprint = current;
+    } catch {
+      // Files that are being replaced: they are looked at again by the next connection.
+    }
+    return credentials;
+  };
 }

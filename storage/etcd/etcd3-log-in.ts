@@ -8,11 +8,12 @@ import type { Etcd3 } from "etcd3";
 import { StorageError } from "../kv/errors.js";
 import type { TokenSource } from "./endpoint-pool.js";
 import { fromEtcd3Error } from "./errors.js";
-import type { EtcdTls } from "./tls.js";
+import { type EtcdTls, tlsFingerprint } from "./tls.js";
 
 /** How long one attempt of etcd3 may take; it makes up to three, on different members. */
 const ATTEMPT_TIMEOUT_MS = 3_000;
 
+/** They may be other ones the next time they are read: each log-in reads them. */
 export interface EtcdCredentials {
   readonly username: string;
   readonly password: string;
@@ -27,6 +28,8 @@ export interface Etcd3LogInOptions {
 export class Etcd3LogIn implements TokenSource {
   readonly #options: Etcd3LogInOptions;
   #client: Promise<Etcd3> | undefined;
+  /** What the client was made with. */
+  #clientMadeWith = "";
   #token: Promise<string> | undefined;
 
   constructor(options: Etcd3LogInOptions) {
@@ -60,10 +63,17 @@ export class Etcd3LogIn implements TokenSource {
   }
 
   async #logIn(credentials: EtcdCredentials): Promise<string> {
+    const { username, password } = credentials;
+    // The files with them may have been replaced.
+    const madeWith = `${password}\n${tlsFingerprint(this.#options.tls)}`;
+    if (this.#client !== undefined && this.#clientMadeWith !== madeWith) {
+      this.close();
+      this.#client = undefined;
+    }
+    this.#clientMadeWith = madeWith;
     this.#client ??= openClient(this.#options);
     const client = await this.#client;
     try {
-      const { username, password } = credentials;
       const { token } = await client.auth.authenticate({ name: username, password });
       return token;
     } catch (error) {
