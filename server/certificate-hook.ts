@@ -8,7 +8,8 @@ import { readFile } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
 import { parseBlock } from "./api/ip-address.js";
-import { parseIdentity, serviceHosts } from "./http/certificates.js";
+import { serviceHosts } from "./http/certificates.js";
+import { parseIdentity } from "./http/identity-files.js";
 import { renewServing, type ServingRenewal } from "./http/serving-secret.js";
 import { firstServiceAddress } from "./wiring/own-hosts.js";
 

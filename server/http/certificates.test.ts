@@ -1,7 +1,7 @@
 /** Certificates that a replica generates for itself. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -82,10 +82,29 @@ test("replicas that start at the same time on one directory agree on the authori
   });
 });
 
+test("A4: what is handed out holds no key, and files of earlier releases are taken over", async () => {
+  await withDirectory(async (directory) => {
+    const made = await ensureServingCertificates(directory, OPTIONS);
+    const pki = join(directory, "pki");
+    const files = (await readdir(pki)).sort();
+    const bases = ["admin", "client-ca", "serving", "serving-ca"];
+    assert.deepEqual(files, bases.flatMap((base) => [`${base}.crt`, `${base}.key`]).sort());
+    assert.equal(await readFile(join(pki, "serving-ca.crt"), "utf8"), made.servingAuthority);
+    for (const base of bases) {
+      assert.doesNotMatch(await readFile(join(pki, `${base}.crt`), "utf8"), /PRIVATE/);
+      assert.equal((await stat(join(pki, `${base}.key`))).mode & 0o777, 0o600);
+      await rename(join(pki, `${base}.key`), join(pki, `${base}.pem`));
+      await rm(join(pki, `${base}.crt`));
+    }
+    assert.deepEqual(await ensureServingCertificates(directory, OPTIONS), made);
+    assert.deepEqual((await readdir(pki)).sort(), files);
+  });
+});
+
 test("a file that is damaged is made anew", async () => {
   await withDirectory(async (directory) => {
     await ensureServingCertificates(directory, OPTIONS);
-    for (const name of ["serving-ca.pem", "admin.pem"]) {
+    for (const name of ["serving-ca.key", "admin.key"]) {
       const file = join(directory, "pki", name);
       await writeFile(file, (await readFile(file, "utf8")).replace(/[A-Za-z]{5}/g, "AAAAA"));
     }

@@ -1,8 +1,7 @@
 /**
  * Certificates that a replica generates for itself when none are configured: an authority and a
  * serving certificate, an authority for clients and the administrator's certificate. They are kept
- * in `<data-dir>/pki`, one file per identity with key and certificate together (so that the pair is
- * replaced atomically), mode 0600, and reused at the next start. Certificates that are about to
+ * in `<data-dir>/pki` (identity-files.ts) and reused at the next start. Certificates that are about to
  * expire or no longer fit (other host names) are replaced; the authorities are valid for ten years.
  *
  * Replicas of one etcd share the authorities (shared-authorities.ts), so a client that trusts one
@@ -10,19 +9,13 @@
  */
 // The X.509 library uses decorators and needs this import first.
 import "reflect-metadata";
-import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from "node:crypto";
-import { chmod, link, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { randomBytes, webcrypto, X509Certificate } from "node:crypto";
+import { chmod } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import * as x509 from "@peculiar/x509";
 import { makeDirectory } from "../../storage/base/make-directory.js";
-
-export interface Identity {
-  /** PEM, PKCS #8. */
-  readonly key: string;
-  /** PEM. */
-  readonly cert: string;
-}
+import { type Identity, readIdentity, storeIdentity, writeCertificate } from "./identity-files.js";
 
 export interface OwnCertificates {
   readonly serving: Identity;
@@ -76,7 +69,7 @@ export async function ensureServingCertificates(
   const directory = join(dataDir, "pki");
   await makeDirectory(directory, 0o700);
   await chmod(directory, 0o700);
-  const files = (name: string) => join(directory, `${name}.pem`);
+  const files = (name: string) => join(directory, name);
 
   const servingAuthority =
     authorities?.serving ?? (await ensureAuthority(files("serving-ca"), SERVING_AUTHORITY, now));
@@ -92,6 +85,13 @@ export async function ensureServingCertificates(
     usage: CLIENT_AUTH,
     hosts: [],
   });
+  // For people to hand out, also where the replicas share the authorities.
+  await Promise.all([
+    writeCertificate(files("serving-ca"), servingAuthority.cert),
+    writeCertificate(files("client-ca"), clientAuthority.cert),
+    writeCertificate(files("serving"), serving.cert),
+    writeCertificate(files("admin"), admin.cert),
+  ]);
   return {
     serving: { key: serving.key, cert: serving.cert + servingAuthority.cert },
     servingAuthority: servingAuthority.cert,
@@ -278,56 +278,4 @@ function fits(existing: Identity, authority: Identity, { subject, hosts }: LeafR
         : certificate.checkIP(host) !== undefined,
     )
   );
-}
-
-/** undefined when the file is missing or unreadable: it is then replaced. */
-async function readIdentity(file: string): Promise<Identity | undefined> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-  return parseIdentity(text);
-}
-
-/** Parses key and certificate; undefined when they are missing or do not match. */
-export function parseIdentity(text: string): Identity | undefined {
-  const key = /-----BEGIN PRIVATE KEY-----[\s\S]+?-----END PRIVATE KEY-----\n?/.exec(text)?.[0];
-  const cert = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n?/.exec(text)?.[0];
-  return key !== undefined && cert !== undefined && isPair(key, cert) ? { key, cert } : undefined;
-}
-
-function isPair(key: string, cert: string): boolean {
-  try {
-    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
-  } catch {
-    return false;
-  }
-}
-
-/**
- * Stores an identity atomically. Two replicas that start on one directory at the same time must end
- * with the same authority, so a new file is only created when none exists.
- */
-async function storeIdentity(file: string, made: Identity, replaces: boolean): Promise<Identity> {
-  const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  await writeFile(draft, made.key + made.cert, { mode: 0o600 });
-  if (replaces) {
-    await rename(draft, file);
-    return made;
-  }
-  try {
-    await link(draft, file);
-    return made;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    const winner = await readIdentity(file);
-    if (winner !== undefined) return winner;
-    await rename(draft, file);
-    return made;
-  } finally {
-    await rm(draft, { force: true });
-  }
 }

@@ -4,7 +4,7 @@ import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Logger } from "../../storage/base/logger.js";
 import { makeDirectory } from "../../storage/base/make-directory.js";
-import type { Identity } from "./certificates.js";
+import type { Identity } from "./identity-files.js";
 
 export interface KubeconfigOptions {
   /** "https://127.0.0.1:6443". */

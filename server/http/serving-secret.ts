@@ -5,7 +5,8 @@
  */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { type Identity, isWornOut, makeServingAuthority, signServing } from "./certificates.js";
+import { isWornOut, makeServingAuthority, signServing } from "./certificates.js";
+import type { Identity } from "./identity-files.js";
 
 /** What there is; parts that are not there, or cannot be read, are made. */
 export interface ServingState {

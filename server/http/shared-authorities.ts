@@ -5,7 +5,8 @@
  * month before they expire; one whose clock is behind keeps what it finds.
  */
 import { openSharedValue, type SharedValueStore } from "../../storage/kv/shared-value.js";
-import { type Authorities, isWornOut, makeAuthorities, parseIdentity } from "./certificates.js";
+import { type Authorities, isWornOut, makeAuthorities } from "./certificates.js";
+import { parseIdentity } from "./identity-files.js";
 
 /** Separates the two stored identities, each of which is a PEM key and certificate. */
 const SEPARATOR = "# client authority\n";
