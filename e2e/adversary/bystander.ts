@@ -14,12 +14,16 @@ export interface BystanderPlace {
   readonly token: string;
   /** File of the authority's certificate. */
   readonly caFile: string;
+  /** The server's. */
+  readonly pid: number;
 }
 
 export interface BystanderMark {
   readonly asked: number;
   readonly failed: number;
   readonly longestMs: number;
+  /** CPU time of the server's thread within one wait, at most: what others take of the cores is not in it. */
+  readonly longestWorkMs: number;
   /** How late this process itself was at most: what the machine adds to every figure. */
   readonly ownLatenessMs: number;
   readonly why: string;
@@ -29,8 +33,9 @@ export interface BystanderMark {
 class Bystander {
   readonly #place: BystanderPlace;
   readonly #agent: Agent;
-  readonly #underWay = new Set<number>();
-  #seen = { asked: 0, failed: 0, longestMs: 0, ownLatenessMs: 0, why: "" };
+  /** When each request was sent, and the work of the server's thread until then. */
+  readonly #underWay = new Map<number, number>();
+  #seen = { asked: 0, failed: 0, longestMs: 0, longestWorkMs: 0, ownLatenessMs: 0, why: "" };
   #dueMs = performance.now() + EVERY_MS;
 
   constructor(place: BystanderPlace) {
@@ -41,9 +46,11 @@ class Bystander {
 
   mark(): BystanderMark {
     const nowMs = performance.now();
-    for (const sinceMs of this.#underWay) this.#noteWait(nowMs - sinceMs);
+    const workMs = workOf(this.#place.pid);
+    for (const [sinceMs, before] of this.#underWay)
+      this.#noteWait(nowMs - sinceMs, workMs - before);
     const seen = this.#seen;
-    this.#seen = { asked: 0, failed: 0, longestMs: 0, ownLatenessMs: 0, why: "" };
+    this.#seen = { asked: 0, failed: 0, longestMs: 0, longestWorkMs: 0, ownLatenessMs: 0, why: "" };
     return seen;
   }
 
@@ -55,12 +62,13 @@ class Bystander {
   }
 
   #ask(sinceMs: number): void {
-    const { url, path, token } = this.#place;
-    this.#underWay.add(sinceMs);
+    const { url, path, token, pid } = this.#place;
+    const workBefore = workOf(pid);
+    this.#underWay.set(sinceMs, workBefore);
     this.#seen.asked++;
     const end = (failure: string): void => {
       if (!this.#underWay.delete(sinceMs)) return;
-      this.#noteWait(performance.now() - sinceMs);
+      this.#noteWait(performance.now() - sinceMs, workOf(pid) - workBefore);
       if (failure === "") return;
       this.#seen.failed++;
       this.#seen.why = failure;
@@ -73,8 +81,19 @@ class Bystander {
     }).once("error", (error) => end(error.message));
   }
 
-  #noteWait(ms: number): void {
+  #noteWait(ms: number, workMs: number): void {
     this.#seen.longestMs = Math.max(this.#seen.longestMs, ms);
+    this.#seen.longestWorkMs = Math.max(this.#seen.longestWorkMs, workMs);
+  }
+}
+
+/** CPU time of a process's main thread, in milliseconds, as Linux counts it; 0 when it is gone. */
+function workOf(pid: number): number {
+  try {
+    const [ns] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+    return Number(ns) / 1e6;
+  } catch {
+    return 0;
   }
 }
 

@@ -49,7 +49,7 @@ function lineOf(store: StoreName, outcome: Outcome): string {
   const verdict = verdictOf(outcome, LIMITS.quiet);
   const answers = statuses.map(([status, count]) => `${count}x${status}`).join(" ");
   return [
-    `${store.padEnd(8)} ${name.padEnd(60)} waited ${longestMs.toFixed(0).padStart(6)} ms (own ${ownLatenessMs.toFixed(0)})`,
+    `${store.padEnd(8)} ${name.padEnd(60)} waited ${longestMs.toFixed(0).padStart(6)} ms (${outcome.longestWorkMs.toFixed(0)} of work, own ${ownLatenessMs.toFixed(0)})`,
     `+${grownMiB} MiB, kept ${keptMiB}, refusal ${refusalBytes} B, ${answers}`,
     verdict === "" ? "held" : `BROKEN: ${verdict}`,
   ].join("  ");

@@ -29,6 +29,7 @@ const SAMPLE_MS = 50;
 export interface Outcome {
   readonly name: string;
   readonly longestMs: number;
+  readonly longestWorkMs: number;
   readonly ownLatenessMs: number;
   readonly failed: number;
   readonly why: string;
@@ -133,6 +134,7 @@ async function setStage(store: StoreForTest, options: { readonly main?: string }
     url: server.url,
     path: "/api/v1/namespaces/blue/configmaps/small",
     token: tokens.bystander,
+    pid: server.pid,
     caFile: join((await makeTempDir("bystander")).path, "ca.crt"),
   };
   await writeFile(place.caFile, server.credentials.ca);
