@@ -264,14 +264,49 @@ test("the image preloads the allocator that it installs, set as the units and th
     .map(({ rest }) => rest);
   assert.match(settings, /^LD_PRELOAD=libjemalloc\.so\.2 MALLOC_CONF=\S+$/);
   assert.ok(image?.lines.some(({ word, rest }) => word === "RUN" && / libjemalloc2 /.test(rest)));
-  for (const name of await readdir(join(DEPLOY, "systemd"))) {
+  for (const name of await unitNames()) {
     const unit = await read(join("systemd", name));
     assert.ok(unit.includes(`#Environment=${settings}\n`), name);
   }
 });
 
+async function unitNames(): Promise<string[]> {
+  return (await readdir(join(DEPLOY, "systemd"))).filter((name) => name.endsWith(".service"));
+}
+
+test("P3: systemd finds nothing to say about the units, and the script puts them where it looks", {
+  skip: await hasNoSystemd(),
+}, async () => {
+  await using folder = await makeTempDir("units");
+  // In npm's place: what it would put there.
+  const bin = join(folder.path, "bin");
+  await mkdir(bin);
+  for (const name of ["npm", "keelson"]) {
+    await writeFile(join(bin, name), "#!/bin/sh\n", { mode: 0o755 });
+  }
+  const units = join(folder.path, "units");
+  const env = {
+    ...process.env,
+    PATH: `${bin}:${process.env.PATH}`,
+    PREFIX: folder.path,
+    UNITS: units,
+  };
+  await run("sh", [join(DEPLOY, "systemd", "install.sh"), "keelson.tgz"], { env });
+  const files = (await unitNames()).map((name) => join(units, name));
+  assert.equal(files.length, 2);
+  const { stderr } = await run("systemd-analyze", ["verify", ...files]);
+  assert.doesNotMatch(stderr, /keelson/);
+});
+
+async function hasNoSystemd(): Promise<string | false> {
+  return run("systemd-analyze", ["--version"]).then(
+    () => false,
+    () => "systemd-analyze is not to be had",
+  );
+}
+
 test("systemd's units start the command with flags that are known, and give it time to end", async () => {
-  for (const name of await readdir(join(DEPLOY, "systemd"))) {
+  for (const name of await unitNames()) {
     const unit = await read(join("systemd", name));
     const [, line = ""] = /^ExecStart=\S*keelson (.*)$/m.exec(unit) ?? [];
     const etcd = "--etcd-servers=http://127.0.0.1:2379";

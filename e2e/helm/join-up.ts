@@ -135,13 +135,14 @@ function checkPods(
   if (account !== undefined && account !== "default" && !has(objects, "ServiceAccount", account)) {
     complain(owner, `there is no service account ${account}`);
   }
-  for (const container of spec.containers) {
+  const containers = [...(spec.initContainers ?? []), ...spec.containers];
+  const mounted = containers.flatMap(({ volumeMounts = [] }) => volumeMounts.map(nameOf));
+  for (const name of volumes) {
+    if (!mounted.includes(name)) complain(owner, `volume ${name} is not mounted`);
+  }
+  for (const container of containers) {
     const mounts: { name: string; mountPath: string }[] = container.volumeMounts ?? [];
     for (const { name } of mounts) if (!volumes.has(name)) complain(owner, `no volume ${name}`);
-    for (const name of volumes) {
-      if (!mounts.some((mount) => mount.name === name))
-        complain(owner, `volume ${name} is not mounted`);
-    }
     checkPaths(owner, container, mounts, objects, spec, complain);
     for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
       const port = container[probe]?.httpGet?.port ?? container[probe]?.tcpSocket?.port;
@@ -155,6 +156,8 @@ function checkPods(
   }
   if (spec.securityContext?.runAsNonRoot !== true) complain(owner, "may run as root");
 }
+
+const nameOf = ({ name }: { readonly name: string }) => name;
 
 /** Flags that name files below /etc/keelson name files of a mounted Secret that has them. */
 function checkPaths(

@@ -54,6 +54,7 @@ export const SWITCHES: Readonly<Record<string, Switch>> = {
       "monitoring.dashboards.enabled": true,
     },
   },
+  backup: { none: {}, daily: { "backup.enabled": true } },
   network: { open: {}, policies: { "networkPolicy.enabled": true } },
   configuration: {
     none: {},
