@@ -2,6 +2,8 @@
  * The grammar of field selectors: terms joined by commas, each `path=value`, `path==value` or
  * `path!=value`. A backslash makes a comma, an equals sign or a backslash part of the value.
  */
+import { lengthProblem, SelectorSize } from "./selector-rules.js";
+import { cutPath } from "./shown-value.js";
 import { badRequest } from "./status.js";
 
 /** One term. */
@@ -18,32 +20,37 @@ const OPERATORS = ["!=", "==", "="] as const;
 
 /** @throws {StatusError} 400 */
 export function parseFieldSelector(text: string): FieldRequirement[] {
+  refuseSize(lengthProblem(text));
   const requirements: FieldRequirement[] = [];
+  const size = new SelectorSize();
   for (const term of splitTerms(text)) {
     if (term === "") continue;
+    refuseSize(size.addTerm());
     const split = splitTerm(term);
     if (split === undefined) {
-      throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
+      throw badRequest(`invalid selector: '${cutPath(text)}'; can't understand '${cutPath(term)}'`);
     }
     requirements.push({ ...split, value: unescapeValue(split.value) });
   }
   return requirements;
 }
 
+function refuseSize(why: string | undefined): void {
+  if (why !== undefined) throw badRequest(`invalid field selector: ${why}`);
+}
+
 /** Splits at unescaped commas. */
-function splitTerms(text: string): string[] {
-  const terms: string[] = [];
+function* splitTerms(text: string): Generator<string> {
   let start = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text.charAt(at);
     if (char === "\\") at++;
     else if (char === ",") {
-      terms.push(text.slice(start, at));
+      yield text.slice(start, at);
       start = at + 1;
     }
   }
-  terms.push(text.slice(start));
-  return terms;
+  yield text.slice(start);
 }
 
 function splitTerm(term: string): FieldRequirement | undefined {

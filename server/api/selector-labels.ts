@@ -6,67 +6,59 @@
  *
  * "in" and "notin" are operators only where one is expected, so `in in (in)` is a selector.
  */
+import {
+  lengthProblem,
+  parseWholeNumber,
+  type Requirement,
+  SelectorSize,
+} from "./selector-rules.js";
+import { showJson } from "./shown-value.js";
 import { badRequest } from "./status.js";
 import { checkLabelValue, checkQualifiedName } from "./validation-names.js";
-
-/** One term, in a form that matches without parsing. */
-export type LabelRequirement =
-  | { readonly operator: "exists" | "missing"; readonly key: string }
-  | { readonly operator: "in" | "notin"; readonly key: string; readonly values: readonly string[] }
-  /** Whole numbers compared as numbers. */
-  | { readonly operator: "above" | "below"; readonly key: string; readonly bound: bigint };
 
 interface Token {
   readonly type: "word" | "symbol" | "end";
   readonly text: string;
 }
 
-const SYMBOLS: ReadonlySet<string> = new Set([")", ",", "!", "==", "=", ">", "<", "!=", "("]);
-const SPECIAL = /[=!(),<>]/;
-const SPACE = /[ \t\r\n]/;
+const END: Token = { type: "end", text: "" };
 const BINARY_OPERATORS = "in, notin, =, ==, !=, gt, lt";
 
-/** @throws {StatusError} 400 with the unexpected and the expected token */
-export function parseLabelSelector(text: string): LabelRequirement[] {
-  const problem = (why: string) => badRequest(`unable to parse requirement: ${why}`);
-  return new LabelSelectorParser(tokenize(text), problem).parse();
+/** UTF-16 units of a token in a message. */
+const SHOWN_TOKEN_CHARS_MAX = 1_024;
+
+/** @throws {StatusError} 400 with the unexpected and the expected token, or when it is too large */
+export function parseLabelSelector(text: string): Requirement[] {
+  refuseSize(lengthProblem(text));
+  return new LabelSelectorParser(text).parse();
 }
 
-function tokenize(text: string): Token[] {
-  const tokens: Token[] = [];
-  let at = 0;
-  while (at < text.length) {
-    const char = text.charAt(at);
-    if (SPACE.test(char)) {
-      at++;
-      continue;
-    }
-    const start = at;
-    if (SPECIAL.test(char)) {
-      // The longest symbol at this position: "==" and "!=" before "=" and "!".
-      at += SYMBOLS.has(text.slice(at, at + 2)) ? 2 : 1;
-      tokens.push({ type: "symbol", text: text.slice(start, at) });
-      continue;
-    }
-    while (at < text.length && !SPECIAL.test(text.charAt(at)) && !SPACE.test(text.charAt(at))) at++;
-    tokens.push({ type: "word", text: text.slice(start, at) });
-  }
-  tokens.push({ type: "end", text: "" });
-  return tokens;
+const EQUALS = "=".charCodeAt(0);
+const SPACES = " \t\r\n";
+const SPECIALS = "=!(),<>";
+
+/** Whether a character (by its code) separates words; called for each character. */
+function isSeparator(code: number): boolean {
+  return code <= 62 && SEPARATORS[code] === 1;
 }
+
+const SEPARATORS = new Uint8Array(63);
+for (const character of SPACES + SPECIALS) SEPARATORS[character.charCodeAt(0)] = 1;
 
 class LabelSelectorParser {
-  readonly #tokens: readonly Token[];
-  readonly #problem: (why: string) => Error;
-  #at = 0;
+  readonly #text: string;
+  readonly #size = new SelectorSize();
+  #token: Token;
+  /** Where the token after it may begin. */
+  #end = 0;
 
-  constructor(tokens: readonly Token[], problem: (why: string) => Error) {
-    this.#tokens = tokens;
-    this.#problem = problem;
+  constructor(text: string) {
+    this.#text = text;
+    this.#token = this.#read();
   }
 
-  parse(): LabelRequirement[] {
-    const requirements: LabelRequirement[] = [];
+  parse(): Requirement[] {
+    const requirements: Requirement[] = [];
     if (this.#peek().type === "end") return requirements;
     this.#expectStart("!, identifier, or 'end of string'");
     for (;;) {
@@ -74,7 +66,7 @@ class LabelSelectorParser {
       const next = this.#take();
       if (next.type === "end") return requirements;
       if (next.text !== ",") {
-        throw badRequest(`found '${next.text}', expected: ',' or 'end of string'`);
+        throw badRequest(`found '${shown(next)}', expected: ',' or 'end of string'`);
       }
       this.#expectStart("identifier after ','");
     }
@@ -83,23 +75,24 @@ class LabelSelectorParser {
   #expectStart(expected: string): void {
     const token = this.#peek();
     if (token.type !== "word" && token.text !== "!") {
-      throw badRequest(`found '${token.text}', expected: ${expected}`);
+      throw badRequest(`found '${shown(token)}', expected: ${expected}`);
     }
   }
 
-  #requirement(): LabelRequirement {
+  #requirement(): Requirement {
+    refuseSize(this.#size.addTerm());
     const isMissing = this.#peek().text === "!" && this.#peek().type === "symbol";
     if (isMissing) this.#take();
     const key = this.#take();
     if (key.type !== "word") throw this.#unexpected(key, "identifier");
-    this.#check(checkQualifiedName(key.text), `Invalid value: ${JSON.stringify(key.text)}`);
+    this.#check(checkQualifiedName(key.text), key.text, "");
     if (isMissing) return { operator: "missing", key: key.text };
     const next = this.#peek();
     if (next.type === "end" || next.text === ",") return { operator: "exists", key: key.text };
     return this.#binary(key.text, this.#take());
   }
 
-  #binary(key: string, operator: Token): LabelRequirement {
+  #binary(key: string, operator: Token): Requirement {
     switch (operator.text) {
       case "in":
       case "notin":
@@ -117,12 +110,12 @@ class LabelSelectorParser {
     }
   }
 
-  #bound(key: string, operator: ">" | "<"): LabelRequirement {
+  #bound(key: string, operator: ">" | "<"): Requirement {
     const text = this.#value(key);
     const bound = parseWholeNumber(text);
     if (bound === undefined) {
-      throw this.#problem(
-        `values[0]: Invalid value: ${JSON.stringify(text)}: for 'Gt', 'Lt' operators, the value must be an integer`,
+      throw problem(
+        `values[0]: Invalid value: ${showJson(text)}: for 'Gt', 'Lt' operators, the value must be an integer`,
       );
     }
     return { operator: operator === ">" ? "above" : "below", key, bound };
@@ -139,7 +132,7 @@ class LabelSelectorParser {
 
   #values(key: string): string[] {
     const open = this.#take();
-    if (open.text !== "(") throw this.#problem(`found '${open.text}' expected: '('`);
+    if (open.text !== "(") throw problem(`found '${shown(open)}' expected: '('`);
     const values = new Set<string>();
     let isValueExpected = true;
     for (;;) {
@@ -150,7 +143,7 @@ class LabelSelectorParser {
         isValueExpected = false;
       } else if (token.text === "," || token.text === ")") {
         // A missing value between two commas, or between a comma and a parenthesis, is empty.
-        if (isValueExpected) values.add("");
+        if (isValueExpected) values.add(this.#checkedValue(key, ""));
         if (token.text === ")") return [...values];
         isValueExpected = true;
       } else {
@@ -160,35 +153,58 @@ class LabelSelectorParser {
   }
 
   #checkedValue(key: string, value: string): string {
-    this.#check(
-      checkLabelValue(value),
-      `values[0][${key}]: Invalid value: ${JSON.stringify(value)}`,
-    );
+    refuseSize(this.#size.addValues(1));
+    this.#check(checkLabelValue(value), value, `values[0][${key}]: `);
     return value;
   }
 
-  #check(messages: readonly string[], subject: string): void {
-    if (messages.length > 0) throw this.#problem(`${subject}: ${messages.join("; ")}`);
+  #check(messages: readonly string[], value: string, path: string): void {
+    if (messages.length === 0) return;
+    throw problem(`${path}Invalid value: ${showJson(value)}: ${messages.join("; ")}`);
   }
 
   #unexpected(token: Token, expected: string): Error {
-    return this.#problem(`found '${token.text}', expected: ${expected}`);
+    return problem(`found '${shown(token)}', expected: ${expected}`);
   }
 
   #peek(): Token {
-    return this.#tokens[this.#at] as Token;
+    return this.#token;
   }
 
   #take(): Token {
-    const token = this.#peek();
-    if (token.type !== "end") this.#at++;
+    const token = this.#token;
+    this.#token = this.#read();
     return token;
+  }
+
+  /** The next token; only now, so that a refusal is early. */
+  #read(): Token {
+    const text = this.#text;
+    let at = this.#end;
+    while (at < text.length && SPACES.includes(text.charAt(at))) at++;
+    const start = at;
+    if (start === text.length) return END;
+    if (isSeparator(text.charCodeAt(at))) {
+      // The longest symbol at this position: "==" and "!=" before "=" and "!".
+      const isPair = text.charCodeAt(at + 1) === EQUALS && "=!".includes(text.charAt(at));
+      this.#end = at + (isPair ? 2 : 1);
+      return { type: "symbol", text: text.slice(start, this.#end) };
+    }
+    while (at < text.length && !isSeparator(text.charCodeAt(at))) at++;
+    this.#end = at;
+    return { type: "word", text: text.slice(start, at) };
   }
 }
 
-/** A signed 64-bit number in decimal; undefined for anything else. */
-export function parseWholeNumber(text: string): bigint | undefined {
-  if (!/^[+-]?\d{1,40}$/.test(text)) return undefined;
-  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
-  return BigInt.asIntN(64, value) === value ? value : undefined;
+function problem(why: string): Error {
+  return badRequest(`unable to parse requirement: ${why}`);
+}
+
+function refuseSize(why: string | undefined): void {
+  if (why !== undefined) throw problem(why);
+}
+
+function shown({ text }: Token): string {
+  if (text.length <= SHOWN_TOKEN_CHARS_MAX) return text;
+  return `${text.slice(0, SHOWN_TOKEN_CHARS_MAX)}...`;
 }

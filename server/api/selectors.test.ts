@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { collectProblems, Problems } from "./problems.js";
+import { SELECTOR_CHARS_MAX, SELECTOR_TERMS_MAX, SELECTOR_VALUES_MAX } from "./selector-rules.js";
 import { compileSelector, type SelectableObject } from "./selectors.js";
 import { StatusError } from "./status.js";
+import { validateLabelSelector } from "./validation-selectors.js";
 
 function object(labels: Record<string, string>, fields: Record<string, string> = {}) {
   return { namespace: "default", name: "web", labels, fields } satisfies SelectableObject;
@@ -46,6 +49,14 @@ test("S1-PATH-14: label selectors by operator", () => {
     [" app = web , tier ", true],
     ["", true],
     ["constructor", false],
+    ["a!=1,b!=1,c!=1,d!=1,e!=1,app", true],
+    ["a!=1,b!=1,c!=1,d!=1,e!=1,app!=web", false],
+    ["a!=1,b!=1,c!=1,d!=1,e!=1,!app", false],
+    ["app!=a,!app,app!=b", false],
+    ["app in (web,db),app in (web,x)", true],
+    ["app in (web,db),app in (db,x)", false],
+    ["n>1,n>6,n<8,n<9", true],
+    ["n>1,n>7,n<8,n<9", false],
   ];
   for (const [selector, expected] of table) {
     assert.equal(matches(selector, labels), expected, selector);
@@ -122,6 +133,55 @@ test("S1-PATH-14: matching agrees with a naive evaluator", () => {
       );
     }),
   );
+});
+
+test("H6: a selector that is larger than any use is 400, and its refusal is short", () => {
+  const terms = (count: number, term: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => term(index)).join(",");
+  const many = terms(SELECTOR_VALUES_MAX + 1, (i) => `v${i}`);
+  const table: [string, object, RegExp][] = [
+    ["labels", { labelSelector: terms(SELECTOR_TERMS_MAX + 1, (i) => `k${i}!=v`) }, /1000 requir/],
+    ["keys", { labelSelector: terms(100_000, () => "!a") }, /1000 requirements/],
+    ["values", { labelSelector: `a in (${many})` }, /10000 values/],
+    ["commas", { labelSelector: `a in (${",".repeat(100_000)})` }, /10000 values/],
+    ["fields", { fieldSelector: terms(1_001, (i) => `metadata.name!=v${i}`) }, /1000 requirements/],
+    ["long key", { labelSelector: "a".repeat(100_000) }, /no more than 63 bytes/],
+    ["long token", { labelSelector: `a b${"b".repeat(100_000)}` }, /found 'b+\.\.\.'/],
+    ["long text", { labelSelector: "/".repeat(SELECTOR_CHARS_MAX + 1) }, /1048576 characters/],
+    ["long field", { fieldSelector: "a".repeat(100_000) }, /can't understand/],
+  ];
+  for (const [name, options, message] of table) {
+    assert.throws(
+      () => compileSelector({ namespace: "", ...options }),
+      (error) =>
+        error instanceof StatusError &&
+        error.code === 400 &&
+        message.test(error.message) &&
+        error.message.length < 20_000,
+      name,
+    );
+  }
+  const largest = terms(SELECTOR_TERMS_MAX, (index) => `k${index} notin (a,b)`);
+  assert.equal(matches(largest, { k999: "c" }), true);
+  assert.equal(matches(largest, { k999: "a" }), false);
+});
+
+test("H6: an object's selector that is larger than any use is one problem", () => {
+  const values = Array.from({ length: SELECTOR_VALUES_MAX + 1 }, (_, index) => `v${index}`);
+  const table = [
+    { matchLabels: Object.fromEntries(values.map((value) => [`-${value}`, ""])) },
+    { matchExpressions: values.map((key) => ({ key, operator: "?" })) },
+    { matchExpressions: [{ key: "a", operator: "In", values }] },
+  ];
+  for (const selector of table) {
+    const problems = collectProblems(() => {
+      const errors = new Problems();
+      validateLabelSelector(selector, "spec.selector", errors);
+      return errors;
+    });
+    assert.equal(problems.length, 1);
+    assert.match(problems[0]?.message ?? "", /a selector may have|values together/);
+  }
 });
 
 test("S1-PATH-14, S1-PATH-15: no text makes the parsers fail otherwise than with 400", () => {

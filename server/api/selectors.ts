@@ -5,7 +5,9 @@
  */
 import type { FieldValues, Labels, StoredObject } from "../../storage/objects/stored-object.js";
 import { type FieldRequirement, parseFieldSelector } from "./selector-fields.js";
-import { type LabelRequirement, parseLabelSelector, parseWholeNumber } from "./selector-labels.js";
+import { parseLabelSelector } from "./selector-labels.js";
+import { compileRequirements } from "./selector-rules.js";
+import { cutPath } from "./shown-value.js";
 import { badRequest } from "./status.js";
 
 /** The selectable parts of an object; a StoredObject has them. */
@@ -62,8 +64,12 @@ export function compileSelector(options: SelectorOptions): Selector {
     ({ path, operator }) =>
       operator === "equals" && path !== NAME_FIELD && path !== NAMESPACE_FIELD,
   );
-  const tests = [...fields.map(compileField), ...labels.map(compileLabel)];
+  const tests = compileFields(fields);
   if (namespace !== "") tests.unshift((object) => object.namespace === namespace);
+  if (labels.length > 0) {
+    const matchesLabels = compileRequirements(labels);
+    tests.push((object) => matchesLabels(object.labels));
+  }
   return {
     matches: (object) => tests.every((test) => test(object)),
     isEverything: false,
@@ -86,7 +92,7 @@ function selectable(term: FieldRequirement, options: SelectorOptions): FieldRequ
   if (Object.hasOwn(selectableFieldAliases, path)) {
     return { ...term, path: selectableFieldAliases[path] as string };
   }
-  throw badRequest(`field label not supported: ${path}`);
+  throw badRequest(`field label not supported: ${cutPath(path)}`);
 }
 
 function selectNamespace(namespace: string): Selector {
@@ -102,46 +108,28 @@ function selectNamespace(namespace: string): Selector {
 
 type Test = (object: SelectableObject) => boolean;
 
-function compileField({ path, operator, value }: FieldRequirement): Test {
-  const isEqual = operator === "equals";
-  if (path === NAME_FIELD) return (object) => (object.name === value) === isEqual;
-  if (path === NAMESPACE_FIELD) return (object) => (object.namespace === value) === isEqual;
-  return (object) => ((object.fields[path] ?? "") === value) === isEqual;
-}
-
-function compileLabel(term: LabelRequirement): Test {
-  const { key } = term;
-  switch (term.operator) {
-    case "exists":
-      return ({ labels }) => labelOf(labels, key) !== undefined;
-    case "missing":
-      return ({ labels }) => labelOf(labels, key) === undefined;
-    case "above":
-    case "below":
-      return compileBound(key, term.operator, term.bound);
-    default:
-      return compileMembership(key, term.operator === "in", term.values);
+/** One test for each field, however often the selector names it: few fields can be selected by. */
+function compileFields(terms: readonly FieldRequirement[]): Test[] {
+  const rules = new Map<string, FieldRule>();
+  for (const { path, operator, value } of terms) {
+    const rule = rules.get(path) ?? { equals: new Set(), differs: new Set() };
+    rules.set(path, rule);
+    rule[operator].add(value);
   }
+  return [...rules].map(([path, rule]) => compileField(path, rule));
 }
 
-function compileMembership(key: string, isIn: boolean, values: readonly string[]): Test {
-  const [only] = values;
-  if (values.length === 1) {
-    return ({ labels }) => (labelOf(labels, key) === only) === isIn;
-  }
-  const members = new Set<string | undefined>(values);
-  return ({ labels }) => members.has(labelOf(labels, key)) === isIn;
+interface FieldRule {
+  readonly equals: Set<string>;
+  readonly differs: Set<string>;
 }
 
-function compileBound(key: string, operator: "above" | "below", bound: bigint): Test {
-  return ({ labels }) => {
-    const value = parseWholeNumber(labelOf(labels, key) ?? "");
-    if (value === undefined) return false;
-    return operator === "above" ? value > bound : value < bound;
-  };
-}
-
-/** Own properties only: no object inherits a label named "constructor". */
-function labelOf(labels: Labels, key: string): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+function compileField(path: string, { equals, differs }: FieldRule): Test {
+  if (equals.size > 1) return () => false;
+  const [only] = equals;
+  const test = (value: string) =>
+    (only === undefined || value === only) && (differs.size === 0 || !differs.has(value));
+  if (path === NAME_FIELD) return (object) => test(object.name);
+  if (path === NAMESPACE_FIELD) return (object) => test(object.namespace);
+  return (object) => test(object.fields[path] ?? "");
 }

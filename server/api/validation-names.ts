@@ -107,16 +107,15 @@ export function checkQualifiedName(value: string): string[] {
   if (slash < 0 && value.length <= QUALIFIED_NAME_CHARS_MAX && QUALIFIED_NAME_TEST.test(value)) {
     return OK;
   }
-  const parts = value.split("/");
-  if (parts.length > 2) {
+  if (value.lastIndexOf("/") !== slash) {
     return [
       `a qualified name ${regexMessage(QUALIFIED_NAME_RULE, QUALIFIED_NAME, "MyName", "my.name", "123-abc")} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   const messages: string[] = [];
-  const name = parts.at(-1) ?? "";
-  if (parts.length === 2) {
-    const prefix = parts[0] ?? "";
+  const name = value.slice(slash + 1);
+  if (slash >= 0) {
+    const prefix = value.slice(0, slash);
     if (prefix === "") messages.push("prefix part must be non-empty");
     else messages.push(...checkDnsSubdomain(prefix).map((text) => `prefix part ${text}`));
   }

@@ -2,7 +2,8 @@
  * Label selectors inside objects (`spec.selector`, affinity, policies): validation, emptiness, and
  * matching of labels. Selectors of requests are in selectors.ts.
  */
-import { forbiddenField, invalidValue, requiredValue } from "./field-errors.js";
+import { forbiddenField, invalidValue, invalidWhole, requiredValue } from "./field-errors.js";
+import { SelectorSize } from "./selector-rules.js";
 import type { FieldError } from "./status.js";
 import { validateLabels } from "./validation-metadata.js";
 import { checkLabelValue, checkQualifiedName } from "./validation-names.js";
@@ -31,10 +32,29 @@ export function validateLabelSelector(
   errors: FieldError[],
 ): void {
   if (selector === undefined || selector === null) return;
+  const why = sizeProblem(selector);
+  if (why !== undefined) {
+    errors.push(invalidWhole(field, why));
+    return;
+  }
   if (selector.matchLabels) validateLabels(selector.matchLabels, `${field}.matchLabels`, errors);
   selector.matchExpressions?.forEach((expression, index) => {
     validateExpression(expression, `${field}.matchExpressions[${index}]`, errors);
   });
+}
+
+/** Its size is judged before its requirements are: the answer is bounded, and so is the work. */
+function sizeProblem({ matchLabels, matchExpressions }: LabelSelector): string | undefined {
+  const size = new SelectorSize();
+  for (const _ in matchLabels ?? {}) {
+    const why = size.addTerm() ?? size.addValues(1);
+    if (why !== undefined) return why;
+  }
+  for (const { values } of matchExpressions ?? []) {
+    const why = size.addTerm() ?? size.addValues(values?.length ?? 0);
+    if (why !== undefined) return why;
+  }
+  return undefined;
 }
 
 function validateExpression(

@@ -5,7 +5,8 @@
  */
 import type { Naming } from "../../api/naming.js";
 import { type FieldRequirement, parseFieldSelector } from "../../api/selector-fields.js";
-import { type LabelRequirement, parseLabelSelector } from "../../api/selector-labels.js";
+import { parseLabelSelector } from "../../api/selector-labels.js";
+import type { Requirement } from "../../api/selector-rules.js";
 import { type Review, ReviewError } from "../../client/review-client.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { AuthorizationResult, AuthorizedRequest } from "../authorizer.js";
@@ -78,7 +79,7 @@ function fieldRequirements(text: string): SelectorRequirement[] {
 
 function labelRequirements(text: string): SelectorRequirement[] {
   if (text === "") return [];
-  let parsed: LabelRequirement[];
+  let parsed: Requirement[];
   try {
     parsed = parseLabelSelector(text);
   } catch {

@@ -8,7 +8,7 @@ import { type Revision, toRevision } from "../../../storage/kv/store.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import { compareResourceVersions } from "../../api/resource-version.js";
-import { parseWholeNumber } from "../../api/selector-labels.js";
+import { parseWholeNumber } from "../../api/selector-rules.js";
 import { badRequest, type FieldError, invalidOptions, type StatusError } from "../../api/status.js";
 import { booleanParameter, type Query } from "../../request/query.js";
 

@@ -4,10 +4,16 @@
  * look the same to it.
  */
 
-import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import {
+  forbiddenField,
+  invalidValue,
+  invalidWhole,
+  requiredValue,
+} from "../../api/field-errors.js";
 import { Problems } from "../../api/problems.js";
 import { parseFieldSelector } from "../../api/selector-fields.js";
 import { parseLabelSelector } from "../../api/selector-labels.js";
+import { SelectorSize } from "../../api/selector-rules.js";
 import type { FieldError } from "../../api/status.js";
 import { checkLabelValue, checkQualifiedName } from "../../api/validation-names.js";
 import { EMPTY_QUERY, parseQuery, type Query } from "../../request/query.js";
@@ -54,9 +60,15 @@ function validateSelector(
     const why = `when ${field} is specified, requirements or rawSelector is required`;
     errors.push(requiredValue(`${field}.requirements`, why));
   }
-  requirements.forEach((requirement, index) => {
+  const size = new SelectorSize();
+  for (const [index, requirement] of requirements.entries()) {
+    const why = size.addTerm() ?? size.addValues(requirement.values?.length ?? 0);
+    if (why !== undefined) {
+      errors.push(invalidWhole(`${field}.requirements`, why));
+      break;
+    }
     errors.push(...checkTerm(requirement, `${field}.requirements[${index}]`));
-  });
+  }
   return errors;
 }
 
