@@ -1,4 +1,9 @@
-/** Authenticates the sender; 401 when no authenticator accepts the request (S2-REQ-01). */
+/**
+ * Authenticates the sender; 401 when no authenticator accepts the request (S2-REQ-01).
+ *
+ * Over HTTP/2 one connection is room for many requests at once, so who is not known may not keep one (H5): it is
+ * ended with GOAWAY after the answer, as upstream does by its gate UnauthenticatedHTTP2DOSMitigation.
+ */
 import type { TLSSocket } from "node:tls";
 import { inSpan } from "../../storage/base/trace.js";
 import { unauthorized } from "../api/status.js";
@@ -7,7 +12,8 @@ import { identityHeaders } from "../authn/identity-headers.js";
 import { removeHeaders } from "../request/header-list.js";
 import type { RequestContext, RequestState } from "../request/request-state.js";
 import { gate, type RequestStep } from "../request/step.js";
-import type { UserInfo } from "../request/user-info.js";
+import { ANONYMOUS_USER, UNAUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
+import { endConnection } from "./connections.js";
 
 /**
  * @param isIdentityHeader the headers (in lower case) that state an identity: they are removed after
@@ -25,12 +31,22 @@ export function withAuthentication(
       socket: req.socket as TLSSocket,
       path: state.info.path,
     };
-    const answer =
-      state.trace?.isDetailed === true
-        ? inSpan(state.trace, "authentication", () => authenticator.authenticate(facts, state))
-        : authenticator.authenticate(facts, state);
+    let answer: ReturnType<Authenticator["authenticate"]>;
+    try {
+      answer =
+        state.trace?.isDetailed === true
+          ? inSpan(state.trace, "authentication", () => authenticator.authenticate(facts, state))
+          : authenticator.authenticate(facts, state);
+    } catch (error) {
+      return refuse(req, error);
+    }
     // Synchronous if the connection is known, as it nearly always is.
-    if (answer instanceof Promise) return answer.then((user) => identify(req, state, user));
+    if (answer instanceof Promise) {
+      return answer.then(
+        (user) => identify(req, state, user),
+        (error) => refuse(req, error),
+      );
+    }
     return identify(req, state, answer);
   });
 
@@ -39,8 +55,18 @@ export function withAuthentication(
     state: RequestState,
     user: UserInfo | undefined,
   ): undefined {
-    if (user === undefined) throw unauthorized();
+    if (user === undefined) return refuse(req, unauthorized());
+    if (isUnknown(user)) endConnection(req);
     removeHeaders(req, isIdentityHeader);
     state.user = user;
   }
+}
+
+function refuse(req: RequestContext["req"], why: unknown): never {
+  endConnection(req);
+  throw why;
+}
+
+function isUnknown({ name, groups }: UserInfo): boolean {
+  return name === ANONYMOUS_USER || groups.includes(UNAUTHENTICATED_GROUP);
 }

@@ -79,7 +79,7 @@ export class Connections {
    */
   sendAway(request: IncomingMessage, response: ServerResponse): void {
     if (request.httpVersionMajor < 2) response.shouldKeepAlive = false;
-    else closeSoon((request as unknown as Http2Request).stream.session);
+    else endConnection(request);
   }
 
   /** Asks every client to go elsewhere from now on; closes nothing yet. */
@@ -129,6 +129,15 @@ export class Connections {
   #msSince(ms: number): number {
     return this.#clock.monotonic() - ms;
   }
+}
+
+/**
+ * The connection of the request gets no further ones: GOAWAY now, and it closes when the answers under way
+ * are complete. Only HTTP/2's.
+ */
+export function endConnection(request: IncomingMessage): void {
+  if (request.httpVersionMajor < 2) return;
+  closeSoon((request as unknown as Http2Request).stream.session);
 }
 
 /**

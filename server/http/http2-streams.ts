@@ -19,7 +19,10 @@ export interface OpenedStream {
 export function takeStream(opened: OpenedStream, handle: RequestListener): void {
   const { stream, headers } = opened;
   // The client may have given up already.
-  if (stream.destroyed || stream.closed) return;
+  if (stream.destroyed || stream.closed) {
+    stream.on("error", ignore);
+    return;
+  }
   const { expect } = headers;
   if (headers[":method"] === "CONNECT") refuse(stream, 405);
   else if (expect !== undefined && expect !== "100-continue") refuse(stream, 417);

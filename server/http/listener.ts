@@ -23,7 +23,9 @@ import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
 import { takeStream } from "./http2-streams.js";
 import type { Metrics } from "./metrics.js";
+import { PeerConduct } from "./peer-conduct.js";
 import { closeWithConnection } from "./queued-responses.js";
+import { StreamTurns } from "./stream-turns.js";
 import { answerUpgrade } from "./upgrade.js";
 
 /** Long selectors and tokens fit; a flood of headers does not. Upstream has 1 MiB. */
@@ -41,6 +43,8 @@ const TIMEOUT_CHECK_INTERVAL_MS = 5_000;
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
 /** Upstream's --http2-max-streams-per-connection. */
 const HTTP2_STREAMS_MAX = 250;
+/** Malformed frames of one connection; Node.js takes 1,000. Some make the server reset streams. */
+const HTTP2_INVALID_FRAMES_MAX = 100;
 /** Memory for lists under way on one connection; further streams are refused. */
 const HTTP2_SESSION_MEGABYTES_MAX = 64;
 const HTTP2_WINDOW_BYTES = 256 * 1024;
@@ -193,6 +197,7 @@ export class Listener {
     assert(toHttp1 !== undefined && others.length === 0, "OneSecureConnectionListener");
     const http2 = createHttp2Server({
       maxSessionMemory: HTTP2_SESSION_MEGABYTES_MAX,
+      maxSessionInvalidFrames: HTTP2_INVALID_FRAMES_MAX,
       settings: {
         enablePush: false,
         maxConcurrentStreams: HTTP2_STREAMS_MAX,
@@ -207,7 +212,7 @@ export class Listener {
     server.on("secureConnection", (socket: TLSSocket) => {
       this.#handshakes.delete(peerOf(socket));
       if (socket.alpnProtocol === "h2") {
-        http2.once("session", (session) => this.#track(session, socket, handle));
+        http2.once("session", (session) => this.#track(session, socket, options, handle));
         http2.emit("connection", socket);
       } else {
         this.#connections.addHttp1(socket);
@@ -217,11 +222,22 @@ export class Listener {
     });
   }
 
-  #track(session: ServerHttp2Session, socket: TLSSocket, handle: RequestListener): void {
+  #track(
+    session: ServerHttp2Session,
+    socket: TLSSocket,
+    { metrics, logger }: ListenerOptions,
+    handle: RequestListener,
+  ): void {
     let streams = 0;
-    const onClose = () => {
+    const turns = new StreamTurns((opened) => takeStream(opened, handle));
+    const conduct = new PeerConduct(session, this.#clock, (reason) => {
+      metrics.http2ConnectionsEnded.cell(reason).value++;
+      logger.debug({ reason, peer: peerOf(socket) }, "HTTP/2 connection ended for its conduct");
+    });
+    function onClose(this: ServerHttp2Stream): void {
       streams--;
-    };
+      conduct.streamClosed(this);
+    }
     this.#connections.addHttp2(session);
     session.on(
       "stream",
@@ -233,7 +249,7 @@ export class Listener {
       ) => {
         streams++;
         stream.on("close", onClose);
-        takeStream({ stream, headers, rawHeaders, socket }, handle);
+        turns.take({ stream, headers, rawHeaders, socket });
       },
     );
     session.setTimeout(IDLE_TIMEOUT_MS, () => {

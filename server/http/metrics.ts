@@ -108,6 +108,11 @@ export class Metrics extends WithRegistry {
     help: "Number of requests dropped with 'TLS handshake error from' error",
     labelNames: [],
   });
+  readonly http2ConnectionsEnded = new CounterFamily(this.registry, {
+    name: "apiserver_http2_connections_ended_total",
+    help: "HTTP/2 connections that were ended for what their client did, by what it did too often.",
+    labelNames: ["reason"],
+  });
   readonly watchEvents = new CounterFamily(this.registry, {
     name: "apiserver_watch_events_total",
     help: "Number of events sent in watch clients",

@@ -1,0 +1,166 @@
+/** HTTP/2 connections of those who misuse them, or are unknown, end; others go on (H5). */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { test } from "node:test";
+import { type Front, openFront } from "./testing/test-front.js";
+
+const PODS = "/api/v1/namespaces/default/pods";
+const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR } = constants;
+
+function open({ certificates, port }: Front, isKnown = true): ClientHttp2Session {
+  const session = connect(`https://127.0.0.1:${port}`, {
+    ca: certificates.servingAuthority,
+    ...(isKnown ? certificates.admin : {}),
+  });
+  session.on("error", () => {});
+  return session;
+}
+
+async function ask(session: ClientHttp2Session, path = PODS): Promise<number | undefined> {
+  const stream = session.request({ ":path": path });
+  const [headers] = await once(stream.resume(), "response");
+  await once(stream, "close");
+  return (headers as { ":status"?: number })[":status"];
+}
+
+const FRAME = { headers: 1, priority: 2, reset: 3, settings: 4, ping: 6, goaway: 7 } as const;
+const END_STREAM_AND_HEADERS = 5;
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** GET, https, and a path that is not indexed (RFC 7541, 6.1 and 6.2.2). */
+const HEADER_BLOCK = Buffer.concat([
+  Buffer.from([0x82, 0x87, 0x04, PODS.length]),
+  Buffer.from(PODS),
+  Buffer.from([0x01, 1, 0x78]),
+]);
+
+/** A request that is taken back at once. */
+function takenBack(index: number): Buffer {
+  const stream = 2 * index + 1;
+  const cancel = Buffer.from([0, 0, 0, NGHTTP2_CANCEL]);
+  return Buffer.concat([
+    frame(FRAME.headers, END_STREAM_AND_HEADERS, stream, HEADER_BLOCK),
+    frame(FRAME.reset, 0, stream, cancel),
+  ]);
+}
+
+/** Sends a hundred frames at a time until the server ends the connection. @returns the code of its GOAWAY */
+async function misuse(front: Front, send: (index: number) => Buffer): Promise<number | undefined> {
+  const socket = await front.connect({ ALPNProtocols: ["h2"] });
+  const received: Buffer[] = [];
+  let isOpen = true;
+  socket.on("data", (data: Buffer) => void received.push(data));
+  for (const event of ["end", "close"]) {
+    socket.once(event, () => {
+      isOpen = false;
+    });
+  }
+  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), SETTINGS]));
+  for (let index = 0; isOpen && goawayOf(received) === undefined; index += 100) {
+    const frames = Array.from({ length: 100 }, (_, at) => send(index + at));
+    await new Promise((resolve) => socket.write(Buffer.concat(frames), resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  if (isOpen) await once(socket, "close");
+  return goawayOf(received);
+}
+
+const SETTINGS = frame(FRAME.settings, 0, 0, Buffer.alloc(0));
+
+function goawayOf(received: readonly Buffer[]): number | undefined {
+  const bytes = Buffer.concat(received);
+  for (let at = 0; at + 17 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) {
+    if (bytes[at + 3] === FRAME.goaway) return bytes.readUInt32BE(at + 13);
+  }
+  return undefined;
+}
+
+test("H5: who takes back one request after the other loses the connection, and is counted", async () => {
+  let begun = 0;
+  await using front = await openFront({
+    handler(ctx) {
+      begun++;
+      ctx.body = "{}";
+    },
+  });
+  const other = open(front);
+  assert.equal(await ask(other), 200);
+  assert.equal(await misuse(front, takenBack), NGHTTP2_ENHANCE_YOUR_CALM);
+  assert.ok(begun < 600, `${begun} requests were begun`);
+  assert.equal(await ask(other), 200);
+  other.destroy();
+  const text = await front.metrics.registry.metrics();
+  assert.match(text, /apiserver_http2_connections_ended_total\{reason="resets"\} 1/);
+});
+
+test("H5: who sends frames of control all the time loses the connection", async () => {
+  await using front = await openFront();
+  for (const one of [
+    frame(FRAME.ping, 0, 0, Buffer.alloc(8)),
+    SETTINGS,
+    frame(FRAME.priority, 0, 1, Buffer.from([0, 0, 0, 0, 16])),
+  ]) {
+    assert.equal(await misuse(front, () => one), NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+});
+
+test("H5: a client that takes back a few requests, or watches, keeps its connection", async () => {
+  await using front = await openFront({
+    handler(ctx) {
+      ctx.res.flushHeaders();
+      ctx.respond = false;
+    },
+  });
+  const session = open(front);
+  for (let i = 0; i < 200; i++) {
+    const stream = session.request({ ":path": `${PODS}?watch=1` });
+    stream.on("error", () => {});
+    await once(stream, "response");
+    stream.close(NGHTTP2_CANCEL);
+    await once(stream, "close");
+  }
+  assert.equal(session.closed, false);
+  session.destroy();
+});
+
+test("H5: the HTTP/2 connection of an unknown client ends after its answer", async () => {
+  for (const [anonymous, path, status] of [
+    [true, "/version", 200],
+    [true, PODS, 403],
+    [false, PODS, 401],
+  ] as const) {
+    await using front = await openFront({ anonymous });
+    const session = open(front, false);
+    const away = once(session, "goaway");
+    assert.equal(await ask(session, path), status);
+    const [code] = await away;
+    assert.equal(code, NGHTTP2_NO_ERROR);
+    await once(session, "close");
+  }
+});
+
+test("H5: requests that are read together are begun in their order, and all answered", async () => {
+  const order: string[] = [];
+  await using front = await openFront({
+    handler(ctx) {
+      order.push(String(ctx.req.url));
+      ctx.body = "{}";
+    },
+  });
+  const session = open(front);
+  await once(session, "connect");
+  const paths = Array.from({ length: 100 }, (_, index) => `${PODS}?n=${index}`);
+  const statuses = await Promise.all(paths.map((path) => ask(session, path)));
+  assert.deepEqual(new Set(statuses), new Set([200]));
+  assert.deepEqual(order, paths);
+  session.destroy();
+});
