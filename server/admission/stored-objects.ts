@@ -9,7 +9,7 @@ import type { ApiObject } from "../api/meta.js";
 
 /** The part of the view that plugins read. */
 export interface AdmissionView {
-  partition(id: PartitionId): Pick<Partition, "get" | "snapshot" | "observe" | "size">;
+  partition(id: PartitionId): Pick<Partition, "get" | "snapshot" | "observe" | "size" | "cannotFollow">;
 }
 
 /** undefined if the object is missing or unreadable. */

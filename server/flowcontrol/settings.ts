@@ -61,6 +61,11 @@ export interface SchemaSetting {
 const DEFAULT_SHARES = 30;
 const DEFAULT_QUEUING: Queuing = { queues: 64, handSize: 8, queueLengthLimit: 50 };
 const DEFAULT_PRECEDENCE = 1000;
+/** Bounds of the API. */
+const SHARES_MAX = 2 ** 31 - 1;
+const QUEUES_MAX = 10_000_000;
+/** More cards than a dealer has bits for. */
+const HAND_SIZE_MAX = 16;
 
 export function toLevelSetting({ metadata, ...object }: ApiObject): LevelSetting {
   const spec = membersOf(object.spec);
@@ -73,18 +78,26 @@ export function toLevelSetting({ metadata, ...object }: ApiObject): LevelSetting
     name: metadata.name ?? "",
     uid: metadata.uid ?? "",
     isExempt,
-    shares: numberOf(limits.nominalConcurrencyShares, isExempt ? 0 : DEFAULT_SHARES),
-    lendablePercent: numberOf(limits.lendablePercent, 0),
+    shares: within(limits.nominalConcurrencyShares, isExempt ? 0 : DEFAULT_SHARES, 0, SHARES_MAX),
+    lendablePercent: within(limits.lendablePercent, 0, 0, 100),
     borrowingLimitPercent:
-      typeof borrowingLimitPercent === "number" ? borrowingLimitPercent : undefined,
-    queuing:
-      isExempt || response.type !== "Queue"
-        ? undefined
-        : {
-            queues: numberOf(queuing.queues, DEFAULT_QUEUING.queues),
-            handSize: numberOf(queuing.handSize, DEFAULT_QUEUING.handSize),
-            queueLengthLimit: numberOf(queuing.queueLengthLimit, DEFAULT_QUEUING.queueLengthLimit),
-          },
+      typeof borrowingLimitPercent === "number" ? Math.max(0, borrowingLimitPercent) : undefined,
+    queuing: isExempt || response.type !== "Queue" ? undefined : toQueuing(queuing),
+  };
+}
+
+/** What validation refuses, but may be stored by others, is brought within the bounds. */
+function toQueuing({ queues, handSize, queueLengthLimit }: Members): Queuing {
+  const count = within(queues, DEFAULT_QUEUING.queues, 1, QUEUES_MAX);
+  return {
+    queues: count,
+    handSize: within(handSize, DEFAULT_QUEUING.handSize, 1, Math.min(count, HAND_SIZE_MAX)),
+    queueLengthLimit: within(
+      queueLengthLimit,
+      DEFAULT_QUEUING.queueLengthLimit,
+      1,
+      Number.MAX_SAFE_INTEGER,
+    ),
   };
 }
 
@@ -145,6 +158,10 @@ function textsOf(value: unknown): ReadonlySet<string> {
   return new Set(Array.isArray(value) ? value.map(String) : []);
 }
 
+function within(value: unknown, fallback: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, Math.trunc(numberOf(value, fallback))));
+}
+
 function numberOf(value: unknown, fallback: number): number {
-  return typeof value === "number" ? value : fallback;
+  return typeof value === "number" && !Number.isNaN(value) ? value : fallback;
 }

@@ -21,6 +21,7 @@ import {
   type RootResource,
   type StoredResource,
 } from "./served-resource.js";
+import { knowledgeOf } from "./stored-knowledge.js";
 
 /** The server that answers requests to a group-version. */
 export type Server = { readonly form: "local" };
@@ -224,11 +225,9 @@ function storedOf(versions: readonly MainResource[]): MainResource {
   return versions.find(({ isStoredVersion }) => isStoredVersion) ?? first;
 }
 
-function traitsOf({ strategy: { selectableFields, triggerField } }: MainResource): PartitionTraits {
-  return {
-    ...(selectableFields === undefined ? {} : { extractFields: selectableFields }),
-    ...(triggerField === undefined ? {} : { triggerField }),
-  };
+function traitsOf(resource: MainResource): PartitionTraits {
+  const { triggerField } = resource.strategy;
+  return { ...knowledgeOf(resource), ...(triggerField === undefined ? {} : { triggerField }) };
 }
 
 function nameOf({ group, version, resource }: RootResource): string {

@@ -130,6 +130,9 @@ for (const [id, { codec, type }] of kinds) {
         const again = codec.decode(parseJson(encoded)).object;
         assert.equal(codec.encode(again), encoded);
         assert.deepEqual(again, object, "decoded objects are canonical");
+        const read = JSON.parse(encoded) as Record<string, unknown>;
+        assert.equal(codec.fits?.(read), true, "what is encoded is taken as it is");
+        assert.equal(codec.fits?.({ ...read, noSuchField: 1 }), false);
         codec.validate(object);
         codec.applyDefaults(object);
         const defaulted = codec.encode(object);

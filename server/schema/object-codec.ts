@@ -33,6 +33,11 @@ export interface ObjectCodec {
    * field. @throws {StatusError} 400 for a wrong JSON type, caused by a DecodeFailure
    */
   decode(input: JsonValue, options?: DecodeOptions): DecodeResult;
+  /**
+   * Whether decoding a stored object would give the same: all fields known and of their JSON types. Cheap, as
+   * it is asked of everything that is read from the store. Absent = always.
+   */
+  fits?(object: Readonly<Record<string, unknown>>): boolean;
   /** Sets defaults in place: those of the schema and, for built-in kinds, those set in code. */
   applyDefaults(object: ApiObject): void;
   /** Checks required fields and closed enums. The registry checks metadata. */
@@ -82,6 +87,7 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
           throw error;
         }
       },
+      fits: (object) => whole.fits(object),
       applyDefaults(object) {
         // On first use: finding out whether a kind has any goes through all of its types.
         defaults ??= { fillIn: defaulting(type) };

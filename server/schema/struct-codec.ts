@@ -3,6 +3,7 @@
  * and shared by all kinds. Knows no kind by name.
  */
 
+import { isRecord } from "../../storage/base/is-record.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { AliasType, Field, SchemaModel, StructType, TypeRef } from "./model.js";
@@ -196,6 +197,11 @@ function lazily<T>(make: () => T): () => T {
   };
 }
 
+/** Whether null is what an absent member is written as, so that its readers expect it. */
+function mayBeNull({ emptyIsNull, zero }: FieldCodec): boolean {
+  return emptyIsNull || zero?.() === null;
+}
+
 /** `main`, unless `pick` returns another codec for the value. */
 function eitherCodec(
   main: StructCodec,
@@ -206,6 +212,7 @@ function eitherCodec(
     typeName: main.typeName,
     // Unknown fields in it are dropped silently, because its own parser is not strict.
     decode: (value) => codecOf(value).decode(value, []),
+    fits: (value) => codecOf(value as JsonValue).fits(value),
     encode: (value) => codecOf(value).encode(value),
     isEmpty: () => false,
     zero: () => null,
@@ -284,6 +291,17 @@ function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): S
         throw error instanceof DecodeFailure ? error.enter(typeName, current) : error;
       }
       return addMissing(out);
+    },
+    fits(value) {
+      if (!isRecord(value)) return false;
+      const { byName } = compiled();
+      for (const key in value) {
+        const field = byName.get(key);
+        if (field === undefined) return false;
+        const member = value[key];
+        if (member === null ? !mayBeNull(field) : !field.value.fits(member)) return false;
+      }
+      return true;
     },
     encode: (value) => encodeAfter("{", value as JsonObject),
     encodeAfter,

@@ -6,6 +6,7 @@
  * Decoded values are canonical: `decode` returns what JSON.parse returns for the encoded form.
  */
 
+import { isRecord } from "../../storage/base/is-record.js";
 import { kindOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
@@ -32,6 +33,12 @@ export interface ValueCodec {
    * @throws {DecodeFailure}
    */
   decode(value: JsonValue, unknown: string[]): JsonValue;
+  /**
+   * Whether a value of a stored object has the JSON type that `encode` writes, with known fields only. It looks
+   * no closer: a time may be no time.
+   * @param value not null
+   */
+  fits(value: unknown): boolean;
   /** @param value not null and of the type */
   encode(value: JsonValue): string;
   /** Whether the rule "omit" omits it: "", 0, false, no items, no keys. */
@@ -120,6 +127,10 @@ export function setMember(object: JsonObject, key: string, value: JsonValue): vo
   }
 }
 
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
 /** A string type, with the name that messages give it. */
 export function stringCodec(typeName: string): ValueCodec {
   return {
@@ -128,6 +139,7 @@ export function stringCodec(typeName: string): ValueCodec {
       if (typeof value !== "string") throw mismatch(value, typeName, "string");
       return value;
     },
+    fits: isText,
     encode: (value) => quoteString(value as string),
     isEmpty: (value) => value === "",
     zero: () => "",
@@ -140,6 +152,7 @@ const boolCodec: ValueCodec = {
     if (typeof value !== "boolean") throw mismatch(value, "bool", "bool");
     return value;
   },
+  fits: (value) => typeof value === "boolean",
   encode: String,
   isEmpty: (value) => value === false,
   zero: () => false,
@@ -166,6 +179,8 @@ function integerCodec(typeName: "int32" | "int64", min: bigint, max: bigint): Va
         `cannot convert ${kindOf(value)} to ${typeName}`,
       );
     },
+    fits: (value) =>
+      Number.isInteger(value) && (value as number) >= low && (value as number) <= high,
     encode: String,
     isEmpty: (value) => value === 0 || value === 0n,
     zero: () => 0,
@@ -185,6 +200,7 @@ const floatCodec: ValueCodec = {
     }
     return number;
   },
+  fits: (value) => Number.isFinite(value),
   encode: (value) => stringifyJson(value),
   isEmpty: (value) => value === 0,
   zero: () => 0,
@@ -210,6 +226,7 @@ const bytesCodec: ValueCodec = {
     const why = `illegal base64 data at input byte ${at}`;
     throw new DecodeFailure(undefined, why, `error decoding from json: ${why}`);
   },
+  fits: isText,
   encode: (value) => quoteString(value as string),
   isEmpty: (value) => value === "",
   zero: () => null,
@@ -219,6 +236,7 @@ const bytesCodec: ValueCodec = {
 export const rawCodec: ValueCodec = {
   typeName: "any",
   decode: (value) => value,
+  fits: () => true,
   encode: stringifyJson,
   isEmpty: (value) => value === null,
   zero: () => null,
@@ -238,6 +256,7 @@ function textCodec(
       if (text === undefined) throw new DecodeFailure(undefined, complaint(value));
       return text;
     },
+    fits: isText,
     encode: (value) => quoteString(value as string),
     isEmpty: (value) => value === null,
     zero: () => zero,
@@ -258,6 +277,7 @@ const quantityCodec: ValueCodec = {
     if (canonical === undefined) throw new DecodeFailure(undefined, QUANTITY_RULE);
     return canonical;
   },
+  fits: isText,
   encode: (value) => quoteString(value as string),
   isEmpty: () => false,
   zero: () => "0",
@@ -270,6 +290,7 @@ const intOrStringCodec: ValueCodec = {
     if (typeof value !== "number" && typeof value !== "bigint") throw mismatch(value, "int32");
     return int32Codec.decode(value, unknown);
   },
+  fits: (value) => isText(value) || int32Codec.fits(value),
   encode: (value) => (typeof value === "string" ? quoteString(value) : String(value)),
   isEmpty: () => false,
   zero: () => 0,
@@ -317,6 +338,13 @@ export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
       }
       return out;
     },
+    fits(value) {
+      if (!Array.isArray(value)) return false;
+      for (const item of value) {
+        if (item === null ? !isNullable && items.zero() !== null : !items.fits(item)) return false;
+      }
+      return true;
+    },
     encode(value) {
       let text = "[";
       let separator = "";
@@ -347,6 +375,16 @@ export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolea
         if (unknown.length > before) prefixPaths(unknown, before, key);
       }
       return out;
+    },
+    fits(value) {
+      if (!isRecord(value)) return false;
+      for (const key in value) {
+        const member = value[key];
+        if (member === null ? !isNullable && values.zero() !== null : !values.fits(member)) {
+          return false;
+        }
+      }
+      return true;
     },
     encode(value) {
       const object = value as JsonObject;

@@ -51,6 +51,11 @@ export function observeStorage(metrics: Metrics, { view, freshness }: Observed):
   const counts: readonly [string, string, () => number][] = [
     ["apiserver_watch_cache_revision", "Revision that the view has reached.", () => view.revision],
     ["apiserver_watch_cache_reloads_total", "Times the view was loaded anew.", () => view.reloads],
+    [
+      "apiserver_storage_odd_objects_total",
+      "Times that a stored object was ignored by a part of the server that could not take it.",
+      () => view.unfollowed,
+    ],
     ["apiserver_watch_cache_events_applied_total", "Events of the feed.", () => view.eventsApplied],
     [
       "apiserver_watch_cache_own_writes",

@@ -71,9 +71,9 @@ function podAt(
     spec: { nodeName },
   };
   const value = Buffer.from(JSON.stringify(object));
-  return decodeStoredObject({ path, namespace, name }, value, revision, () => ({
-    "spec.nodeName": nodeName,
-  }));
+  return decodeStoredObject({ path, namespace, name }, value, revision, {
+    extractFields: () => ({ "spec.nodeName": nodeName }),
+  });
 }
 
 /** Writes down what a client would see; takes `room` events at a time. */

@@ -7,9 +7,10 @@ import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { ByteArena } from "../objects/byte-arena.js";
 import type { PartitionId } from "../objects/keys.js";
-import type { FieldExtractor, StoredObject } from "../objects/stored-object.js";
+import type { ObjectKnowledge, StoredObject } from "../objects/stored-object.js";
 import type { Delivery } from "./delivery.js";
 import { EventRing, ObjectEvent } from "./event-ring.js";
+import { guardObserver } from "./guarded-observer.js";
 import { type CollectionSize, NamespaceSizes } from "./namespace-sizes.js";
 import { ObjectTree, STOP } from "./object-tree.js";
 import type { Retained, Retention } from "./retention.js";
@@ -27,8 +28,7 @@ export interface Snapshot {
 }
 
 /** Traits of a partition that the server knows and the store does not. */
-export interface PartitionTraits {
-  readonly extractFields?: FieldExtractor;
+export interface PartitionTraits extends ObjectKnowledge {
   /** A selectable field that many watchers fix, such as "spec.nodeName" of pods. */
   readonly triggerField?: string;
 }
@@ -40,12 +40,14 @@ export interface PartitionHost {
   readonly revision: Revision;
   /** Holds the bytes of all current objects. */
   readonly arena: ByteArena;
+  /** Counts and logs an object that somebody who follows the partition could not take. */
+  cannotFollow(id: PartitionId, path: string, error: unknown): void;
 }
 
 /**
  * Follows a partition in the same turn in which the feed changes it. An index beside the view is
  * therefore never behind it: a caller that waited for a revision finds the index there as well. Must
- * be quick and must not throw.
+ * be quick. Who throws at an object is told that it is gone (guarded-observer.ts).
  */
 export interface PartitionObserver {
   /** Everything reported before is void; `objects` is the new state. */
@@ -184,8 +186,14 @@ export class Partition implements WatcherHost, Retained {
 
   /** Lasts as long as the partition, which stays while it has observers. Starts with the current objects. */
   observe(observer: PartitionObserver): void {
-    this.#observers.push(observer);
-    observer.replaced(this.#tree);
+    const guarded = guardObserver(observer, (object, error) => this.cannotFollow(object, error));
+    this.#observers.push(guarded);
+    guarded.replaced(this.#tree);
+  }
+
+  /** Reports an object that somebody who follows the partition cannot take, who then ignores it. */
+  cannotFollow(object: Pick<StoredObject, "path"> | undefined, error: unknown): void {
+    this.#host.cannotFollow(this.id, object?.path ?? "", error);
   }
 
   markAwake(watcher: Watcher): void {

@@ -109,6 +109,7 @@ export class RegistryView implements PartitionHost {
   /** Where the search for sparse slabs continues. */
   #swept = { index: 0, after: "" };
   #eventsApplied = 0;
+  #unfollowed = 0;
 
   constructor(options: RegistryViewOptions) {
     this.#options = options;
@@ -140,6 +141,16 @@ export class RegistryView implements PartitionHost {
   /** How often the view was reloaded because the store's history was gone. */
   get reloads(): number {
     return this.#reloads;
+  }
+
+  /** How often somebody who follows the view could not take an object. */
+  get unfollowed(): number {
+    return this.#unfollowed;
+  }
+
+  cannotFollow(partition: PartitionId, path: string, error: unknown): void {
+    this.#unfollowed++;
+    this.#logger.error({ partition, path, err: error }, "a stored object is ignored: it is odd");
   }
 
   get eventsApplied(): number {
@@ -508,8 +519,8 @@ export class RegistryView implements PartitionHost {
   }
 
   #decode(key: ParsedKey, value: Buffer, revision: Revision, slabs?: BytePlacer): StoredObject {
-    const { extractFields } = this.#options.traits(key.partition);
-    const object = decodeStoredObject(key, value, revision, extractFields, slabs);
+    const traits = this.#options.traits(key.partition);
+    const object = decodeStoredObject(key, value, revision, traits, slabs);
     if (object.corruption !== undefined) {
       // The reason may quote the object's content, which must not be logged.
       const fields = { partition: key.partition, path: key.path, bytes: value.length };

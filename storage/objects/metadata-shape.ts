@@ -1,7 +1,7 @@
 /**
  * The shape of a stored object's metadata: the only part of an object that all kinds share, and that
- * selectors, loops and deletion rules read without checks. Readable JSON with metadata of another
- * shape is a corrupt object; this file decides which shapes are valid.
+ * selectors, loops and deletion rules read without checks. Of stored metadata with members of another
+ * shape, these count as absent, as upstream drops malformed metadata; this file decides which are valid.
  *
  * A member that is null counts as absent. Pure, and cheap: it runs for every event and at every start.
  */
@@ -17,6 +17,21 @@ export function metadataProblem(metadata: Members): string | undefined {
     return `metadata.${member} has the wrong type`;
   }
   return undefined;
+}
+
+/** The valid members; name and namespace, which the key has as well, are taken from there. */
+export function validMetadata(
+  metadata: Members,
+  { name, namespace }: { readonly name: string; readonly namespace: string },
+): Record<string, unknown> {
+  const own: Members = namespace === "" ? { name } : { name, namespace };
+  const valid: Record<string, unknown> = {};
+  for (const member in metadata) {
+    const value = metadata[member];
+    if (value === null || isOfShape(member, value)) valid[member] = value;
+    else if (member in own) valid[member] = own[member];
+  }
+  return valid;
 }
 
 /** Unknown members are ignored. */

@@ -24,7 +24,8 @@ import { unreadableReason } from "../kv/unreadable.js";
 import type { BytePlacer, Place } from "./byte-arena.js";
 import { applyDelta, encodeDelta, textLengthOf } from "./byte-delta.js";
 import type { ParsedKey } from "./keys.js";
-import { metadataProblem } from "./metadata-shape.js";
+import { metadataProblem, validMetadata } from "./metadata-shape.js";
+import { withMetadata } from "./with-metadata.js";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -33,6 +34,22 @@ export type FieldValues = Readonly<Record<string, string>>;
 
 /** Reads an object's selectable fields; per partition, because only the server knows kinds. */
 export type FieldExtractor = (object: Readonly<Record<string, unknown>>) => FieldValues;
+
+/**
+ * Looks at an object that somebody else may have stored, as the server knows its kind.
+ * @returns the text of what it takes for the object; undefined = all of it
+ * @throws {Error} for what is not of the kind; the message quotes nothing of it
+ */
+export type ObjectTidier = (
+  object: Readonly<Record<string, unknown>>,
+  value: Buffer,
+) => string | undefined;
+
+/** What the server knows of the objects of one partition. */
+export interface ObjectKnowledge {
+  readonly extractFields?: FieldExtractor | undefined;
+  readonly tidy?: ObjectTidier | undefined;
+}
 
 /** Maximum length of a chain of versions that build on one another. */
 const ROW_MAX = 16;
@@ -250,20 +267,20 @@ const NEWLINE = 0x0a;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Decodes a stored value. Never throws: an unreadable value is a corrupt object, and so is JSON with
- * invalid metadata. Callers may trust the metadata of an object without corruption, and nothing else
- * in it: the store knows no kinds.
+ * Decodes a stored value. Never throws: an unreadable value is a corrupt object. Callers may trust the
+ * metadata of an object without corruption, from which invalid members are dropped; and, where the objects
+ * are tidied, that it has the types of its kind.
  * @param slabs where to keep its bytes, for an object that is certainly kept
  */
 export function decodeStoredObject(
   key: Pick<ParsedKey, "path" | "namespace" | "name">,
   value: Buffer,
   revision: Revision,
-  extractFields: FieldExtractor | undefined,
+  knowledge: ObjectKnowledge | undefined,
   slabs?: BytePlacer,
 ): StoredObject {
   try {
-    return decode(key, value, revision, extractFields, slabs);
+    return decode(key, value, revision, knowledge, slabs);
   } catch (error) {
     return new StoredObject({
       path: key.path,
@@ -448,22 +465,25 @@ function uidPosition(value: Buffer, uid: string, metadataAt: number): number {
 
 function decode(
   key: Pick<ParsedKey, "path" | "namespace" | "name">,
-  value: Buffer,
+  stored: Buffer,
   revision: Revision,
-  extractFields: FieldExtractor | undefined,
+  { extractFields, tidy }: ObjectKnowledge = {},
   slabs: BytePlacer | undefined,
 ): StoredObject {
-  const reason = unreadableReason(value);
+  const reason = unreadableReason(stored);
   if (reason !== undefined) throw new Error(reason);
-  const object: unknown = JSON.parse(value.toString("utf8"));
-  if (!isRecord(object)) throw new Error("the stored value is not an object");
-  const { kind, apiVersion, metadata } = object;
-  if (typeof kind !== "string" || typeof apiVersion !== "string") {
-    throw new Error("the stored object has no kind or apiVersion");
+  let value = stored;
+  let parsed = parseStored(stored);
+  if (metadataProblem(parsed.metadata) !== undefined) {
+    value = withMetadata(value, parsed, validMetadata(parsed.metadata, key));
+    parsed = parseStored(value);
   }
-  if (!isRecord(metadata)) throw new Error("the stored object has no metadata");
-  const problem = metadataProblem(metadata);
-  if (problem !== undefined) throw new Error(problem);
+  const tidied = tidy?.(parsed.object, value);
+  if (tidied !== undefined) {
+    value = Buffer.from(tidied);
+    parsed = parseStored(value);
+  }
+  const { object, kind, apiVersion, metadata } = parsed;
   const uid = typeof metadata.uid === "string" ? metadata.uid : "";
   const head = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
   const metadataAt = head.length + METADATA_START.length;
@@ -495,6 +515,25 @@ function decode(
   });
   if (!isOurs && slabs !== undefined) decoded.moveTo(slabs);
   return decoded;
+}
+
+interface ParsedValue {
+  readonly object: Readonly<Record<string, unknown>>;
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** @throws {Error} for what is no object with metadata */
+function parseStored(value: Buffer): ParsedValue {
+  const object: unknown = JSON.parse(value.toString("utf8"));
+  if (!isRecord(object)) throw new Error("the stored value is not an object");
+  const { kind, apiVersion, metadata } = object;
+  if (typeof kind !== "string" || typeof apiVersion !== "string") {
+    throw new Error("the stored object has no kind or apiVersion");
+  }
+  if (!isRecord(metadata)) throw new Error("the stored object has no metadata");
+  return { object, kind, apiVersion, metadata };
 }
 
 /**

@@ -14,7 +14,7 @@ import { CriteriaIndex, type Entry } from "./criteria-index.js";
 export type ReadRules<T> = (object: ApiObject, isStatic: boolean) => readonly Entry<T>[];
 
 export interface StoredRulesOptions<T> {
-  readonly partition: Pick<Partition, "observe">;
+  readonly partition: Pick<Partition, "observe" | "cannotFollow">;
   readonly read: ReadRules<T>;
   readonly catalog: () => Catalog;
   readonly manifests: Pick<ManifestSource, "of" | "subscribe">;
@@ -29,6 +29,7 @@ interface StaticEntries<T> {
 }
 
 export class StoredRules<T> {
+  readonly #partition: StoredRulesOptions<T>["partition"];
   readonly #read: ReadRules<T>;
   readonly #catalog: () => Catalog;
   readonly #manifests: () => readonly ApiObject[];
@@ -41,6 +42,7 @@ export class StoredRules<T> {
   #static: StaticEntries<T> | undefined;
 
   constructor({ partition, read, catalog, manifests, resource }: StoredRulesOptions<T>) {
+    this.#partition = partition;
     this.#read = read;
     this.#catalog = catalog;
     this.#manifests = () => manifests.of(resource);
@@ -115,13 +117,20 @@ export class StoredRules<T> {
   #rulesOf(object: StoredObject): readonly Entry<T>[] {
     let rules = this.#rules.get(object);
     if (rules === undefined) {
-      const isReadable = object.corruption === undefined;
-      rules = isReadable
-        ? this.#read(JSON.parse(object.bytes.toString("utf8")) as ApiObject, false)
-        : [];
+      rules = object.corruption === undefined ? this.#readStored(object) : [];
       this.#rules.set(object, rules);
     }
     return rules;
+  }
+
+  /** An object that is not understood has no rules: it must not stop what others rule. */
+  #readStored(object: StoredObject): readonly Entry<T>[] {
+    try {
+      return this.#read(JSON.parse(object.bytes.toString("utf8")) as ApiObject, false);
+    } catch (error) {
+      this.#partition.cannotFollow(object, error);
+      return [];
+    }
   }
 
   #changed(): void {

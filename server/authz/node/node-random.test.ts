@@ -97,6 +97,10 @@ class Bench {
     return partition;
   }
 
+  cannotFollow(_id: string, _path: string, error: unknown): void {
+    throw error;
+  }
+
   put(id: string, namespace: string, name: string, rest: object, node = ""): void {
     this.partition(id).put(storedAt(this.#next(), namespace, name, rest, node), 0);
   }
@@ -137,7 +141,9 @@ function storedAt(
   };
   const key = { path: objectPath(namespace, name), namespace, name };
   const fields = () => ({ "spec.nodeName": node });
-  return decodeStoredObject(key, Buffer.from(JSON.stringify(object)), revision, fields);
+  return decodeStoredObject(key, Buffer.from(JSON.stringify(object)), revision, {
+    extractFields: fields,
+  });
 }
 
 function putPod(bench: Bench, { namespace, name, node, isMirror, secret, claim }: Pod): void {

@@ -8,7 +8,8 @@ import { StorageError } from "../../../storage/kv/errors.js";
 import type { RangeResult, Revision, RevisionedStore } from "../../../storage/kv/store.js";
 import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
 import { expired, serviceUnavailable } from "../../api/status.js";
-import type { StoredResource } from "../../kinds/served-resource.js";
+import { mainOf, type StoredResource } from "../../kinds/served-resource.js";
+import { knowledgeOf } from "../../kinds/stored-knowledge.js";
 
 /** Keys per read: a page of 8 KiB objects stays below 8 MiB. */
 const PAGE_KEYS = 1_000;
@@ -55,13 +56,13 @@ export class HistoricalReader {
     const { resource, namespace, after } = range;
     const { keys } = this.#view;
     const { kvs, more, count } = await this.#read(range, signal);
-    const { selectableFields } = resource.strategy;
+    const knowledge = knowledgeOf(mainOf(resource));
     const objects: StoredObject[] = [];
     for (const kv of kvs) {
       const key = keys.parse(kv.key);
       if (key === undefined || key.path === after) continue;
       if (namespace !== "" && key.namespace !== namespace) continue;
-      objects.push(decodeStoredObject(key, kv.value, kv.modRevision, selectableFields));
+      objects.push(decodeStoredObject(key, kv.value, kv.modRevision, knowledge));
     }
     return { objects, hasMore: more, remaining: Math.max(0, count - kvs.length) };
   }

@@ -83,5 +83,5 @@ function readBack(resource: StoredResource, served: JsonObject): StoredObject {
   const key = { path: objectPath(namespace, name), namespace, name };
   const value = Buffer.from(storedCodec.encode({ ...stored, metadata }));
   const revision = toRevision(Number(resourceVersion));
-  return decodeStoredObject(key, value, revision, strategy.selectableFields);
+  return decodeStoredObject(key, value, revision, { extractFields: strategy.selectableFields });
 }

@@ -120,7 +120,9 @@ export async function answerObject(
   const key = { path: objectPath(namespace, name), namespace, name };
   const value = Buffer.from(resource.storedCodec.encode(result.stored));
   const { selectableFields } = resource.strategy;
-  const object = decodeStoredObject(key, value, result.revision as Revision, selectableFields);
+  const object = decodeStoredObject(key, value, result.revision as Revision, {
+    extractFields: selectableFields,
+  });
   const out = new ChunkWriter();
   // A dry-run create has no version.
   representation.putObject(out, result.revision === 0 ? withoutRevision(object) : object);
