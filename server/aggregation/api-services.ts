@@ -7,7 +7,7 @@
  *   service-address.ts   where a service is            proxy.ts            one request passed on
  *   remote-documents.ts  what a service publishes      served-groups.ts    local and remote kinds together
  */
-import type { PartitionObserver } from "../../storage/cache/partition.js";
+import type { PartitionObserver } from "../../storage/cache/partition-observer.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../api/names.js";
 

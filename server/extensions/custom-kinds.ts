@@ -7,7 +7,7 @@
  * It never writes or refuses: an unreadable definition is not served.
  */
 import type { ObjectTree } from "../../storage/cache/object-tree.js";
-import type { PartitionObserver } from "../../storage/cache/partition.js";
+import type { PartitionObserver } from "../../storage/cache/partition-observer.js";
 import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { deepEqual } from "../api/deep-equal.js";

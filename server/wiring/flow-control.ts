@@ -4,7 +4,7 @@
  */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
-import type { PartitionObserver } from "../../storage/cache/partition.js";
+import type { PartitionObserver } from "../../storage/cache/partition-observer.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";

@@ -5,7 +5,7 @@
  */
 import type { StoredObject } from "../objects/stored-object.js";
 import { ObjectTree } from "./object-tree.js";
-import type { PartitionObserver } from "./partition.js";
+import type { PartitionObserver } from "./partition-observer.js";
 
 /** @param failed told what could not be followed; undefined = no single object */
 export function guardObserver(

@@ -13,6 +13,7 @@ import { EventRing, ObjectEvent } from "./event-ring.js";
 import { guardObserver } from "./guarded-observer.js";
 import { type CollectionSize, NamespaceSizes } from "./namespace-sizes.js";
 import { ObjectTree, STOP } from "./object-tree.js";
+import type { PartitionObserver } from "./partition-observer.js";
 import type { Retained, Retention } from "./retention.js";
 import { SnapshotCache } from "./snapshot-cache.js";
 import { WatchIndex } from "./watch-index.js";
@@ -42,18 +43,6 @@ export interface PartitionHost {
   readonly arena: ByteArena;
   /** Counts and logs an object that somebody who follows the partition could not take. */
   cannotFollow(id: PartitionId, path: string, error: unknown): void;
-}
-
-/**
- * Follows a partition in the same turn in which the feed changes it. An index beside the view is
- * therefore never behind it: a caller that waited for a revision finds the index there as well. Must
- * be quick. Who throws at an object is told that it is gone (guarded-observer.ts).
- */
-export interface PartitionObserver {
-  /** Everything reported before is void; `objects` is the new state. */
-  replaced(objects: ObjectTree): void;
-  put(object: StoredObject, previous: StoredObject | undefined): void;
-  deleted(previous: StoredObject): void;
 }
 
 /** What tells the versions of all objects of a partition apart. */

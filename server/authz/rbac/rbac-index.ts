@@ -11,7 +11,7 @@
  * nothing; a missing or unreadable role is reported to the caller.
  */
 import type { ObjectTree } from "../../../storage/cache/object-tree.js";
-import type { PartitionObserver } from "../../../storage/cache/partition.js";
+import type { PartitionObserver } from "../../../storage/cache/partition-observer.js";
 import type { PartitionId } from "../../../storage/objects/keys.js";
 import { objectPath, partitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
