@@ -20,7 +20,7 @@ import { startReplica } from "../../server/wiring/start.js";
 import { type OpenedStore, openStore } from "../../server/wiring/store.js";
 import { openAll } from "../../storage/base/cleanup.js";
 import { silentLogger } from "../../storage/base/logger.js";
-import type { PartitionObserver } from "../../storage/cache/partition.js";
+import type { PartitionObserver } from "../../storage/cache/partition-observer.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { HttpsClient } from "./https-client.js";
