@@ -5,6 +5,11 @@
 
 import type { JsonValue } from "../api/meta.js";
 
+/** A value that its JSON type does not have, such as a number beyond a double. */
+export class Unwritable extends RangeError {
+  override readonly name = "Unwritable";
+}
+
 /** Characters that must be escaped in our JSON strings. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids exactly these
 const UNSAFE = /["\\\u0000-\u001f<>&\u2028\u2029\ud800-\udfff]/;
@@ -38,7 +43,7 @@ export function stringifyJson(value: JsonValue): string {
     case "object":
       return escapeHtml(nativeText(value) ?? builtText(value));
     case "number":
-      if (!Number.isFinite(value)) throw new RangeError(`${value} is no JSON number`);
+      if (!Number.isFinite(value)) throw new Unwritable(`${value} is no JSON number`);
       return String(value);
     default:
       return String(value);

@@ -11,7 +11,7 @@ import { kindOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { cutPath } from "../api/shown-value.js";
-import { quoteString, stringifyJson } from "./json-text.js";
+import { quoteString, stringifyJson, Unwritable } from "./json-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
 import { sortedKeys } from "./sorted-keys.js";
@@ -153,7 +153,10 @@ const boolCodec: ValueCodec = {
     return value;
   },
   fits: (value) => typeof value === "boolean",
-  encode: String,
+  encode(value) {
+    if (typeof value !== "boolean") throw new Unwritable(`a ${typeof value} is no boolean`);
+    return value ? "true" : "false";
+  },
   isEmpty: (value) => value === false,
   zero: () => false,
 };
@@ -181,7 +184,10 @@ function integerCodec(typeName: "int32" | "int64", min: bigint, max: bigint): Va
     },
     fits: (value) =>
       Number.isInteger(value) && (value as number) >= low && (value as number) <= high,
-    encode: String,
+    encode(value) {
+      if (Number.isInteger(value) || typeof value === "bigint") return String(value);
+      throw new Unwritable(`a ${typeof value} is no ${typeName}`);
+    },
     isEmpty: (value) => value === 0 || value === 0n,
     zero: () => 0,
   };
@@ -291,7 +297,7 @@ const intOrStringCodec: ValueCodec = {
     return int32Codec.decode(value, unknown);
   },
   fits: (value) => isText(value) || int32Codec.fits(value),
-  encode: (value) => (typeof value === "string" ? quoteString(value) : String(value)),
+  encode: (value) => (typeof value === "string" ? quoteString(value) : int32Codec.encode(value)),
   isEmpty: () => false,
   zero: () => 0,
 };

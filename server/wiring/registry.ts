@@ -67,6 +67,7 @@ export function createRegistry(parts: RegistryParts): Registry {
       files,
     }),
     passingRules,
+    onUnstorable: unstorableOf(metrics),
     // Knows whether a value would be stored differently today.
     ...(encryption !== undefined && { storedForm: encryption.store }),
     writeQueue: new WriteQueue(),
@@ -82,6 +83,15 @@ export function createRegistry(parts: RegistryParts): Registry {
     }),
   };
   return registry;
+}
+
+function unstorableOf(metrics: Metrics): () => void {
+  const refused = metrics.counter({
+    name: "apiserver_storage_unstorable_objects_total",
+    help: "Objects that could not have been read again, and were not stored: a defect of this server.",
+    labelNames: [],
+  });
+  return () => refused.add(1);
 }
 
 /** The facts' rules; disagreements with hand-written ones are counted (S1-FEAT-07). */

@@ -64,6 +64,8 @@ export interface Registry {
    * By partition: allocators of addresses and the like for its objects; see write/reservations.ts.
    */
   readonly allocators?: Readonly<Record<PartitionId, Allocator>>;
+  /** Told of an object that could not have been read again, and so is not stored. */
+  readonly onUnstorable?: ((why: string) => void) | undefined;
   /** Objects that are rules only temporarily; absent = none. */
   readonly passingRules?: PassingRules | undefined;
   /**

@@ -37,6 +37,7 @@ import type { Decision, Renamed, Seen } from "./decision.js";
 import { hasNamespace, requireNamespace } from "./judged-by.js";
 import { nextStage, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
+import { storedBytes } from "./stored-bytes.js";
 
 /** The target of a create. */
 export interface CreateTarget {
@@ -259,7 +260,7 @@ function encode(
     action: "put",
     object,
     renamed,
-    value: Buffer.from(storedCodec.encode(object)),
+    value: storedBytes(registry, resource, object),
     reservations: change,
     refusal: existing === undefined ? refusal : nameTaken(resource, object, existing),
   };

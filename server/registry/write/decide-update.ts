@@ -42,6 +42,7 @@ import { parseCurrent } from "./current.js";
 import type { Decision, Found } from "./decision.js";
 import { nextStage, type Pause, pauseOf } from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
+import { storedBytes } from "./stored-bytes.js";
 
 export interface UpdateTarget {
   readonly resource: StoredResource;
@@ -249,7 +250,7 @@ function check(step: Step, prepared: ApiObject, facts: readonly FieldError[]): A
 function encode({ registry, target, current, before }: Step, next: ApiObject): Decision {
   const { resource } = target;
   const { change, refusal } = reserve(registry, resource, next, before);
-  const { action, object, value } = encodeNext(target, next, before, current);
+  const { action, object, value } = encodeNext(registry, target, next, before, current);
   if (action !== "remove") return { action, object, value, reservations: change, refusal };
   const reservations = changeOf(registry, resource, undefined, before);
   return { action, object, value, reservations };
@@ -359,18 +360,19 @@ function keepOtherParts(
 }
 
 function encodeNext(
+  registry: Registry,
   { resource, subresource }: UpdateTarget,
   next: ApiObject,
   before: ApiObject,
   current: StoredObject,
 ): Decision {
-  let value = Buffer.from(resource.storedCodec.encode(next));
+  let value = storedBytes(registry, resource, next);
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
   // Some types count their annotations too, which a status write may carry.
   const isCounted = !isSame && subresource !== "status";
   if (isCounted && hasNewGeneration(resource, next, before, value)) {
     next.metadata.generation = (before.metadata.generation ?? 0) + 1;
-    value = Buffer.from(resource.storedCodec.encode(next));
+    value = storedBytes(registry, resource, next);
   }
   if (isFinished(resource, next)) return { object: next, value, action: "remove" };
   return { object: next, value, action: isSame ? "same" : "put" };

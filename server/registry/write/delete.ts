@@ -15,6 +15,7 @@ import { type Decision, type Found, foundIn } from "./decision.js";
 import type { DeleteTarget } from "./delete-target.js";
 import { decideDeletion } from "./deletion.js";
 import { changeOf } from "./reservations.js";
+import { storedBytes } from "./stored-bytes.js";
 import { type Outcome, runWrite, type WritePlan } from "./write.js";
 
 /** Deletes an object or begins its deletion. @throws {StatusError} */
@@ -67,7 +68,7 @@ export function decideDelete(
     if (action === "held") return { action: "same", object };
     // Also checks that the stored value is an object of its kind. An invalid one is not deleted by
     // name, as its finalizers and preconditions may not be what they seem (S1-UNS).
-    const value = Buffer.from(resource.storedCodec.encode(object));
+    const value = storedBytes(registry, resource, object);
     if (action === "mark") return { action: "put", object, value };
     const reservations = changeOf(registry, resource, undefined, object);
     return { action: "remove", object, value, reservations };

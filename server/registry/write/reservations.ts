@@ -8,6 +8,7 @@
  * what a client leaves open, guessing from the view what is free. The store decides: a refused
  * transaction is followed by another guess, on a view that has the other reservation.
  */
+
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
@@ -19,6 +20,7 @@ import { invalid, type StatusError } from "../../api/status.js";
 import type { Reservation } from "../../kinds/reservation.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { Allocator, IsTaken } from "../generic/allocator.js";
+import { plainBytes, type StorableHost } from "./stored-bytes.js";
 
 /** The compares and operations for the reservations of a written object. */
 export interface ReservationChange {
@@ -29,7 +31,7 @@ export interface ReservationChange {
 export const NO_RESERVATIONS: ReservationChange = Object.freeze({ compares: [], operations: [] });
 
 /** The part of the registry that reservations need. */
-export interface ReservationHost {
+export interface ReservationHost extends StorableHost {
   readonly view: Pick<RegistryView, "keys" | "partition">;
   readonly naming: Naming;
   readonly clock: Pick<Clock, "now">;
@@ -86,7 +88,7 @@ export function changeOf(
     if (held.delete(key)) continue;
     const object = reservation.object({ uid: randomUUID(), nowMs: host.clock.now() });
     compares.push({ key, modRevision: 0 });
-    operations.push({ type: "put", key, value: Buffer.from(JSON.stringify(object)) });
+    operations.push({ type: "put", key, value: plainBytes(host, object) });
   }
   for (const key of held) operations.push({ type: "delete", key });
   return { compares, operations };
