@@ -23,16 +23,16 @@ const revisions = harness.resource("apps", "v1", "controllerrevisions");
 const configMaps = harness.resource("", "v1", "configmaps");
 const SOUND = { metadata: { name: "sound" }, revision: 1, data: { n: "1" } };
 
-let isHostile = false;
-let hostile: Partial<ApiObject> & JsonObject = {};
+/** What is put into each object; undefined = nothing. */
+const poison: { value?: JsonObject | undefined } = {};
 const refused: string[] = [];
 
 /** Changes each object as no webhook and no rule can, as their answers are judged: a defect of ours. */
 const poisoner: AdmissionPlugin = {
   name: "Poisoner",
   mutate({ object }: AdmissionAttributes) {
-    if (isHostile) Object.assign(object ?? {}, hostile);
-    return isHostile;
+    Object.assign(object ?? {}, poison.value);
+    return poison.value !== undefined;
   },
 };
 
@@ -110,14 +110,13 @@ const WRITERS: Readonly<Record<string, Writer>> = {
 for (const [name, { values, write }] of Object.entries(WRITERS)) {
   test(`H7: ${name} commits nothing that could not be read again, says so, and counts it`, async () => {
     for (const [index, [change, why]] of values.entries()) {
-      hostile = change as typeof hostile;
-      isHostile = true;
+      poison.value = change;
       refused.length = 0;
       const error: unknown = await write(index).then(
         () => undefined,
         (reason: unknown) => reason,
       );
-      isHostile = false;
+      poison.value = undefined;
       assert.ok(error instanceof StatusError, `${why}: ${String(error)}`);
       assert.equal(error.code, 500, String(why));
       assert.match(error.message, why);
