@@ -9,7 +9,9 @@ import type { ApiObject } from "../api/meta.js";
 
 /** The part of the view that plugins read. */
 export interface AdmissionView {
-  partition(id: PartitionId): Pick<Partition, "get" | "snapshot" | "observe" | "size" | "cannotFollow">;
+  partition(
+    id: PartitionId,
+  ): Pick<Partition, "get" | "snapshot" | "observe" | "size" | "cannotFollow">;
 }
 
 /** undefined if the object is missing or unreadable. */
