@@ -272,9 +272,12 @@ export function invalid(
   problems: readonly FieldError[],
 ): StatusError {
   const errors = reported(problems);
-  const texts = errors.map(({ field, message }) =>
-    field === "" ? message : `${field}: ${message}`,
-  );
+  // One text stands for all causes that it is the text of.
+  const texts = [
+    ...new Set(
+      errors.map(({ field, message }) => (field === "" ? message : `${field}: ${message}`)),
+    ),
+  ];
   if (errors.length < problems.length) texts.push("and more");
   const detail = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;

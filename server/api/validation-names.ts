@@ -117,11 +117,14 @@ export function checkQualifiedName(value: string): string[] {
   if (slash >= 0) {
     const prefix = value.slice(0, slash);
     if (prefix === "") messages.push("prefix part must be non-empty");
-    else messages.push(...checkDnsSubdomain(prefix).map((text) => `prefix part ${text}`));
+    else {
+      const problems = checkDnsSubdomain(prefix);
+      messages.push(...problems.map((text) => `prefix part ${text.replace(CHARACTERS, "bytes")}`));
+    }
   }
   if (name === "") messages.push("name part must be non-empty");
   else if (name.length > QUALIFIED_NAME_CHARS_MAX) {
-    messages.push(`name part ${tooLong(QUALIFIED_NAME_CHARS_MAX)}`);
+    messages.push(`name part ${tooLong(QUALIFIED_NAME_CHARS_MAX, "bytes")}`);
   }
   if (!QUALIFIED_NAME_TEST.test(name)) {
     messages.push(
@@ -131,6 +134,8 @@ export function checkQualifiedName(value: string): string[] {
   return messages;
 }
 
+const CHARACTERS = /characters$/;
+
 const QUALIFIED_NAME_RULE =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
@@ -138,7 +143,7 @@ export function checkLabelValue(value: string): string[] {
   const isWellFormed = value === "" || QUALIFIED_NAME_TEST.test(value);
   if (isWellFormed && value.length <= LABEL_VALUE_CHARS_MAX) return OK;
   const messages: string[] = [];
-  if (value.length > LABEL_VALUE_CHARS_MAX) messages.push(tooLong(LABEL_VALUE_CHARS_MAX));
+  if (value.length > LABEL_VALUE_CHARS_MAX) messages.push(tooLong(LABEL_VALUE_CHARS_MAX, "bytes"));
   if (!isWellFormed) {
     messages.push(
       regexMessage(
@@ -153,8 +158,9 @@ export function checkLabelValue(value: string): string[] {
   return messages;
 }
 
-function tooLong(charsMax: number): string {
-  return `must be no more than ${charsMax} bytes`;
+/** Names are of characters, keys and values of labels of bytes, in the existing API's words. */
+function tooLong(max: number, unit: "characters" | "bytes" = "characters"): string {
+  return `must be no more than ${max} ${unit}`;
 }
 
 function regexMessage(rule: string, pattern: string, ...examples: string[]): string {

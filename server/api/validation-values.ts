@@ -126,7 +126,7 @@ export function checkConfigKey(key: string): string[] {
   if (/^[-._a-zA-Z0-9]{1,253}$/.test(key) && !key.startsWith(PARENT) && key !== ".") return [];
   const messages: string[] = [];
   if (key.length > CONFIG_KEY_CHARS_MAX) {
-    messages.push(`must be no more than ${CONFIG_KEY_CHARS_MAX} bytes`);
+    messages.push(`must be no more than ${CONFIG_KEY_CHARS_MAX} characters`);
   }
   if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
     messages.push(

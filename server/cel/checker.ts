@@ -383,6 +383,8 @@ class Checker {
       case "map":
         return isPair ? [range.key, range.value] : [range.key];
       case "dyn":
+        if (range.isAny === true) break;
+        return [DYN, DYN];
       case "var":
         return [DYN, DYN];
     }

@@ -6,7 +6,8 @@
 
 export type Type =
   | { readonly kind: "simple"; readonly name: SimpleName }
-  | { readonly kind: "dyn" }
+  /** `any`: a scalar of unknown type; what is made of it is plain dyn. */
+  | { readonly kind: "dyn"; readonly isAny?: true }
   | { readonly kind: "list"; readonly element: Type; readonly identity?: ItemIdentity }
   | { readonly kind: "map"; readonly key: Type; readonly value: Type }
   | { readonly kind: "optional"; readonly value: Type }
@@ -47,6 +48,7 @@ export type SimpleName =
 const simple = (name: SimpleName): Type => ({ kind: "simple", name });
 
 export const DYN: Type = { kind: "dyn" };
+export const ANY: Type = { kind: "dyn", isAny: true };
 export const BOOL = simple("bool");
 export const INT = simple("int");
 export const UINT = simple("uint");
@@ -66,6 +68,7 @@ const SIMPLE_TYPES: ReadonlyMap<string, Type> = new Map([
     (type): [string, Type] => [type.kind === "simple" ? type.name : "", type],
   ),
   ["dyn", DYN],
+  ["any", ANY],
 ]);
 
 /** Types that an expression may name (`type(x) == string`). */
@@ -91,7 +94,7 @@ export function formatType(type: Type): string {
     case "simple":
       return type.name;
     case "dyn":
-      return "dyn";
+      return type.isAny === true ? "any" : "dyn";
     case "list":
       return `list(${formatType(type.element)})`;
     case "map":

@@ -25,6 +25,7 @@ const NAMES_MAX = 32;
 const ATTRIBUTE_BYTES_MAX = 64;
 
 const quantity: CelType = { known: parseType("kubernetes.Quantity") };
+const attribute: CelType = { known: parseType("any") };
 
 const environment = createCelEnvironment({
   variables: { device: { object: "kubernetes.DRADevice" } },
@@ -35,7 +36,7 @@ const environment = createCelEnvironment({
         driver: "string",
         allowMultipleAllocations: "bool",
         // By domain and name.
-        attributes: { map: { map: "dyn" } },
+        attributes: { map: { map: attribute } },
         capacity: { map: { map: quantity } },
       },
     },
@@ -78,7 +79,7 @@ function validateExpression(expression: string, field: string, errors: FieldErro
   }
   const { resultType, estimatedCostMax } = program;
   // Nobody knows the type of an attribute before the device is there.
-  if (resultType !== "bool" && resultType !== "dyn") {
+  if (resultType !== "bool" && resultType !== "any") {
     const why = `must evaluate to bool or the unknown type, not ${resultType}`;
     errors.push(invalidValue(field, expression, why));
   } else if (estimatedCostMax > COST_MAX) {

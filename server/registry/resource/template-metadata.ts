@@ -2,7 +2,7 @@
 import { forbiddenField } from "../../api/field-errors.js";
 import type { ObjectMeta } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
-import { validateTemplateMetadata } from "../core/validate-pod-spec.js";
+import { validateAnnotations, validateLabels } from "../../api/validation-metadata.js";
 
 const ALLOWED: ReadonlySet<string> = new Set(["labels", "annotations"]);
 
@@ -11,7 +11,8 @@ export function validateClaimMetadata(
   field: string,
   errors: FieldError[],
 ): void {
-  validateTemplateMetadata({ metadata: metadata ?? {} }, field, errors);
+  validateAnnotations(metadata?.annotations ?? {}, `${field}.annotations`, errors);
+  validateLabels(metadata?.labels ?? {}, `${field}.labels`, errors);
   for (const [name, value] of Object.entries(metadata ?? {})) {
     if (ALLOWED.has(name) || isEmpty(value)) continue;
     errors.push(forbiddenField(`${field}.${name}`, "cannot be set"));

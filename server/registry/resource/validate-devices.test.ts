@@ -95,6 +95,7 @@ test("A19: selectors are expressions about a device", () => {
     'cel.bind(d, device.attributes["d.example"], d.one && d.two)',
     'device.attributes["d.example"].version.isGreaterThan(semver("1.0.0"))',
     "device.allowMultipleAllocations",
+    'device.attributes["a"].x == device.attributes["b"].y',
   ]) {
     assert.deepEqual(problemsOf(CLAIMS, selecting(good)), [], good);
   }
@@ -108,6 +109,14 @@ test("A19: selectors are expressions about a device", () => {
     [
       selecting("device.driver"),
       `${at}.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string`,
+    ],
+    [
+      selecting("dyn(true)"),
+      `${at}.expression: Invalid value: "dyn(true)": must evaluate to bool or the unknown type, not dyn`,
+    ],
+    [
+      selecting('device.attributes["d"].list.exists(x, x == 1)'),
+      `${at}.expression: Invalid value: "device.attributes[\\"d\\"].list.exists(x, x == 1)": compilation failed: ERROR: <input>:1:23: expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)\n | device.attributes["d"].list.exists(x, x == 1)\n | ......................^`,
     ],
     [request({ selectors: [{}] }), `${at}: Required value`],
     [
