@@ -397,6 +397,9 @@ class Checker {
 
   #bind(node: Bind, scope: Scope): Type {
     const value = this.#check(node.value, scope);
+    if (node.macro === "bind") {
+      return this.#check(node.body, new Map(scope).set(node.variable, value));
+    }
     const inner = this.#inference.fresh();
     if (!this.#inference.assign([value], [optionalOf(inner)])) {
       this.#mismatch("optional_type", value, node.value);

@@ -95,6 +95,8 @@ export interface CelEnvironmentOptions {
   readonly sizeLimits?: SizeLimits;
   /** Takes the place of `sizeLimits`: all bounds, for the exact estimate. */
   readonly declared?: DeclaredRoots;
+  /** Whether `cel.bind` binds names; upstream has it for selectors of devices alone. */
+  readonly hasBind?: boolean;
   /** Objects that expressions may create; default: none. */
   readonly structs?: StructShapes;
 }
@@ -190,7 +192,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
     compile(source, expected) {
       return guarded(source, () => {
         const patterns = new LiteralPatterns();
-        const root = parse(source);
+        const root = parse(source, options.hasBind);
         const type = check(root, source, { ...checked, patterns });
         if (!expected.some((wanted) => covers(toType(wanted), type))) {
           const names = expected.map((wanted) => formatType(toType(wanted)));

@@ -1,6 +1,6 @@
 /**
  * Expands macros for the parser: has, the loops over lists and maps with one and two variables, and
- * bindings (optMap, optFlatMap). A call with another number of arguments is not a macro.
+ * bindings (optMap, optFlatMap, and cel.bind where the environment has it). A call with another number of arguments is not a macro.
  */
 import type { CelCompileError } from "./errors.js";
 import type { MacroName } from "./macro-name.js";
@@ -11,6 +11,8 @@ interface MacroCall {
   readonly target: Node | undefined;
   readonly args: readonly Node[];
   readonly offset: number;
+  /** Whether `cel.bind` is a macro. */
+  readonly hasBind: boolean;
 }
 
 type Fail = (problem: string, offset: number) => CelCompileError;
@@ -41,6 +43,12 @@ const LOOPS: ReadonlyMap<string, { macro: MacroName; variables: 1 | 2; hasFilter
 export function expandMacro(call: MacroCall, fail: Fail): Node | undefined {
   const { name, target, args, offset } = call;
   if (target === undefined) return name === "has" ? expandHas(args, offset, fail) : undefined;
+  if (call.hasBind && name === "bind" && target.kind === "identifier" && target.name === "cel") {
+    const [variable, value, body] = args;
+    if (args.length !== 3 || !variable || !value || !body) return undefined;
+    const bound = variableName(variable, fail);
+    return { kind: "bind", macro: "bind", offset, variable: bound, value, body };
+  }
   if (name === "optMap" || name === "optFlatMap") {
     const [variable, body] = args;
     if (args.length !== 2 || !variable || !body) return undefined;

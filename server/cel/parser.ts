@@ -32,23 +32,25 @@ const LEVELS: readonly ReadonlySet<string>[] = [
 const EXPRESSION_START =
   "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
-/** @throws {CelCompileError} */
-export function parse(source: string): Node {
+/** @param hasBind whether `cel.bind` is a macro. @throws {CelCompileError} */
+export function parse(source: string, hasBind = false): Node {
   if (source.length > EXPRESSION_LENGTH_MAX) {
     const problem = `expression code point size exceeds limit: size: ${source.length}, limit ${EXPRESSION_LENGTH_MAX}`;
     throw new CelCompileError(problem, "", 0);
   }
-  return new Parser(source).parse();
+  return new Parser(source, hasBind).parse();
 }
 
 class Parser {
   readonly #lexer: Lexer;
+  readonly #hasBind: boolean;
   #token: Token;
   #depth = 0;
   #nodes = 0;
   readonly #heights = new Map<Node, number>();
 
-  constructor(source: string) {
+  constructor(source: string, hasBind: boolean) {
+    this.#hasBind = hasBind;
     this.#lexer = new Lexer(source);
     this.#token = this.#lexer.next();
   }
@@ -293,7 +295,7 @@ class Parser {
 
   #expand(name: string, target: Node | undefined, args: readonly Node[], offset: number): Node {
     const fail = (problem: string, at: number) => this.#lexer.error(problem, at);
-    const expanded = expandMacro({ name, target, args, offset }, fail);
+    const expanded = expandMacro({ name, target, args, offset, hasBind: this.#hasBind }, fail);
     return this.#counted(
       expanded ?? { kind: "call", offset, name, args, ...(target !== undefined && { target }) },
     );

@@ -100,7 +100,7 @@ class Planner {
       case "comprehension":
         return this.#comprehension(node, scope);
       case "bind":
-        return this.#bind(node, scope);
+        return node.macro === "bind" ? this.#let(node, scope) : this.#bind(node, scope);
     }
   }
 
@@ -326,6 +326,18 @@ class Planner {
     };
   }
 
+  /** Upstream binds by a loop over an empty list, and pays for that list. */
+  #let(node: Bind, scope: Scope): Step {
+    const value = this.plan(node.value, scope);
+    const slot = this.slotCount++;
+    const body = this.plan(node.body, new Map(scope).set(node.variable, slot));
+    return (frame) => {
+      frame.spend(LIST_COST);
+      frame.slots[slot] = value(frame);
+      return body(frame);
+    };
+  }
+
   #comprehension(node: Comprehension, scope: Scope): Step {
     const range = this.plan(node.range, scope);
     const inner = new Map(scope);
@@ -399,7 +411,8 @@ function isListing({ macro }: Comprehension): boolean {
 
 /** `?:`, and optMap and optFlatMap, which are one. */
 function isConditional(node: Node): boolean {
-  return node.kind === "bind" || (node.kind === "call" && node.name === "_?_:_");
+  if (node.kind === "bind") return node.macro !== "bind";
+  return node.kind === "call" && node.name === "_?_:_";
 }
 
 /** What a chain of members and indexes starts with. */

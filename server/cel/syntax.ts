@@ -98,10 +98,10 @@ export interface Comprehension extends NodeBase {
   readonly body: Node;
 }
 
-/** `optMap` and `optFlatMap`: binds a name to what an optional has. */
+/** `optMap` and `optFlatMap` bind a name to what an optional has, `cel.bind` to any value. */
 export interface Bind extends NodeBase {
   readonly kind: "bind";
-  readonly macro: "optMap" | "optFlatMap";
+  readonly macro: "optMap" | "optFlatMap" | "bind";
   readonly variable: string;
   readonly value: Node;
   readonly body: Node;

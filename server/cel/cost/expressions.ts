@@ -109,8 +109,11 @@ export function expand(node: Node): Expression {
       return node.macro === "sortBy"
         ? ofSortBy(node, type)
         : foldOf(node, expand(node.range), type);
-    case "bind":
-      return ofOptionalBind(node, type);
+    case "bind": {
+      if (node.macro !== "bind") return ofOptionalBind(node, type);
+      const { variable } = node;
+      return { kind: "bind", type, variable, value: expand(node.value), body: expand(node.body) };
+    }
   }
 }
 

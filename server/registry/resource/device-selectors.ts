@@ -10,7 +10,13 @@ import {
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
-import { type CelProgram, type CelType, createCelEnvironment } from "../../cel/environment.js";
+import {
+  type CelProgram,
+  type CelType,
+  createCelEnvironment,
+  type Declared,
+  scalarOf,
+} from "../../cel/environment.js";
 import { parseType } from "../../cel/types.js";
 import { validateList } from "./device-names.js";
 import type { Selector } from "./device-types.js";
@@ -20,12 +26,34 @@ const EXPRESSION_BYTES_MAX = 10 * 1024;
 /** Of one evaluation. */
 const COST_MAX = 1_000_000;
 
-const DOMAINS_MAX = 32;
-const NAMES_MAX = 32;
+/** Domains, and names in one of them. */
+const ENTRIES_MAX = 32;
+const DOMAIN_BYTES_MAX = 63;
+const NAME_BYTES_MAX = 32;
 const ATTRIBUTE_BYTES_MAX = 64;
 
 const quantity: CelType = { known: parseType("kubernetes.Quantity") };
 const attribute: CelType = { known: parseType("any") };
+
+/** Sizes of a map, whose entries have the same bound under any name, or none by name. */
+function declaredMap(key: number, element: Declared, named?: Declared): Declared {
+  return { max: ENTRIES_MAX, key: scalarOf(key), element, field: () => named };
+}
+
+const attributeSize = scalarOf(ATTRIBUTE_BYTES_MAX);
+const attributes = declaredMap(NAME_BYTES_MAX, attributeSize, attributeSize);
+const SIZES: Readonly<Record<string, Declared>> = {
+  driver: scalarOf(63),
+  allowMultipleAllocations: scalarOf(1),
+  attributes: declaredMap(DOMAIN_BYTES_MAX, attributes),
+  capacity: declaredMap(DOMAIN_BYTES_MAX, declaredMap(NAME_BYTES_MAX, scalarOf(0))),
+};
+const device: Declared = {
+  max: 0,
+  key: undefined,
+  element: undefined,
+  field: (name) => (Object.hasOwn(SIZES, name) ? SIZES[name] : undefined),
+};
 
 const environment = createCelEnvironment({
   variables: { device: { object: "kubernetes.DRADevice" } },
@@ -42,15 +70,8 @@ const environment = createCelEnvironment({
     },
   ],
   costLimit: COST_MAX,
-  sizeLimits: {
-    "device.driver": 63,
-    "device.allowMultipleAllocations": 1,
-    "device.attributes": DOMAINS_MAX,
-    "device.attributes[]": NAMES_MAX,
-    "device.attributes[][]": ATTRIBUTE_BYTES_MAX,
-    "device.capacity": DOMAINS_MAX,
-    "device.capacity[]": NAMES_MAX,
-  },
+  hasBind: true,
+  declared: (variable) => (variable === "device" ? device : undefined),
 });
 
 export function validateSelectors(
