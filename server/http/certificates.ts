@@ -85,19 +85,27 @@ export async function ensureServingCertificates(
     usage: CLIENT_AUTH,
     hosts: [],
   });
+  const [olderServing, olderClient] = [servingAuthority, clientAuthority].map((authority) =>
+    olderParts(authority, now),
+  ) as [OlderParts, OlderParts];
+  const own: OwnCertificates = {
+    serving: {
+      key: serving.key,
+      cert: serving.cert + (olderServing.bridge || servingAuthority.cert),
+    },
+    servingAuthority: servingAuthority.cert + olderServing.root,
+    clientAuthority: clientAuthority.cert + olderClient.root,
+    // Other replicas may look for new authorities a day later.
+    admin: { key: admin.key, cert: admin.cert + olderClient.bridge },
+  };
   // For people to hand out, also where the replicas share the authorities.
   await Promise.all([
-    writeCertificate(files("serving-ca"), servingAuthority.cert),
-    writeCertificate(files("client-ca"), clientAuthority.cert),
-    writeCertificate(files("serving"), serving.cert),
-    writeCertificate(files("admin"), admin.cert),
+    writeCertificate(files("serving-ca"), own.servingAuthority),
+    writeCertificate(files("client-ca"), own.clientAuthority),
+    writeCertificate(files("serving"), own.serving.cert),
+    writeCertificate(files("admin"), own.admin.cert),
   ]);
-  return {
-    serving: { key: serving.key, cert: serving.cert + servingAuthority.cert },
-    servingAuthority: servingAuthority.cert,
-    clientAuthority: clientAuthority.cert,
-    admin,
-  };
+  return own;
 }
 
 /** The names of the API's own service, in every form that clients use. */
@@ -119,18 +127,22 @@ interface LeafRequest {
 async function ensureAuthority(file: string, name: string, now: Date): Promise<Identity> {
   const existing = await readIdentity(file);
   if (existing !== undefined && !isWornOut(existing, now)) return existing;
-  return await storeIdentity(file, await makeAuthority(name, now), existing !== undefined);
+  const made = await makeAuthority(name, now, existing);
+  return await storeIdentity(file, made, existing !== undefined);
 }
 
-/** New authorities, which no client trusts yet. */
-export async function makeAuthorities(now: Date): Promise<Authorities> {
-  const [serving, client] = await Promise.all(
-    [SERVING_AUTHORITY, CLIENT_AUTHORITY].map((name) => makeAuthority(name, now)),
-  );
-  return { serving, client } as Authorities;
+/**
+ * New authorities. Who trusts the older ones, or has a certificate of theirs, is trusted and trusts on until those end.
+ */
+export async function makeAuthorities(now: Date, older?: Authorities): Promise<Authorities> {
+  const [serving, client] = await Promise.all([
+    makeAuthority(SERVING_AUTHORITY, now, older?.serving),
+    makeAuthority(CLIENT_AUTHORITY, now, older?.client),
+  ]);
+  return { serving, client };
 }
 
-async function makeAuthority(name: string, now: Date): Promise<Identity> {
+async function makeAuthority(name: string, now: Date, older?: Identity): Promise<Identity> {
   const keys = await newKeys();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     ...validity(now, AUTHORITY_DAYS),
@@ -138,18 +150,64 @@ async function makeAuthority(name: string, now: Date): Promise<Identity> {
     name: [{ CN: [name] }],
     keys,
     signingAlgorithm: SIGNING_ALGORITHM,
+    extensions: await authorityExtensions(keys),
+  });
+  const made = await toIdentity(keys, certificate);
+  if (older === undefined || hasEnded(older.cert, now)) return made;
+  return { ...made, older: (await makeBridge(name, keys, older, now)) + older.cert };
+}
+
+async function authorityExtensions(keys: webcrypto.CryptoKeyPair): Promise<x509.Extension[]> {
+  return [
+    new x509.BasicConstraintsExtension(true, undefined, true),
+    new x509.KeyUsagesExtension(
+      x509.KeyUsageFlags.keyCertSign |
+        x509.KeyUsageFlags.cRLSign |
+        x509.KeyUsageFlags.digitalSignature,
+      true,
+    ),
+    await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+  ];
+}
+
+/** A new authority's certificate as the older one issues it; it ends with that one. */
+async function makeBridge(
+  name: string,
+  keys: webcrypto.CryptoKeyPair,
+  older: Identity,
+  now: Date,
+): Promise<string> {
+  const issuer = new x509.X509Certificate(older.cert);
+  const certificate = await x509.X509CertificateGenerator.create({
+    ...validity(now, AUTHORITY_DAYS),
+    notAfter: issuer.notAfter,
+    serialNumber: newSerialNumber(),
+    subject: [{ CN: [name] }],
+    issuer: issuer.subjectName,
+    publicKey: keys.publicKey,
+    signingKey: await importKey(older.key),
+    signingAlgorithm: SIGNING_ALGORITHM,
     extensions: [
-      new x509.BasicConstraintsExtension(true, undefined, true),
-      new x509.KeyUsagesExtension(
-        x509.KeyUsageFlags.keyCertSign |
-          x509.KeyUsageFlags.cRLSign |
-          x509.KeyUsageFlags.digitalSignature,
-        true,
-      ),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      ...(await authorityExtensions(keys)),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer),
     ],
   });
-  return await toIdentity(keys, certificate);
+  return `${certificate.toString("pem")}\n`;
+}
+
+function hasEnded(cert: string, now: Date): boolean {
+  return now.getTime() > Date.parse(new X509Certificate(cert).validTo);
+}
+
+interface OlderParts {
+  readonly bridge: string;
+  readonly root: string;
+}
+
+/** The bridge from an older authority, and that one's certificate; "" where there is none, or it has ended. */
+function olderParts({ older = "" }: Identity, now: Date): OlderParts {
+  const [bridge = "", root = ""] = older.split(/(?<=-----END CERTIFICATE-----\n)/);
+  return root === "" || hasEnded(root, now) ? { bridge: "", root: "" } : { bridge, root };
 }
 
 /** A new authority for serving certificates, which no client trusts yet. */

@@ -11,6 +11,11 @@ export interface Identity {
   readonly key: string;
   /** PEM. */
   readonly cert: string;
+  /**
+   * Of an authority that replaces another one, PEM: its certificate as the older one issued it, which leads those who
+   * trust that one here, and the older one's own, which vouches for what it issued until it ends.
+   */
+  readonly older?: string;
 }
 
 const keyFile = (base: string): string => `${base}.key`;
@@ -32,8 +37,15 @@ export async function readIdentity(base: string): Promise<Identity | undefined> 
 /** Parses key and certificate; undefined when they are missing or do not match. */
 export function parseIdentity(text: string): Identity | undefined {
   const key = /-----BEGIN PRIVATE KEY-----[\s\S]+?-----END PRIVATE KEY-----\n?/.exec(text)?.[0];
-  const cert = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n?/.exec(text)?.[0];
-  return key !== undefined && cert !== undefined && isPair(key, cert) ? { key, cert } : undefined;
+  const [cert, ...others] =
+    text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n?/g) ?? [];
+  if (key === undefined || cert === undefined || !isPair(key, cert)) return undefined;
+  return { key, cert, ...(others.length > 0 && { older: others.join("") }) };
+}
+
+/** As `parseIdentity` reads it; earlier releases read key and certificate of it. */
+export function formatIdentity({ key, cert, older = "" }: Identity): string {
+  return key + cert + older;
 }
 
 function isPair(key: string, cert: string): boolean {
@@ -55,7 +67,7 @@ export async function storeIdentity(
 ): Promise<Identity> {
   const file = keyFile(base);
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  await writeFile(draft, made.key + made.cert, { mode: 0o600 });
+  await writeFile(draft, formatIdentity(made), { mode: 0o600 });
   if (replaces) {
     await rename(draft, file);
     return made;

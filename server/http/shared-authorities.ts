@@ -6,7 +6,7 @@
  */
 import { openSharedValue, type SharedValueStore } from "../../storage/kv/shared-value.js";
 import { type Authorities, isWornOut, makeAuthorities } from "./certificates.js";
-import { parseIdentity } from "./identity-files.js";
+import { formatIdentity, parseIdentity } from "./identity-files.js";
 
 /** Separates the two stored identities, each of which is a PEM key and certificate. */
 const SEPARATOR = "# client authority\n";
@@ -25,7 +25,7 @@ export async function openSharedAuthorities(
   const options = {
     key,
     what: "the certificate authorities",
-    make: async () => encode(await makeAuthorities(now)),
+    make: async (older?: Buffer) => encode(await makeAuthorities(now, older && decode(older))),
     isGood: (value: Buffer) => isGood(decode(value), now),
   };
   const authorities = decode(await openSharedValue(store, options, signal));
@@ -41,7 +41,7 @@ function isGood(authorities: Authorities | undefined, now: Date): boolean {
 }
 
 function encode({ serving, client }: Authorities): Buffer {
-  return Buffer.from(serving.key + serving.cert + SEPARATOR + client.key + client.cert);
+  return Buffer.from(formatIdentity(serving) + SEPARATOR + formatIdentity(client));
 }
 
 function decode(value: Buffer): Authorities | undefined {

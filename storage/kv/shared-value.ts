@@ -22,8 +22,8 @@ export interface SharedValueOptions {
   readonly key: string;
   /** A name for messages: "the signing key". */
   readonly what: string;
-  /** Makes a value when there is none, or no good one. */
-  make(): Promise<Uint8Array>;
+  /** Makes a value when there is none, or no good one: then it may build on that. */
+  make(known?: Buffer): Promise<Uint8Array>;
   /** Whether the existing value is still usable. Default: always. */
   isGood?(value: Buffer): boolean;
 }
@@ -45,14 +45,14 @@ export async function openSharedValue(
 ): Promise<Buffer> {
   const { key, make, isGood = () => true } = options;
   const { kv } = await store.get(key, {}, signal);
-  if (kv !== undefined) {
-    const known = readable(kv, options);
+  const known = kv && readable(kv, options);
+  if (kv !== undefined && known !== undefined) {
     if (isGood(known)) {
       if (await store.isStale?.(key, signal)) await storeAnew(store, kv, signal);
       return known;
     }
   }
-  const made = Buffer.from(await make());
+  const made = Buffer.from(await make(known));
   const result = await store.commit(
     {
       compares: [{ key, modRevision: kv?.modRevision ?? 0 }],
