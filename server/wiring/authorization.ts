@@ -25,7 +25,7 @@ import { RbacAuthorizer } from "../authz/rbac/rbac-authorizer.js";
 import { RbacIndex } from "../authz/rbac/rbac-index.js";
 import { createConditionCompiler } from "../authz/webhook/condition-environment.js";
 import type { RedisDecisionCache } from "../authz/webhook/redis-decision-cache.js";
-import { warnOfAuthorities } from "../client/authorities.js";
+import { parseAuthorities, warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import { runFileWatch } from "../http/file-watch.js";
 import type { Metrics } from "../http/metrics.js";
@@ -101,13 +101,21 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
     ],
     spawn(lifecycle) {
       lifecycle.spawn("authorization configuration", "restart", (signal) => authorizer.run(signal));
-      const file = config.authorizationWebhookCacheRedisPasswordFile;
-      if (shared === undefined || file === "") return;
-      const apply = ([text = ""]: readonly string[]) =>
-        shared.replacePassword(withoutNewline(text));
-      lifecycle.spawn("password of Redis", "restart", (signal) =>
-        runFileWatch({ files: [file], clock: systemClock, logger, apply }, signal),
+      if (shared === undefined) return;
+      const follow = (what: string, file: string, apply: (text: string) => void) => {
+        if (file === "") return;
+        const watch = { files: [file], clock: systemClock, logger };
+        lifecycle.spawn(what, "restart", (signal) =>
+          runFileWatch({ ...watch, apply: ([text = ""]) => apply(text) }, signal),
+        );
+      };
+      follow("password of Redis", config.authorizationWebhookCacheRedisPasswordFile, (text) =>
+        shared.replacePassword(withoutNewline(text)),
       );
+      follow("authorities of Redis", config.authorizationWebhookCacheRedisCaFile, (bundle) => {
+        if (parseAuthorities(bundle).length === 0) throw new Error("there is no PEM certificate");
+        shared.replaceAuthorities(bundle);
+      });
     },
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };

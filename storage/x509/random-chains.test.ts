@@ -1,5 +1,6 @@
 /**
- * Random chains, judged by us and by `openssl verify`. KEELSON_TEST_LONG=1 compares 10,000, KEELSON_SEED repeats a run.
+ * Random chains, judged by us and by `openssl verify`. KEELSON_TEST_LONG=1 compares 10,000 others
+ * each time, KEELSON_SEED repeats a run.
  * Where the two differ, Go's rules, which are ours, are listed with the direction in which OpenSSL differs.
  */
 import assert from "node:assert/strict";
@@ -16,7 +17,8 @@ import { toPem } from "./testing/der-writer.js";
 import { diceOf, makeKeys, type RandomChain, randomChain } from "./testing/random-chains.js";
 import { verifyPath } from "./verify-path.js";
 
-const CHAINS = process.env.KEELSON_TEST_LONG === "1" ? 10_000 : 300;
+const isLong = process.env.KEELSON_TEST_LONG === "1";
+const CHAINS = isLong ? 10_000 : 300;
 const AT_ONCE = 4;
 
 /** Refusals by OpenSSL, by the number of its error, of chains that are good by Go's rules. */
@@ -53,7 +55,7 @@ const LAXER: readonly (readonly [RegExp, string])[] = [
 ];
 
 test("A1: random chains: openssl verify agrees, besides the rules in which it is known to differ", async (t) => {
-  const seed = Number(process.env.KEELSON_SEED ?? Date.now() % 2 ** 31);
+  const seed = Number(process.env.KEELSON_SEED ?? (isLong ? Date.now() % 2 ** 31 : 36));
   const dice = diceOf(seed);
   const keys = makeKeys();
   const now = new Date();

@@ -438,6 +438,10 @@ test("S2-AZC-23: passwords and TLS: the right ones connect, the wrong ones are d
   await eventually("the new password is used", async () => {
     return (await wrong.cache.get("k")).found?.decision === "deny";
   });
+  unsafe.cache.replaceAuthorities(authority.cert);
+  await eventually("P10: the new authority is believed", async () => {
+    return (await unsafe.cache.get("k")).found?.decision === "deny";
+  });
   for (const { cache } of [good, unsafe, wrong]) await cache[Symbol.asyncDispose]();
 });
 

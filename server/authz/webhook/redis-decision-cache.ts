@@ -13,9 +13,11 @@ import { Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
 import { SharedDeadline } from "../../../storage/base/shared-deadline.js";
+import { ServerTrust } from "../../../storage/x509/server-trust.js";
 import type { CacheFailure, Decision, DecisionCacheMetrics } from "../metrics.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
 import type { SharedDecision, SharedDecisionCache } from "./decision-cache.js";
+import { tlsConnectorTo } from "./redis-connector.js";
 
 export interface RedisConnection {
   readonly host: string;
@@ -95,6 +97,7 @@ function percentDecoded(text: string): string | undefined {
 
 export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable {
   readonly #redis: Redis;
+  #trust: ServerTrust;
   readonly #breaker: CircuitBreaker;
   readonly #options: RedisDecisionCacheOptions;
   readonly #deadline: SharedDeadline;
@@ -106,7 +109,8 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
     this.#options = options;
     this.#deadline = new SharedDeadline(BUDGET_MS - BUDGET_SLACK_MS, BUDGET_SLACK_MS);
     this.#breaker = new CircuitBreaker(options.clock);
-    this.#redis = new Redis(toRedisOptions(options));
+    this.#trust = trustOf(options.ca);
+    this.#redis = new Redis(toRedisOptions(options.connection, () => this.#trust));
     this.#redis.on("ready", () => {
       this.#isConnected = true;
       options.logger.info({}, "connected to Redis for decisions of webhooks");
@@ -133,6 +137,11 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
   /** Takes effect with the next connection. */
   replacePassword(password: string): void {
     if (password !== "") this.#redis.options.password = password;
+  }
+
+  /** Takes effect with the next connection. @param ca PEM */
+  replaceAuthorities(ca: string): void {
+    this.#trust = trustOf(ca);
   }
 
   async get(key: string): Promise<{ readonly isAsked: boolean; readonly found?: SharedDecision }> {
@@ -224,7 +233,11 @@ function reasonOf(error: unknown): CacheFailure {
   return error instanceof ReplyError ? "reply" : "connection";
 }
 
-function toRedisOptions({ connection, ca }: RedisDecisionCacheOptions) {
+function trustOf(ca: string | undefined): ServerTrust {
+  return ServerTrust.of(ca === undefined ? undefined : [ca]);
+}
+
+function toRedisOptions(connection: RedisConnection, trust: () => ServerTrust) {
   const { host, port, database, username, password, isTls } = connection;
   return {
     host,
@@ -233,7 +246,12 @@ function toRedisOptions({ connection, ca }: RedisDecisionCacheOptions) {
     ...(username === "" ? {} : { username }),
     ...(password === "" ? {} : { password }),
     ...(isTls
-      ? { tls: { ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" as const } }
+      ? {
+          tls: {},
+          Connector: tlsConnectorTo({ host, port, trust }) as NonNullable<
+            RedisOptions["Connector"]
+          >,
+        }
       : {}),
     protocol: 2 as const,
     connectionName: "keelson-authorization",
