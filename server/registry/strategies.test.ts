@@ -145,7 +145,47 @@ test("names are checked as their type wants", () => {
   const check = (name: string, value: string) =>
     strategy(name).validateName?.(value, false).length === 0;
   assert.equal(check("rbac.authorization/roles", "system:Node"), true);
-  assert.equal(check("/services", "1a"), false);
+  assert.equal(check("/services", "1a"), true, "R29: since release 1.36");
+  assert.equal(check("/services", "a.b"), false);
   assert.equal(check("networking/ipaddresses", "2001:db8::1"), true);
   assert.equal(check("networking/ipaddresses", "web"), false);
+});
+
+test("R36, R44: what strategies fill in and drop", () => {
+  const claim = (spec: object) => {
+    const next = object({ spec });
+    strategy("/persistentvolumeclaims").prepareForCreate?.(next, context);
+    return next.spec;
+  };
+  const other = { apiGroup: null, kind: "PersistentVolumeClaim", name: "a" };
+  const both = { dataSource: other, dataSourceRef: other };
+  assert.deepEqual(claim({ dataSource: other }), both);
+  assert.deepEqual(claim({ dataSourceRef: other }), both);
+  const foreign = { apiGroup: "a.b", kind: "X", name: "a" };
+  assert.deepEqual(claim({ dataSource: foreign }), {});
+  assert.deepEqual(claim({ dataSourceRef: foreign }), {
+    dataSource: foreign,
+    dataSourceRef: foreign,
+  });
+  assert.deepEqual(claim({ dataSourceRef: { ...other, namespace: "x" } }), {});
+
+  const volume = object({ spec: {} });
+  strategy("/persistentvolumes").prepareForCreate?.(volume, context);
+  assert.deepEqual(volume.status, {
+    phase: "Pending",
+    lastPhaseTransitionTime: "2030-01-02T03:04:05Z",
+  });
+
+  const set = object({ spec: { template: { a: 1 } } });
+  const sets = strategy("apps/daemonsets");
+  sets.prepareForCreate?.(set, context);
+  const name = "deprecated.daemonset.template.generation";
+  assert.equal(set.metadata.annotations?.[name], "1");
+  const next = object({ spec: { template: { a: 2 } } });
+  sets.prepareForUpdate?.(next, set, context);
+  assert.equal(next.metadata.annotations?.[name], "2");
+
+  const node = object({ spec: { configSource: {} }, status: { config: {} } });
+  strategy("/nodes").prepareForCreate?.(node, context);
+  assert.deepEqual([node.spec, node.status], [{}, {}]);
 });

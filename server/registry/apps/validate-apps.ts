@@ -21,7 +21,11 @@ import {
   type Whole,
 } from "../../api/validation-values.js";
 import type { PodTemplateSpec } from "../core/pod-types.js";
-import { type ClaimObject, validateClaimSpec } from "../core/validate-storage.js";
+import {
+  type ClaimObject,
+  validateClaimSpec,
+  validateKnownModes,
+} from "../core/validate-storage.js";
 import {
   validateCollisions,
   validateCounts,
@@ -289,7 +293,9 @@ function validateStatefulUpdate(
 /** The claims of a set, which become volumes of its pods by their names. */
 function validateClaimTemplates(claims: readonly ClaimObject[], errors: FieldError[]): void {
   claims.forEach(({ spec }, index) => {
-    validateClaimSpec(spec ?? {}, `spec.volumeClaimTemplates[${index}].spec`, errors);
+    const at = `spec.volumeClaimTemplates[${index}].spec`;
+    validateKnownModes(spec?.accessModes ?? [], `${at}.accessModes`, errors);
+    validateClaimSpec(spec ?? {}, at, errors);
   });
   claims.forEach(({ metadata }, index) => {
     const volume = `spec.template.spec.volumes[${index}]`;

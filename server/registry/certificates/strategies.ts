@@ -1,6 +1,7 @@
 /** Strategies of the certificates group: signing requests and trust bundles. */
 import type { ApiObject } from "../../api/meta.js";
 import { formatTime } from "../../api/time.js";
+import { checkPathSegmentName } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { membersAt, selectable } from "../generic/fields.js";
 import { dropsStatus, replacedWhenSeen } from "../generic/status-parts.js";
@@ -10,6 +11,7 @@ import { validatesSigningRequest } from "./validate-signing-request.js";
 export const certificateStrategies: StrategyTable = {
   "certificates/certificatesigningrequests": {
     ...validatesSigningRequest,
+    validateName: checkPathSegmentName,
     /** The signer relies on the requester's identity, so the client cannot set it. */
     prepareForCreate(next, { user }) {
       delete next.status;

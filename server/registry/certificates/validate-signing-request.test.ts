@@ -43,7 +43,7 @@ test("certificate requests are accepted or refused by their rules, field by fiel
     ],
     [
       signing({ signerName: "A/b" }),
-      "spec.signerName: Invalid value: \"A\": validating label \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+      "spec.signerName: Invalid value: \"A\": validating label \"A\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
       'spec.signerName: Invalid value: "A": should be a domain with at least two segments separated by dots',
     ],
     [
@@ -52,7 +52,7 @@ test("certificate requests are accepted or refused by their rules, field by fiel
     ],
     [
       signing({ signerName: "a.b/" }),
-      "spec.signerName: Invalid value: \"\": must be a path of letters, digits, '-' and '.'",
+      "spec.signerName: Invalid value: \"\": validating label \"\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ],
     [signing({ signerName: "" }), "spec.signerName: Required value"],
     [

@@ -10,7 +10,7 @@ import {
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsSubdomain } from "../../api/validation-names.js";
+import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { type Rules, validated } from "../generic/validated.js";
@@ -116,7 +116,6 @@ function requestProblem(pem: Buffer): string | undefined {
   return "asn1: structure error: the request is no PKCS#10 certificate request";
 }
 
-const SIGNER_PATH = /^[a-z0-9]([-._~a-zA-Z0-9:]*[a-zA-Z0-9])?$/i;
 const DOMAIN_BYTES_MAX = 253;
 const PATH_BYTES_MAX = 253;
 
@@ -129,18 +128,35 @@ function validateSignerName(name: string, field: string, errors: FieldError[]): 
     errors.push(invalidValue(field, name, why));
     return;
   }
-  for (const why of checkDnsSubdomain(domain)) {
-    errors.push(invalidValue(field, domain, `validating label "${domain}": ${why}`));
-  }
-  if (!domain.includes(".")) {
+  const labels = domain.split(".");
+  validateParts(domain, labels, { field, check: checkDnsLabel, errors });
+  if (labels.length < 2) {
     const why = "should be a domain with at least two segments separated by dots";
     errors.push(invalidValue(field, domain, why));
   }
-  if (!SIGNER_PATH.test(path)) {
-    errors.push(invalidValue(field, path, "must be a path of letters, digits, '-' and '.'"));
-  }
+  validateParts(path, path.split("."), { field, check: checkDnsSubdomain, errors });
   const bytesMax = DOMAIN_BYTES_MAX + PATH_BYTES_MAX + 1;
   if (name.length > bytesMax) errors.push(tooLongValue(field, bytesMax));
+}
+
+/** Reports the first part that is wrong. */
+function validateParts(
+  whole: string,
+  parts: readonly string[],
+  {
+    field,
+    check,
+    errors,
+  }: { field: string; check: (part: string) => string[]; errors: FieldError[] },
+): void {
+  for (const part of parts) {
+    const messages = check(part);
+    for (const why of messages) {
+      const reason = `validating label ${JSON.stringify(part)}: ${why}`;
+      errors.push(invalidValue(field, whole, reason));
+    }
+    if (messages.length > 0) return;
+  }
 }
 
 export const validatesSigningRequest = validated(signingRequestRules);

@@ -8,7 +8,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import { canonicalIp, parseIp } from "../../api/ip-address.js";
 import { formatTime } from "../../api/time.js";
-import { checkDns1035LabelName } from "../../api/validation-names.js";
+import { checkDnsLabelName } from "../../api/validation-names.js";
 import type { Reservation } from "../../kinds/reservation.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
@@ -23,6 +23,7 @@ import {
   type ServicePort,
   type ServiceSpec,
 } from "./service-types.js";
+import { serviceWarnings } from "./service-warnings.js";
 import { serviceRules } from "./validate-service.js";
 
 /** The partition of node port reservations; no resource is served from it. */
@@ -52,7 +53,9 @@ export const serviceStrategy: ResourceStrategy = {
   ],
   allowCreateOnUpdate: true,
   returnsDeletedObject: true,
-  validateName: checkDns1035LabelName,
+  // Names that begin with a digit are allowed since release 1.36.
+  validateName: checkDnsLabelName,
+  warnings: serviceWarnings,
   ...selectable(["spec.clusterIP", "spec.type"]),
 };
 
@@ -118,6 +121,7 @@ function dropOutdated(spec: ServiceSpec, before: ServiceSpec): void {
     }
     if (isSame("ipFamilies")) delete spec.ipFamilies;
     if (isSame("ipFamilyPolicy")) delete spec.ipFamilyPolicy;
+    if (isSame("internalTrafficPolicy")) delete spec.internalTrafficPolicy;
   }
   if (needsNodePorts(before) && !needsNodePorts(spec)) {
     const old = new Set((before.ports ?? []).map(({ nodePort }) => nodePort));

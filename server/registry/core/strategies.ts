@@ -2,15 +2,19 @@
 import { isRecord } from "../../../storage/base/is-record.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
+import { formatTime } from "../../api/time.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { eventStrategy } from "../events/event.js";
 import { alignFirst, selectable } from "../generic/fields.js";
+import { dropGatedFields } from "../generic/gated-fields.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
+import { alignClaimSources } from "./claim-sources.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";
 import { podStrategy } from "./pod.js";
 import { serviceStrategy } from "./service.js";
+import { claimWarnings, volumeWarnings } from "./storage-warnings.js";
 import { validatesEndpoints, validatesNode } from "./validate-cluster.js";
 import { validatesPodTemplate, validatesReplicationController } from "./validate-controllers.js";
 import {
@@ -19,15 +23,20 @@ import {
 } from "./validate-persistent-volumes.js";
 import { validatesLimitRange, validatesResourceQuota } from "./validate-quotas.js";
 
-const beginsPending = {
-  prepareForCreate(next: ApiObject) {
-    next.status = { phase: "Pending" };
-  },
-};
+/** Reported without the index of the mode. */
+const ACCESS_MODES = /^spec\.accessModes\[/;
+/** ...and the disk by another name of its field. */
+const VOLUME_FIELDS = /^spec\.(accessModes\[|gcePersistentDisk\.)/;
 
-function alignPodCidrs(node: ApiObject): void {
+/** Configuration of node agents by objects is gone, and what asks for it is dropped. */
+const NODE_GATED = ["spec.configSource", "status.config"];
+
+function prepareNode(node: ApiObject, current?: ApiObject): void {
   if (isRecord(node.spec)) alignFirst(node.spec, "podCIDR", "podCIDRs");
+  dropGatedFields(node, current, NODE_GATED);
 }
+
+const UNUSED_ID = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
 
 /** A quota limits by its spec and the copy in its status; its usage is compared separately. */
 function boundsAlike(next: ApiObject | undefined, current: ApiObject | undefined): boolean {
@@ -45,19 +54,34 @@ export const coreStrategies: StrategyTable = {
   // A node agent registers its Node with a status.
   "/nodes": {
     ...validatesNode,
-    prepareForCreate: alignPodCidrs,
-    prepareForUpdate: alignPodCidrs,
+    prepareForCreate: (next) => prepareNode(next),
+    prepareForUpdate: (next, current) => prepareNode(next, current),
+    warnings: ({ spec }) =>
+      ((spec as { externalID?: string } | undefined)?.externalID ?? "") === "" ? [] : [UNUSED_ID],
     ...selectable(["spec.unschedulable"], { "spec.unschedulable": "false" }),
   },
   "/persistentvolumeclaims": {
-    ...beginsPending,
     ...validatesPersistentVolumeClaim,
+    prepareForCreate(next, { naming }) {
+      next.status = { phase: "Pending" };
+      alignClaimSources(next, undefined, naming);
+    },
+    prepareForUpdate(next, current, { subresource, naming }) {
+      if (subresource !== "") return;
+      alignClaimSources(next, current, naming);
+    },
+    ownFields: ACCESS_MODES,
+    warnings: claimWarnings,
     returnsDeletedObject: true,
     judgedBy: ["classes"],
   },
   "/persistentvolumes": {
-    ...beginsPending,
     ...validatesPersistentVolume,
+    prepareForCreate(next, { nowMs }) {
+      next.status = { phase: "Pending", lastPhaseTransitionTime: formatTime(nowMs) };
+    },
+    ownFields: VOLUME_FIELDS,
+    warnings: volumeWarnings,
     returnsDeletedObject: true,
   },
   "/pods": podStrategy,
@@ -81,6 +105,16 @@ export const coreStrategies: StrategyTable = {
     judgesAlike: boundsAlike,
   },
   "/secrets": secretStrategy,
-  "/serviceaccounts": { returnsDeletedObject: true, judges: "accounts" },
+  "/serviceaccounts": {
+    returnsDeletedObject: true,
+    judges: "accounts",
+    warnings({ metadata }, _current, { naming }) {
+      const annotation = `${naming.labelDomain}/enforce-mountable-secrets`;
+      if (metadata.annotations?.[annotation] === undefined) return [];
+      return [
+        `metadata.annotations[${annotation}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+      ];
+    },
+  },
   "/services": serviceStrategy,
 };

@@ -38,6 +38,7 @@ interface Node extends ApiObject {
   status?: {
     readonly capacity?: Maybe<Quantities>;
     readonly allocatable?: Maybe<Quantities>;
+    readonly declaredFeatures?: Maybe<readonly string[]>;
     readonly addresses?: Maybe<readonly { readonly type: string; readonly address: string }[]>;
   };
 }
@@ -48,6 +49,7 @@ const nodeRules: Rules<Node> = {
     // The existing API reports this path.
     validateTaints(node.spec?.taints ?? [], "metadata.taints", errors);
     validateNodeAmounts(node, context, errors);
+    validateFeatures(node.status?.declaredFeatures ?? [], errors);
     validatePodCidrs(node.spec?.podCIDRs ?? [], errors);
     return errors;
   },
@@ -55,6 +57,7 @@ const nodeRules: Rules<Node> = {
   status(next, current, context) {
     const errors = new Problems();
     validateNodeAmounts(next, context, errors);
+    validateFeatures(next.status?.declaredFeatures ?? [], errors);
     const addresses = next.status?.addresses ?? [];
     addresses.forEach((address, index) => {
       const isRepeated = addresses.slice(0, index).some((other) => deepEqual(other, address));
@@ -80,6 +83,26 @@ function validateNodeAmounts(
       validateResourceAmount(name, `status.${list}.${name}`, { amount, labelDomain, errors });
     }
   }
+}
+
+const FEATURE = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
+
+/** What the node's agent can do, by names in order. */
+function validateFeatures(features: readonly string[], errors: FieldError[]): void {
+  const field = "status.declaredFeatures";
+  features.forEach((feature, index) => {
+    if (!FEATURE.test(feature)) {
+      const why = `invalid feature name ${JSON.stringify(feature)}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`;
+      errors.push(invalidValue(`${field}[${index}]`, feature, why));
+    }
+    const next = features[index + 1];
+    if (next === undefined) return;
+    if (feature === next) errors.push(duplicateValue(`${field}[${index + 1}]`, next));
+    else if (feature > next) {
+      const why = "list must be sorted alphabetically";
+      errors.push(invalidValue(`${field}[${index + 1}]`, next, why));
+    }
+  });
 }
 
 function validatePodCidrs(cidrs: readonly string[], errors: FieldError[]): void {

@@ -114,8 +114,8 @@ const STORAGE: readonly Row[] = [
   ],
   [
     claims,
+    // R31: the older field takes claims and snapshots alone, and is dropped otherwise.
     claim({ dataSource: { kind: "Thing", name: "a" } }),
-    "spec.dataSource: Invalid value: \"Thing\": must be 'PersistentVolumeClaim' when referencing the default apiGroup",
   ],
   [volumes, volume()],
   [volumes, volume({ hostPath: null }), "spec: Required value: must specify a volume type"],
@@ -127,6 +127,7 @@ const STORAGE: readonly Row[] = [
   [
     volumes,
     volume({ capacity: { storage: "-1" } }),
+    'spec.capacity[storage]: Invalid value: "-1": must be a valid resource quantity',
     'spec.capacity[storage]: Invalid value: "-1": must be greater than zero',
   ],
   [
@@ -374,5 +375,74 @@ test("R7: the template of an ephemeral volume's claim has labels and annotations
       `${at}.namespace: Forbidden: cannot be set`,
       `${at}.finalizers: Forbidden: cannot be set`,
     ],
+  ]);
+});
+
+test("R31, R32: statuses of claims, sources of volumes and features of nodes, in pairs", () => {
+  const size = { requests: { storage: "1Gi" } };
+  const claim = (status: object): TestObject => ({
+    spec: { accessModes: ["ReadWriteOnce"], resources: size },
+    status,
+  });
+  const report = (status: object) =>
+    changeProblems("v1/persistentvolumeclaims", claim({}), claim(status), "status");
+  const at = "status.allocatedResource";
+  assert.deepEqual(
+    report({
+      capacity: { storage: "1Gi" },
+      allocatedResources: { storage: "1Gi", "example.com/x": "1" },
+      allocatedResourceStatuses: { storage: "NodeResizePending" },
+    }),
+    [],
+  );
+  const states =
+    '"ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"';
+  assert.deepEqual(
+    [
+      report({ capacity: { storage: "-1" } }),
+      report({ allocatedResources: { storage: "-1" } }),
+      report({ allocatedResources: { cpu: "1" } }),
+      report({ allocatedResourceStatuses: { storage: "X" } }),
+    ],
+    [
+      ['status.capacity[storage]: Invalid value: "-1": must be a valid resource quantity'],
+      [`${at}s[storage]: Invalid value: "-1": must be a valid resource quantity`],
+      [`${at}s: Unsupported value: "cpu": supported values: "storage"`],
+      [`${at}Statuses: Unsupported value: "storage": supported values: ${states}`],
+    ],
+  );
+  const volume = (source: object): TestObject => ({
+    spec: { accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" }, ...source },
+  });
+  const csi = (secret: object) =>
+    volume({ csi: { driver: "d.e", volumeHandle: "h", nodePublishSecretRef: secret } });
+  checkProblems("v1/persistentvolumes", [
+    [csi({ name: "a", namespace: "b" })],
+    [csi({ name: "a" }), "spec.csi.nodePublishSecretRef.namespace: Required value"],
+    [volume({ fc: { targetWWNs: ["a"], lun: 255 } })],
+    [
+      volume({ fc: { targetWWNs: ["a"], lun: 256 } }),
+      "spec.fc.lun: Invalid value: 256: must be between 0 and 255, inclusive",
+    ],
+    [
+      volume({ fc: {} }),
+      "spec.fc.targetWWNs: Required value: must specify either targetWWNs or wwids, but not both",
+    ],
+    [volume({ iscsi: { targetPortal: "a", iqn: "iqn.2001-04.com.example:x", lun: 0 } })],
+    [
+      volume({ iscsi: { targetPortal: "a", iqn: "x", lun: 0 } }),
+      'spec.iscsi.iqn: Invalid value: "x": must be valid format',
+    ],
+    [
+      volume({ hostPath: { path: "/a" }, accessModes: ["X"] }),
+      'spec.accessModes: Unsupported value: "X": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
+    ],
+  ]);
+  const node = (...declaredFeatures: string[]): TestObject => ({ status: { declaredFeatures } });
+  const feature = "status.declaredFeatures[1]";
+  checkProblems("v1/nodes", [
+    [node("A", "B/c")],
+    [node("B", "A"), `${feature}: Invalid value: "A": list must be sorted alphabetically`],
+    [node("A", "A"), `${feature}: Duplicate value: "A"`],
   ]);
 });

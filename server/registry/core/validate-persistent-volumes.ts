@@ -20,9 +20,12 @@ import {
   validateAccessModes,
   validateClaim,
   validateClaimChange,
+  validateClaimStatus,
   validateClassName,
+  validateKnownModes,
 } from "./validate-storage.js";
 import { validateDriverName } from "./validate-volumes.js";
+import { validateForeignSource } from "./volume-sources.js";
 
 interface VolumeSpec {
   readonly capacity?: Maybe<Quantities>;
@@ -80,6 +83,7 @@ const volumeRules: Rules<PersistentVolume> = {
 function validateVolume(spec: VolumeSpec): FieldError[] {
   const errors = new Problems();
   if ((spec.accessModes?.length ?? 0) === 0) errors.push(requiredValue("spec.accessModes"));
+  validateKnownModes(spec.accessModes ?? [], "spec.accessModes", errors);
   validateAccessModes(spec.accessModes ?? [], "spec.accessModes", errors);
   const capacity = spec.capacity ?? {};
   const names = Object.keys(capacity);
@@ -89,6 +93,10 @@ function validateVolume(spec: VolumeSpec): FieldError[] {
   }
   for (const name of names) {
     const amount = capacity[name] ?? "0";
+    if (amount.startsWith("-")) {
+      const why = "must be a valid resource quantity";
+      errors.push(invalidValue(`spec.capacity[${name}]`, amount, why));
+    }
     if (isPositiveAmount(amount)) continue;
     errors.push(invalidValue(`spec.capacity[${name}]`, amount, NOT_POSITIVE));
   }
@@ -123,6 +131,10 @@ function validateSource(spec: VolumeSpec, errors: FieldError[]): void {
     errors.push(forbiddenField(`spec.${name}`, "may not specify more than 1 volume type"));
   }
   const { hostPath, local, nfs, csi } = spec;
+  if (first !== undefined) {
+    const source = (spec as Readonly<Record<string, unknown>>)[first];
+    validateForeignSource(first, source, errors);
+  }
   if (hostPath) validateNoBacksteps(hostPath.path, "spec.hostPath.path", errors);
   const isRoot = hostPath !== undefined && /^\/+\.?$/.test(hostPath?.path ?? "");
   if (isRoot && spec.persistentVolumeReclaimPolicy === "Recycle") {
@@ -135,7 +147,7 @@ function validateSource(spec: VolumeSpec, errors: FieldError[]): void {
       errors.push(requiredValue("spec.nodeAffinity", "Local volume requires node affinity"));
     }
   }
-  if (nfs && nfs.path !== "" && !nfs.path.startsWith("/")) {
+  if (nfs && !nfs.path.startsWith("/")) {
     errors.push(invalidValue("spec.nfs.path", nfs.path, "must be an absolute path"));
   }
   if (csi) validateDriverName(csi.driver, "spec.csi.driver", errors);
@@ -157,4 +169,5 @@ export const validatesPersistentVolume = validated(volumeRules);
 export const validatesPersistentVolumeClaim = validated<ClaimObject>({
   object: validateClaim,
   change: (next, current) => validateClaimChange(next, current),
+  status: ({ status }, _current, { naming }) => validateClaimStatus(status, naming),
 });

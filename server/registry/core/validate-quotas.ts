@@ -249,8 +249,8 @@ const ORDERS = [
   ["min", "defaultRequest", "defaultRequest", "min value", "default request value"],
   ["defaultRequest", "max", "defaultRequest", "default request value", "max value"],
   ["defaultRequest", "default", "defaultRequest", "default request value", "default limit value"],
-  ["min", "default", "default", "min value", "default value"],
-  ["default", "max", "default", "default value", "max value"],
+  ["min", "default", "default", "min value", "default value", "min"],
+  ["default", "max", "default", "default value", "max value", "max"],
 ] as const;
 
 function validateOrder(
@@ -258,11 +258,11 @@ function validateOrder(
   name: string,
   { field, naming, errors }: { field: string; naming: Naming; errors: FieldError[] },
 ): void {
-  for (const [small, large, shown, smallWords, largeWords] of ORDERS) {
+  for (const [small, large, shown, smallWords, largeWords, value = shown] of ORDERS) {
     const [low, high] = [item[small]?.[name], item[large]?.[name]];
     if (low === undefined || high === undefined || compareAmounts(low, high) <= 0) continue;
     const why = `${smallWords} ${low} is greater than ${largeWords} ${high}`;
-    errors.push(invalidValue(`${field}.${shown}[${name}]`, item[shown]?.[name], why));
+    errors.push(invalidValue(`${field}.${shown}[${name}]`, item[value]?.[name], why));
   }
   const ratio = item.maxLimitRequestRatio?.[name];
   if (ratio !== undefined && compareAmounts(ratio, "1") < 0) {

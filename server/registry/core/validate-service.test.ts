@@ -154,12 +154,17 @@ test("a load balancer keeps its class", () => {
 });
 
 test("the status of a service names addresses", () => {
-  const status = (ingress: object) => ({
-    ...service(),
+  const balanced = service({ type: "LoadBalancer" });
+  const status = (ingress: object, of = balanced) => ({
+    ...of,
     status: { loadBalancer: { ingress: [ingress] } },
   });
-  const found = (ingress: object) =>
-    changeProblems("v1/services", service(), status(ingress), "status");
+  const found = (ingress: object, of = balanced) =>
+    changeProblems("v1/services", of, status(ingress, of), "status");
+  // R29: others have none.
+  assert.deepEqual(found({ ip: "192.0.2.1" }, service()), [
+    "status.loadBalancer.ingress: Forbidden: may only be used when `spec.type` is 'LoadBalancer'",
+  ]);
   assert.deepEqual(found({ ip: "192.0.2.1" }), []);
   assert.deepEqual(found({ hostname: "192.0.2.1" }), [
     'status.loadBalancer.ingress[0].hostname: Invalid value: "192.0.2.1": must be a DNS name, not an IP address',

@@ -39,7 +39,10 @@ import {
 export const serviceRules: Rules<ServiceObject> = {
   object: ({ spec }) => validateService(spec ?? {}),
   change: (next, current) => validateChange(next.spec ?? {}, current.spec ?? {}),
-  status: ({ status }) => validateStatus(status),
+  status: ({ spec, status }, current) => [
+    ...validateExposure(spec?.type, status, current.status),
+    ...validateStatus(status),
+  ],
 };
 
 function validateService(spec: ServiceSpec): FieldError[] {
@@ -321,6 +324,19 @@ function validateRelease(policy: Maybe<string>, what: string, errors: FieldError
 }
 
 const IP_MODES = ["Proxy", "VIP"];
+
+/** Only a service of a load balancer has an ingress; what a service of another type had may stay. */
+function validateExposure(
+  type: string | undefined,
+  status: ServiceObject["status"],
+  before: ServiceObject["status"],
+): FieldError[] {
+  const ingress = status?.loadBalancer?.ingress ?? [];
+  if (type === "LoadBalancer" || ingress.length === 0) return [];
+  if (deepEqual(ingress, before?.loadBalancer?.ingress ?? [])) return [];
+  const why = "may only be used when `spec.type` is 'LoadBalancer'";
+  return [forbiddenField("status.loadBalancer.ingress", why)];
+}
 
 function validateStatus(status: ServiceObject["status"]): FieldError[] {
   const errors = new Problems();

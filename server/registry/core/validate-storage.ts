@@ -1,10 +1,17 @@
 /** Rules for PersistentVolumeClaims, including those embedded in pods. */
 
 import { deepEqual } from "../../api/deep-equal.js";
-import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import {
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { checkQualifiedName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import { type Maybe, validateDnsSubdomain } from "../../api/validation-values.js";
 import type { Quantities } from "./pod-types.js";
@@ -31,7 +38,12 @@ interface DataSource {
 
 export interface ClaimObject extends ApiObject {
   spec?: ClaimSpec;
-  status?: { phase?: string; capacity?: Quantities };
+  status?: {
+    phase?: string;
+    capacity?: Quantities;
+    allocatedResources?: Quantities;
+    allocatedResourceStatuses?: Readonly<Record<string, string>>;
+  };
 }
 
 export function validateClaimSpec(spec: ClaimSpec, field: string, errors: FieldError[]): void {
@@ -93,8 +105,74 @@ function isSameSource(left: DataSource, right: DataSource): boolean {
   );
 }
 
+const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+/** Reported for the list, without the index of the mode. */
+export function validateKnownModes(
+  modes: readonly string[],
+  field: string,
+  errors: FieldError[],
+): void {
+  for (const mode of modes) {
+    if (!ACCESS_MODES.includes(mode)) errors.push(unsupportedValue(field, mode, ACCESS_MODES));
+  }
+}
+
+const RESIZE_STATES = [
+  "ControllerResizeInProgress",
+  "ControllerResizeInfeasible",
+  "NodeResizeInProgress",
+  "NodeResizeInfeasible",
+  "NodeResizePending",
+];
+
+/** What a resize has given, and how far it is. */
+export function validateClaimStatus(
+  status: ClaimObject["status"],
+  { labelDomain }: Naming,
+): FieldError[] {
+  const errors = new Problems();
+  const { capacity, allocatedResources, allocatedResourceStatuses } = status ?? {};
+  for (const name in capacity) {
+    validateSize(capacity[name] ?? "0", `status.capacity[${name}]`, errors);
+  }
+  for (const name in allocatedResourceStatuses) {
+    const field = "status.allocatedResourceStatuses";
+    validateResizedName(name, field, { labelDomain, errors });
+    if (RESIZE_STATES.includes(allocatedResourceStatuses[name] ?? "")) continue;
+    errors.push(unsupportedValue(field, name, RESIZE_STATES));
+  }
+  for (const name in allocatedResources) {
+    const before = errors.length;
+    validateResizedName(name, "status.allocatedResources", { labelDomain, errors });
+    if (errors.length > before) continue;
+    const at = `status.allocatedResources[${name}]`;
+    validateSize(allocatedResources[name] ?? "0", at, errors);
+  }
+  return errors;
+}
+
+function validateSize(amount: string, field: string, errors: FieldError[]): void {
+  if (!amount.startsWith("-")) return;
+  errors.push(invalidValue(field, amount, "must be a valid resource quantity"));
+}
+
+/** Storage, or a resource of somebody else. */
+function validateResizedName(
+  name: string,
+  field: string,
+  { labelDomain, errors }: { labelDomain: string; errors: FieldError[] },
+): void {
+  const messages = checkQualifiedName(name);
+  for (const why of messages) errors.push(invalidValue(field, name, why));
+  if (messages.length > 0 || name === "storage") return;
+  if (name.includes("/") && !name.includes(`${labelDomain}/`)) return;
+  errors.push(unsupportedValue(field, name, ["storage"]));
+}
+
 export function validateClaim({ spec }: ClaimObject): FieldError[] {
   const errors = new Problems();
+  validateKnownModes(spec?.accessModes ?? [], "spec.accessModes", errors);
   validateClaimSpec(spec ?? {}, "spec", errors);
   return errors;
 }
