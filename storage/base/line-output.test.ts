@@ -62,6 +62,24 @@ test("H-log: what nobody reads waits up to a bound, then it is dropped and count
   await assert.rejects(output.send(line), /nobody reads/);
 });
 
+test("H-log: who waits for a reader that has stopped waits once, until it reads again", async (t) => {
+  const { fd, close } = pipe();
+  t.after(close);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const waiting: (() => void)[] = [];
+  const slow = new Writable({ write: (_chunk, _encoding, done) => void waiting.push(done) });
+  const output = new LineOutput(fd, () => slow);
+  const first = assert.rejects(output.send("one\n"), /nobody has read/);
+  t.mock.timers.tick(60_000);
+  await first;
+  await assert.rejects(output.send("two\n"), /nobody reads/);
+  waiting.shift()?.();
+  await new Promise(setImmediate);
+  const third = output.send("three\n");
+  waiting.shift()?.();
+  await third;
+});
+
 test("H-log: a pipe that is closed ends nothing; its lines are counted", async (t) => {
   const { fd, close } = pipe();
   t.after(close);

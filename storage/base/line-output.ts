@@ -12,7 +12,7 @@ import { isatty } from "node:tty";
 /** What may wait for a reader that is slow, about a second of a log at its most talkative. */
 const WAITING_BYTES_MAX = 1024 * 1024;
 /** A reader that takes nothing for so long has failed, as far as `send` is concerned. */
-const SEND_MS_MAX = 5_000;
+const SEND_MS_MAX = 2_000;
 
 export class LineOutput {
   readonly #fd: number;
@@ -21,6 +21,8 @@ export class LineOutput {
   #dropped = 0;
   /** The last line was written in part, as the disk became full in its midst. */
   #isTorn = false;
+  /** A reader has kept `send` waiting for too long, and has not read those lines since. */
+  #isStalled = false;
 
   /** @param openStream Node.js's stream of this descriptor, process.stderr for 2 */
   constructor(fd: number, openStream: () => Writable) {
@@ -57,12 +59,16 @@ export class LineOutput {
       if (failure !== undefined) throw failure;
       return;
     }
-    if (this.#isStuck(stream)) throw new Error("nobody reads this output");
+    // At once: whoever sends would wait as long again with each line.
+    if (this.#isStalled || this.#isStuck(stream)) throw new Error("nobody reads this output");
     await new Promise<void>((resolve, reject) => {
-      const late = () => reject(new Error(`nobody has read this output for ${SEND_MS_MAX} ms`));
-      const timer = setTimeout(late, SEND_MS_MAX);
+      const timer = setTimeout(() => {
+        this.#isStalled = true;
+        reject(new Error(`nobody has read this output for ${SEND_MS_MAX} ms`));
+      }, SEND_MS_MAX);
       stream.write(lines, (error) => {
         clearTimeout(timer);
+        this.#isStalled = false;
         if (error) reject(error);
         else resolve();
       });
