@@ -129,6 +129,22 @@ test("P13: the loops mount no key of the replicas, and further objects are rende
   assert.deepEqual(tls.secret.items, [{ key: "ca.crt", path: "ca.crt" }]);
 });
 
+test("P6: every graph of the dashboard is of the releases that are chosen", async () => {
+  const text = await readFile(join(CHART, "files", "dashboards", "keelson.json"), "utf8");
+  const { panels, templating } = JSON.parse(text);
+  const names = templating.list.map(({ name }: { name: string }) => name);
+  assert.deepEqual(names, ["datasource", "namespace", "release", "instance"]);
+  for (const { title, targets = [] } of panels) {
+    for (const { expr } of targets) {
+      const [selectors, chosen] = [
+        /\{job="/g,
+        /namespace=~"\$namespace", release=~"\$release"/g,
+      ].map((pattern) => [...expr.matchAll(pattern)].length);
+      assert.equal(chosen, selectors, `${title}: ${expr}`);
+    }
+  }
+});
+
 test("P13: a backup gets the name of its time, and the oldest go", async () => {
   await using folder = await makeTempDir("backup");
   const text = await readFile(join(CHART, "files", "keep-backup.mjs"), "utf8");
