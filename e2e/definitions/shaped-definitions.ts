@@ -5,6 +5,7 @@
  */
 import type { JsonSchema } from "../../server/structural/json-schema.js";
 import type { Definition, DefinitionVersion } from "./definition.js";
+import { gatewaySpec, generatingSpec } from "./ruled-definitions.js";
 import {
   anything,
   conditions,
@@ -466,6 +467,40 @@ const machines: ShapedDefinition = {
   }),
 };
 
+export const gateway: ShapedDefinition = {
+  definition: definitionOf({
+    group: "gateways.shaped.example",
+    kind: "Entrance",
+    names: { shortNames: ["shen"], categories: ["shapedall"] },
+    versions: [{ name: "v1", spec: gatewaySpec }],
+  }),
+  refused: [
+    [
+      { spec: { listeners: [{ name: "a", port: 80, protocol: "TCP", hostname: "a" }] } },
+      "TCP and UDP have no hostname",
+    ],
+    [
+      { spec: { infrastructure: { labels: { "a b": "c" } } } },
+      "keys have letters, digits and ./_-",
+    ],
+  ],
+};
+export const generating: ShapedDefinition = {
+  definition: definitionOf({
+    group: "policies.shaped.example",
+    kind: "MakingPolicy",
+    scope: "Cluster",
+    names: { shortNames: ["shmpol"], categories: ["shapedall"] },
+    versions: [{ name: "v1alpha1", spec: generatingSpec }],
+  }),
+  refused: [
+    [
+      { spec: { rules: [{ name: "a", generate: { kind: "B" } }] } },
+      "what is made has data, a clone or a list of clones",
+    ],
+  ],
+};
+
 export const SHAPED_DEFINITIONS: readonly ShapedDefinition[] = [
   workflow,
   route,
@@ -475,4 +510,6 @@ export const SHAPED_DEFINITIONS: readonly ShapedDefinition[] = [
   composite,
   managed,
   machines,
+  gateway,
+  generating,
 ];
