@@ -51,6 +51,20 @@ const VENDOR_ALLOWED: Readonly<Record<string, string>> = {
 /** Spellings of the default vendor that are identifiers on the wire rather than prose. */
 const VENDOR_SPELLINGS = /k8s\.io|kubernetes\.io|kube-(?:system|public|node-lease)|vnd\.kubernetes/;
 
+/** A list of problems that takes as many as there are. */
+const UNBOUNDED_PROBLEMS =
+  /FieldError(?:\[\]|>)\s*=(?!>)(?!\s*new Problems\(\))|\[\] as FieldError\[\]|new Array<FieldError>|\b(?:errors|problems) = \[\];/;
+
+/** Files that collect problems otherwise, each with why. */
+const PROBLEMS_ALLOWED: Readonly<Record<string, string>> = {
+  "server/api/status.ts": "keeps of a list of problems what fits into an answer",
+};
+
+/** Files that encode objects as they are stored, and store nothing; each with why. */
+const ENCODES_ALLOWED: Readonly<Record<string, string>> = {
+  "server/registry/stored-versions.ts": "reads older values as they would be stored today",
+};
+
 interface SourceFile {
   /** From the repository's root, such as "server/api/names.ts". */
   readonly path: string;
@@ -104,6 +118,34 @@ test("what runs in production imports no test, nothing of testing/ and nothing o
       .filter((file) => !isForTests(file.path))
       .flatMap((file) => file.imports.filter(isForTests).map((path) => [file.path, path])),
     ([from, to]) => `${from} imports ${to}`,
+  );
+});
+
+test("problems of clients' values are collected in Problems, which ends the finding of them", () => {
+  expectNone(
+    files.filter(({ path, isTest, code }) => {
+      return !isTest && UNBOUNDED_PROBLEMS.test(code) && PROBLEMS_ALLOWED[path] === undefined;
+    }),
+    ({ path }) => `${path} collects problems in a plain list: use new Problems() (api/problems.ts)`,
+  );
+});
+
+test("objects to be stored become bytes in one place", () => {
+  const makesBytes = /\bstoredCodec\.encode\(/;
+  expectNone(
+    files
+      .filter(({ path, isTest, code }) => {
+        const isPlace = path === "server/registry/write/stored-bytes.ts";
+        return (
+          !isTest &&
+          !isPlace &&
+          path.startsWith("server/registry/") &&
+          !path.includes("/testing/") &&
+          makesBytes.test(code)
+        );
+      })
+      .filter(({ path }) => ENCODES_ALLOWED[path] === undefined),
+    ({ path }) => `${path} encodes an object to be stored: use storedBytes (stored-bytes.ts)`,
   );
 });
 
