@@ -8,6 +8,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
 import { formatTime } from "../api/time.js";
 import { untilDone } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
@@ -137,7 +138,14 @@ async function ensure(
       metadata,
       spec,
     };
-    existing = await objects.create(resource, made, signal);
+    try {
+      existing = await objects.create(resource, made, signal);
+    } catch (error) {
+      // Another replica's, or one that cannot be read: in either case the others go on.
+      const isThere = error instanceof StatusError && error.reason === "AlreadyExists";
+      if (isThere) return;
+      throw error;
+    }
   } else if (!deepEqual({ ...(existing.spec as object) }, spec)) {
     existing = await objects.update(resource, { ...existing, spec }, "", signal);
   }
