@@ -11,7 +11,16 @@ import {
 } from "./validate-networking.js";
 
 export const networkingStrategies: StrategyTable = {
-  "networking/ingresses": { ...specAndStatus, ...validatesIngress, judgedBy: ["classes"] },
+  "networking/ingresses": {
+    ...specAndStatus,
+    ...validatesIngress,
+    warnings({ metadata }, current, { naming }) {
+      const name = `${naming.labelDomain}/ingress.class`;
+      if (current !== undefined || metadata.annotations?.[name] === undefined) return [];
+      return [`annotation "${name}" is deprecated, please use 'spec.ingressClassName' instead`];
+    },
+    judgedBy: ["classes"],
+  },
   "networking/ingressclasses": {
     ...validatesIngressClass,
     generationFields: ["spec"],

@@ -127,7 +127,7 @@ test("ingresses are accepted or refused by their rules, field by field", () => {
         metadata: { annotations: { "kubernetes.io/ingress.class": "other" } },
         spec: { defaultBackend: backend, ingressClassName: "nginx" },
       },
-      'annotations[kubernetes.io/ingress.class]: Invalid value: "other": must match `ingressClassName` when both are specified',
+      'annotations.kubernetes.io/ingress.class: Invalid value: "other": must match `ingressClassName` when both are specified',
     ],
   ]);
 });

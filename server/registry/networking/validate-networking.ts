@@ -229,7 +229,7 @@ const ingressRules: Rules<Ingress> = {
     const className = spec?.ingressClassName ?? undefined;
     if (value === undefined || className === undefined || value === className) return [];
     const why = "must match `ingressClassName` when both are specified";
-    return [invalidValue(`annotations[${name}]`, value, why)];
+    return [invalidValue(`annotations.${name}`, value, why)];
   },
   status({ status }) {
     const errors = new Problems();

@@ -1,5 +1,6 @@
 /** Strategies of the storage group. */
 import type { StrategyTable } from "../../kinds/strategy.js";
+import { dropGatedFields } from "../generic/gated-fields.js";
 import { dropsStatus, replacedWhenSeen, statusOnly } from "../generic/status-parts.js";
 import {
   validatesCsiDriver,
@@ -10,11 +11,15 @@ import {
   validatesVolumeAttributesClass,
 } from "./validate-storage-kinds.js";
 
+const DRIVER_GATED = ["spec.preventPodSchedulingIfMissing"];
+
 export const storageStrategies: StrategyTable = {
   "storage/csidrivers": {
     ...validatesCsiDriver,
     ...replacedWhenSeen,
     generationFields: ["spec"],
+    prepareForCreate: (next) => dropGatedFields(next, undefined, DRIVER_GATED),
+    prepareForUpdate: (next, current) => dropGatedFields(next, current, DRIVER_GATED),
     returnsDeletedObject: true,
   },
   "storage/csinodes": {

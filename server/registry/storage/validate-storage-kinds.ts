@@ -18,7 +18,7 @@ import {
   validateLabelKey,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
-import type { Maybe, Whole } from "../../api/validation-values.js";
+import { type Maybe, validateId, type Whole } from "../../api/validation-values.js";
 import { validateDriverName, validateTokenLifetime } from "../core/validate-volumes.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
@@ -80,18 +80,22 @@ const storageClassRules: Rules<StorageClass> = {
     if (reclaimPolicy && !RECLAIM_POLICIES.includes(reclaimPolicy)) {
       errors.push(unsupportedValue("reclaimPolicy", reclaimPolicy, RECLAIM_POLICIES));
     }
+    const terms = new Set<string>();
     next.allowedTopologies?.forEach((term, index) => {
       validateTopology(term, `allowedTopologies[${index}]`, errors);
+      const text = topologyText(term);
+      if (terms.has(text)) {
+        errors.push(duplicateValue(`allowedTopologies[${index}].matchLabelExpressions`, ""));
+      }
+      terms.add(text);
     });
     return errors;
   },
   change(next, current) {
     const errors = new Problems();
-    for (const member of ["parameters", "provisioner", "reclaimPolicy"] as const) {
-      if (deepEqual(next[member] ?? null, current[member] ?? null)) continue;
-      errors.push(forbiddenField(member, `updates to ${member} are forbidden.`));
-    }
-    return [...errors, ...checkImmutable(next, current, ["volumeBindingMode"])];
+    const fixed = ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"];
+    errors.push(...checkImmutable(next, current, fixed));
+    return errors;
   },
 };
 
@@ -109,23 +113,33 @@ function validateTopology(term: TopologyTerm, field: string, errors: FieldError[
   });
 }
 
+/** Equal for terms that mean the same, in any order. */
+function topologyText({ matchLabelExpressions }: TopologyTerm): string {
+  const parts = (matchLabelExpressions ?? []).map(({ key, values }) =>
+    JSON.stringify([key, [...(values ?? [])].sort()]),
+  );
+  return parts.sort().join();
+}
+
 interface CsiDriver extends ApiObject {
   spec?: {
     readonly volumeLifecycleModes?: Maybe<readonly string[]>;
     readonly fsGroupPolicy?: Maybe<string>;
+    readonly nodeAllocatableUpdatePeriodSeconds?: Maybe<Whole>;
+    readonly serviceAccountTokenInSecrets?: Maybe<boolean>;
     readonly tokenRequests?: Maybe<
       readonly { readonly audience: string; readonly expirationSeconds?: Maybe<Whole> }[]
     >;
   };
 }
 
-const LIFECYCLE_MODES = ["Ephemeral", "Persistent"];
+const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
+const UPDATE_SECONDS_MIN = 10;
 const FS_GROUP_POLICIES = ["File", "None", "ReadWriteOnceWithFSType"];
 
 const csiDriverRules: Rules<CsiDriver> = {
-  object({ metadata, spec = {} }) {
+  object({ spec = {} }) {
     const errors = new Problems();
-    validateDriverName(metadata.name ?? "", "metadata.name", errors);
     for (const mode of spec.volumeLifecycleModes ?? []) {
       if (LIFECYCLE_MODES.includes(mode)) continue;
       errors.push(unsupportedValue("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES));
@@ -142,26 +156,41 @@ const csiDriverRules: Rules<CsiDriver> = {
       }
       validateTokenLifetime(expirationSeconds, `${field}.expirationSeconds`, errors);
     });
+    const period = spec.nodeAllocatableUpdatePeriodSeconds ?? undefined;
+    if (period !== undefined && period < UPDATE_SECONDS_MIN) {
+      const why = `must be greater than or equal to ${UPDATE_SECONDS_MIN} seconds`;
+      errors.push(invalidValue("spec.nodeAllocatableUpdatePeriodSeconds", period, why));
+    }
+    const inSecrets = spec.serviceAccountTokenInSecrets ?? undefined;
+    if (inSecrets !== undefined && requests.length === 0) {
+      const why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
+      errors.push(invalidValue("spec.serviceAccountTokenInSecrets", inSecrets, why));
+    }
     return errors;
   },
-  change: (next, current) =>
-    checkImmutable(next, current, ["spec.attachRequired", "spec.volumeLifecycleModes"]),
+  change(next, current) {
+    const fixed = ["spec.attachRequired", "spec.volumeLifecycleModes"];
+    // The first one is reported by another name, which clients know.
+    return checkImmutable(next, current, fixed).map((error) =>
+      error.field === "spec.attachRequired" ? { ...error, field: "spec.attachedRequired" } : error,
+    );
+  },
 };
 
 interface CsiNode extends ApiObject {
   spec?: {
-    readonly drivers?: Maybe<
-      readonly {
-        readonly name: string;
-        readonly nodeID: string;
-        readonly topologyKeys?: Maybe<readonly string[]>;
-        readonly allocatable?: Maybe<{ readonly count?: Maybe<Whole> }>;
-      }[]
-    >;
+    readonly drivers?: Maybe<readonly NodeDriver[]>;
   };
 }
 
-const NODE_ID_BYTES_MAX = 192;
+interface NodeDriver {
+  readonly name: string;
+  readonly nodeID: string;
+  readonly topologyKeys?: Maybe<readonly string[]>;
+  readonly allocatable?: Maybe<{ readonly count?: Maybe<Whole> }>;
+}
+
+const NODE_ID_BYTES_MAX = 256;
 
 const csiNodeRules: Rules<CsiNode> = {
   object({ spec }) {
@@ -182,26 +211,56 @@ const csiNodeRules: Rules<CsiNode> = {
         const why = "must be greater than or equal to 0";
         errors.push(invalidValue(`${field}.allocatable.count`, count, why));
       }
-      topologyKeys?.forEach((key, keyIndex) => {
-        if (key === "") errors.push(requiredValue(`${field}.topologyKeys`));
-        else validateLabelKey(key, `${field}.topologyKeys`, errors);
-        if (topologyKeys.indexOf(key) < keyIndex) {
-          errors.push(duplicateValue(`${field}.topologyKeys`, key));
-        }
+      // Reported for the driver, and not for its list of keys.
+      const keys = new Set<string>();
+      topologyKeys?.forEach((key) => {
+        if (keys.has(key)) errors.push(duplicateValue(field, key));
+        keys.add(key);
+        if (key === "") errors.push(requiredValue(field));
+        validateLabelKey(key, field, errors);
       });
     });
     return errors;
   },
+  change(next, current) {
+    const errors = new Problems();
+    const before = new Map((current.spec?.drivers ?? []).map((driver) => [driver.name, driver]));
+    for (const driver of next.spec?.drivers ?? []) {
+      const known = before.get(driver.name);
+      // How many volumes the node takes may change, who it is may not.
+      if (known === undefined || deepEqual(identityOf(driver), identityOf(known))) continue;
+      errors.push(invalidValue("spec.drivers", driver, "field is immutable"));
+    }
+    return errors;
+  },
 };
+
+function identityOf({ name, nodeID, topologyKeys }: NodeDriver): object {
+  return { name, nodeID, topologyKeys: topologyKeys ?? [] };
+}
 
 interface Attachment extends ApiObject {
   spec?: {
     readonly attacher: string;
+    readonly nodeName?: string;
     readonly source?: Maybe<{
       readonly persistentVolumeName?: Maybe<string>;
-      readonly inlineVolumeSpec?: Maybe<object>;
+      readonly inlineVolumeSpec?: Maybe<{
+        readonly csi?: unknown;
+        readonly accessModes?: Maybe<readonly string[]>;
+      }>;
     }>;
   };
+  status?: {
+    readonly attachmentMetadata?: Maybe<Parameters>;
+    readonly attachError?: Maybe<VolumeError>;
+    readonly detachError?: Maybe<VolumeError>;
+  };
+}
+
+interface VolumeError {
+  readonly message?: string;
+  readonly errorCode?: Maybe<Whole>;
 }
 
 const attachmentRules: Rules<Attachment> = {
@@ -222,10 +281,54 @@ const attachmentRules: Rules<Attachment> = {
       const why = "must specify non empty persistentVolumeName";
       errors.push(requiredValue(`${field}.persistentVolumeName`, why));
     }
+    if (name !== undefined) {
+      for (const why of checkDnsSubdomain(name)) {
+        errors.push(invalidValue(`${field}.persistentVolumeName`, name, why));
+      }
+    } else if (inlineVolumeSpec)
+      validateInline(inlineVolumeSpec, `${field}.inlineVolumeSpec`, errors);
+    const { nodeName = "" } = spec;
+    for (const why of checkDnsSubdomain(nodeName)) {
+      errors.push(invalidValue("spec.nodeName", nodeName, why));
+    }
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["spec"]),
+  status({ status }) {
+    const errors = new Problems();
+    const { attachmentMetadata, attachError, detachError } = status ?? {};
+    const sizes = { isNeeded: false, errors };
+    validateParameters(attachmentMetadata, "status.attachmentMetadata", sizes);
+    validateVolumeError(attachError ?? {}, "status.attachError", errors);
+    validateVolumeError(detachError ?? {}, "status.detachError", errors);
+    return errors;
+  },
 };
+
+function validateInline(
+  { csi, accessModes }: { csi?: unknown; accessModes?: Maybe<readonly string[]> },
+  field: string,
+  errors: FieldError[],
+): void {
+  if (!csi) {
+    const why = "has to be specified in the context of inline volumes";
+    errors.push(requiredValue(`${field}.csi`, why));
+  }
+  if ((accessModes?.length ?? 0) === 0) errors.push(requiredValue(`${field}.accessModes`));
+}
+
+const MESSAGE_BYTES_MAX = 256 * 1024;
+
+function validateVolumeError(
+  { message = "", errorCode }: VolumeError,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (Buffer.byteLength(message) > MESSAGE_BYTES_MAX) {
+    errors.push(tooLongValue(`${field}.message`, MESSAGE_BYTES_MAX));
+  }
+  validateId(errorCode, `${field}.errorCode`, errors);
+}
 
 interface AttributesClass extends ApiObject {
   driverName?: string;
@@ -236,7 +339,7 @@ const attributesClassRules: Rules<AttributesClass> = {
   object({ driverName = "", parameters }) {
     const errors = new Problems();
     if (driverName !== "") {
-      for (const why of checkDnsSubdomain(driverName.toLowerCase())) {
+      for (const why of checkQualifiedName(driverName.toLowerCase())) {
         errors.push(invalidValue("driverName", driverName, why));
       }
     }
@@ -247,7 +350,7 @@ const attributesClassRules: Rules<AttributesClass> = {
     const errors = new Problems();
     for (const member of ["driverName", "parameters"] as const) {
       if (deepEqual(next[member] ?? null, current[member] ?? null)) continue;
-      errors.push(invalidValue(member, next[member], "field is immutable"));
+      errors.push(forbiddenField(member, `updates to ${member} are forbidden.`));
     }
     return errors;
   },
@@ -257,23 +360,19 @@ interface Capacity extends ApiObject {
   storageClassName?: string;
   nodeTopology?: Maybe<LabelSelector>;
   capacity?: Maybe<string>;
-  maximumVolumeSize?: Maybe<string>;
 }
 
 const capacityRules: Rules<Capacity> = {
-  object({ storageClassName = "", nodeTopology, capacity, maximumVolumeSize }) {
+  object({ storageClassName = "", nodeTopology, capacity }) {
     const errors = new Problems();
     if (storageClassName !== "") {
       for (const why of checkDnsSubdomain(storageClassName)) {
         errors.push(invalidValue("storageClassName", storageClassName, why));
       }
     }
-    for (const [member, amount] of [
-      ["capacity", capacity],
-      ["maximumVolumeSize", maximumVolumeSize],
-    ] as const) {
-      if (!amount?.startsWith("-")) continue;
-      errors.push(invalidValue(member, amount, "must be greater than or equal to 0"));
+    // The greatest size of one volume is not looked at.
+    if (capacity?.startsWith("-")) {
+      errors.push(invalidValue("capacity", capacity, "must be greater than or equal to 0"));
     }
     validateLabelSelector(nodeTopology, "nodeTopology", errors);
     return errors;
