@@ -102,8 +102,21 @@ export function isWithin({ version, value }: IpAddress, block: IpBlock): boolean
   return version === block.version && value >= block.first && value < block.first + block.size;
 }
 
+const MAPPED = 0xffffn;
+
+/** Whether it is an IPv4 address in the form of IPv6, "::ffff:10.0.0.1" (RFC 4291 section 2.5.5.2). */
+export function isMappedIp({ version, value }: IpAddress): boolean {
+  return version === 6 && value >> 32n === MAPPED;
+}
+
+/** The IPv4 address of a mapped one; any other as it is. */
+export function unmappedIp(address: IpAddress): IpAddress {
+  return isMappedIp(address) ? { version: 4, value: address.value & 0xffff_ffffn } : address;
+}
+
 /** Why an address is not reachable by others; undefined when it is. */
-export function specialIpProblem(text: string, address: IpAddress): string | undefined {
+export function specialIpProblem(text: string, sent: IpAddress): string | undefined {
+  const address = unmappedIp(sent);
   if (address.value === 0n) return `may not be unspecified (${text})`;
   for (const [blocks, why] of SPECIAL) {
     if (blocks.some((block) => isWithin(address, block))) return why;

@@ -68,6 +68,8 @@ export interface FieldError {
     | "InternalError";
   /** "spec.ports[0].port"; "" = the object itself. */
   readonly field: string;
+  /** The error does not count in an update of an object that has this text already: the rule is newer. */
+  readonly unlessHeld?: string;
   /** Without the field path: `Invalid value: "x": must be ...`. */
   readonly message: string;
 }

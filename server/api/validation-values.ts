@@ -78,21 +78,13 @@ export function validatePortOrName(
   } else validatePort(value, field, errors);
 }
 
-const NOT_AN_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-
 /** 4 or 6 for a canonical address, 0 for anything else. */
 export function ipVersion(text: string): 0 | 4 | 6 {
   // A zone names an interface of one machine, so it is invalid here.
   return text.includes("%") ? 0 : (isIP(text) as 0 | 4 | 6);
 }
 
-export function validateIp(value: Maybe<string>, field: string, errors: FieldError[]): void {
-  const text = value ?? "";
-  if (ipVersion(text) !== 0 || isPaddedIp(text)) return;
-  errors.push(invalidValue(field, text, NOT_AN_IP));
-}
-
-/** Old clients write leading zeros ("010.0.0.1"), which the existing API still accepts. */
+/** Old objects have leading zeros ("010.0.0.1"). */
 function isPaddedIp(text: string): boolean {
   if (!/^\d{1,10}(\.\d{1,10}){3}$/.test(text)) return false;
   return text.split(".").every((part) => Number(part) <= 255);
@@ -108,17 +100,6 @@ export function parseCidr(text: string): { version: 4 | 6; bits: number } | unde
   if (version === 0 || !/^\d{1,3}$/.test(size)) return undefined;
   const bits = Number(size);
   return bits > (version === 4 ? 32 : 128) ? undefined : { version, bits };
-}
-
-export function validateCidr(value: Maybe<string>, field: string, errors: FieldError[]): void {
-  if (parseCidr(value ?? "") !== undefined) return;
-  errors.push(
-    invalidValue(
-      field,
-      value ?? "",
-      "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
-    ),
-  );
 }
 
 /** The errors of a ConfigMap's or Secret's key, which becomes a file name. */

@@ -201,11 +201,6 @@ const REFUSED: readonly [what: string, text: string, message: RegExp][] = [
   ["no rules", HEAD, /^rules: at least one is needed$/],
   ["no level", `${HEAD}rules: [{verbs: [get]}]`, /^rules\[0\]\.level: "" is none of None, /],
   [
-    "an unknown member",
-    `${HEAD}rules: [{level: None, verb: [get]}]`,
-    /unknown field "rules\[0\]\.verb"/,
-  ],
-  [
     "an unknown stage",
     `${HEAD}omitStages: [Soon]\nrules: [{level: None}]`,
     /^omitStages: "Soon" is none of /,
@@ -226,8 +221,17 @@ const REFUSED: readonly [what: string, text: string, message: RegExp][] = [
     /must be the final character/,
   ],
   ["broken YAML", "a: [", /./],
-  ["a duplicate", `${HEAD}rules: [{level: None, level: Metadata}]`, /duplicate field/],
 ];
+test("A22: unknown and repeated fields of a policy do not count, and are remarks", () => {
+  const text = `${HEAD}rules: [{level: None, verb: [get]}, {level: None, level: Metadata}]`;
+  const { rules, remarks } = parseAuditPolicy(text, naming);
+  assert.deepEqual(
+    rules.map(({ level }) => level),
+    ["None", "Metadata"],
+  );
+  assert.deepEqual(remarks, ['duplicate field "rules[1].level"', 'unknown field "rules[0].verb"']);
+});
+
 for (const [what, text, message] of REFUSED) {
   test(`a policy with ${what} is refused in one line`, () => {
     assert.throws(

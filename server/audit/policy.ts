@@ -53,6 +53,8 @@ export interface AuditRule {
 
 export interface AuditPolicy {
   readonly rules: readonly AuditRule[];
+  /** Fields that are unknown or given twice, which do not count; as upstream, they are no reason to stop. */
+  readonly remarks?: readonly string[];
 }
 
 /** The policy cannot be used. The message is one line. */
@@ -103,6 +105,7 @@ export const RECORD_ALL: AuditPolicy = Object.freeze({
 /** @throws {AuditPolicyError} with all that is wrong */
 export function parseAuditPolicy(text: string, { groupDomain }: Naming): AuditPolicy {
   const problems: string[] = [];
+  const remarks: string[] = [];
   try {
     const { value, duplicateFields } = parseYaml(text);
     const root = membersOf(value, "");
@@ -110,16 +113,16 @@ export function parseAuditPolicy(text: string, { groupDomain }: Naming): AuditPo
     if (root.kind !== "Policy" || root.apiVersion !== wanted) {
       throw new Error(`expected kind "Policy" of apiVersion "${wanted}"`);
     }
-    for (const path of duplicateFields) problems.push(`duplicate field "${path}"`);
-    checkNames(root, "", POLICY_MEMBERS, problems);
+    for (const path of duplicateFields) remarks.push(`duplicate field "${path}"`);
+    noteUnknown(root, "", POLICY_MEMBERS, remarks);
     const omitStages = stagesOf(root, "omitStages", problems);
     const omitsManagedFields = optionalFlag(root, "omitManagedFields");
     const rules = listOf(root, "rules", "").map((item, index) =>
-      parseRule(item, `rules[${index}]`, { omitStages, omitsManagedFields }, problems),
+      parseRule(item, `rules[${index}]`, { omitStages, omitsManagedFields }, { problems, remarks }),
     );
     if (rules.length === 0) problems.push("rules: at least one is needed");
     if (problems.length > 0) throw new Error(problems.join("; "));
-    return Object.freeze({ rules });
+    return Object.freeze({ rules, ...(remarks.length > 0 && { remarks }) });
   } catch (error) {
     const isSyntax = error instanceof YamlSyntaxError || error instanceof JsonSyntaxError;
     const message = (error as Error).message;
@@ -127,6 +130,12 @@ export function parseAuditPolicy(text: string, { groupDomain }: Naming): AuditPo
       cause: error,
     });
   }
+}
+
+interface Findings {
+  /** Why the policy cannot be used. */
+  readonly problems: string[];
+  readonly remarks: string[];
 }
 
 interface PolicyDefaults {
@@ -138,10 +147,10 @@ function parseRule(
   value: unknown,
   where: string,
   defaults: PolicyDefaults,
-  problems: string[],
+  { problems, remarks }: Findings,
 ): AuditRule {
   const rule = membersOf(value, where);
-  checkNames(rule, where, RULE_MEMBERS, problems);
+  noteUnknown(rule, where, RULE_MEMBERS, remarks);
   const level = optionalText(rule, "level", where) as AuditLevel | undefined;
   if (level === undefined || !AUDIT_LEVELS.includes(level)) {
     problems.push(
@@ -149,7 +158,7 @@ function parseRule(
     );
   }
   const resources = listOf(rule, "resources", where).map((item, index) =>
-    parseResources(item, `${where}.resources[${index}]`, problems),
+    parseResources(item, `${where}.resources[${index}]`, { problems, remarks }),
   );
   const namespaces = optionalTexts(rule, "namespaces", where);
   const nonResourceURLs = optionalTexts(rule, "nonResourceURLs", where);
@@ -185,9 +194,13 @@ function parseRule(
   };
 }
 
-function parseResources(value: unknown, where: string, problems: string[]): AuditedResources {
+function parseResources(
+  value: unknown,
+  where: string,
+  { problems, remarks }: Findings,
+): AuditedResources {
   const entry = membersOf(value, where);
-  checkNames(entry, where, ["group", "resources", "resourceNames"], problems);
+  noteUnknown(entry, where, ["group", "resources", "resourceNames"], remarks);
   const group = optionalText(entry, "group", where) ?? "";
   const resources = optionalTexts(entry, "resources", where);
   const resourceNames = optionalTexts(entry, "resourceNames", where);
@@ -198,15 +211,15 @@ function parseResources(value: unknown, where: string, problems: string[]): Audi
   return { group, resources, resourceNames };
 }
 
-function checkNames(
+function noteUnknown(
   members: Members,
   where: string,
   known: readonly string[],
-  problems: string[],
+  remarks: string[],
 ): void {
   for (const name of Object.keys(members)) {
     if (known.includes(name)) continue;
-    problems.push(`unknown field "${where === "" ? name : `${where}.${name}`}"`);
+    remarks.push(`unknown field "${where === "" ? name : `${where}.${name}`}"`);
   }
 }
 

@@ -59,6 +59,23 @@ function toSetting(
   return toSchemaSetting({ kind: "FlowSchema", apiVersion: "v1", metadata: { name }, spec });
 }
 
+test("A23: a rule for a path covers what is below it, with or without a star", () => {
+  const kinds = (nonResourceURLs: string[]) => {
+    const subjects = [{ kind: "Group", group: { name: "people" } }];
+    const rules = [{ subjects, nonResourceRules: [{ verbs: ["*"], nonResourceURLs }] }];
+    const spec = { matchingPrecedence: 1, rules };
+    const metadata = { name: "paths" };
+    const setting = toSchemaSetting({ kind: "FlowSchema", apiVersion: "v1", metadata, spec });
+    const classifier = new Classifier([setting]);
+    return ["/livez", "/livez/ping", "/livezz", "/healthz"].filter(
+      (path) => classifier.classify(USER, parseRequestInfo("GET", path)) !== undefined,
+    );
+  };
+  assert.deepEqual(kinds(["/livez"]), ["/livez", "/livez/ping"]);
+  assert.deepEqual(kinds(["/livez/"]), ["/livez/ping"]);
+  assert.deepEqual(kinds(["/livez/*"]), ["/livez/ping"]);
+});
+
 test("a request belongs to the first schema by precedence, then by name, of which a rule takes it", () => {
   fc.assert(
     fc.property(fc.array(schema, { maxLength: 6 }), (schemas) => {

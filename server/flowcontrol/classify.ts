@@ -99,7 +99,9 @@ function meansPath({ verbs, paths }: PathRule, { verb, path }: RequestInfo): boo
   if (!hasOrAny(verbs, verb)) return false;
   return paths.some((one) => {
     if (one === ANY || one === path) return true;
-    return one.endsWith("/*") && path.startsWith(one.slice(0, -1));
+    // A path covers what is below it, with or without a star at its end.
+    const prefix = one.endsWith("*") ? one.slice(0, -1) : one;
+    return path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`);
   });
 }
 

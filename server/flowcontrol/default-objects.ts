@@ -116,27 +116,6 @@ export function suggestedObjects(naming: Naming): DefaultObjects {
           resourceRules: [leases("*")],
         },
       ]),
-      schema("workload-leader-election", "leader-election", 200, "ByUser", [
-        { subjects: [system("*")], resourceRules: [leases("*")] },
-      ]),
-      schema("endpoint-controller", "workload-high", 150, "ByUser", [
-        {
-          subjects: [
-            user(CONTROLLER_MANAGER),
-            system("endpoint-controller"),
-            system("endpointslice-controller"),
-            system("endpointslicemirroring-controller"),
-          ],
-          resourceRules: [
-            {
-              verbs: ["get", "create", "update"],
-              apiGroups: [""],
-              resources: ["endpoints"],
-              namespaces: ["*"],
-            },
-          ],
-        },
-      ]),
       schema("kube-controller-manager", "workload-high", 800, "ByNamespace", [
         all([user(CONTROLLER_MANAGER)]),
       ]),

@@ -183,16 +183,17 @@ function distinguisherOf(flow: string): string {
   return flow.slice(flow.indexOf("\u0000") + 1);
 }
 
-/** Columns of equal width, with a comma behind each, as upstream prints them. */
+/** Columns of equal width, with a comma between them, as upstream prints them. */
 function toTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => (row[column] ?? "").length)),
   );
   const lines = rows.map((row) =>
     row
-      .map((cell, column) => `${cell},`.padEnd((widths[column] ?? 0) + 2))
-      .join("")
-      .trimEnd(),
+      .map((cell, column) =>
+        column === row.length - 1 ? cell : `${cell},`.padEnd((widths[column] ?? 0) + 2),
+      )
+      .join(""),
   );
   return `${lines.join("\n")}\n`;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nextTurn } from "../../storage/base/next-turn.js";
 import type { CollectionSize } from "../../storage/cache/namespace-sizes.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
 import { POOLED_BYTES } from "../endpoints/chunk-pool.js";
@@ -135,6 +136,38 @@ test("exempt requests never wait, whatever else is full", () => {
   for (let i = 0; i < 500; i++) {
     assert.equal(control.enter(asked(admin, "GET", PODS), 10, 0).type, "seated");
   }
+});
+
+test("A23: a request waits for seats for a quarter of its own time, and never for more than a minute", async () => {
+  const control = openControl(20, {
+    levels: [level("tiny", 1)],
+    schemas: [schemaFor("tiny", "jane")],
+  });
+  while (control.enter(asked(jane, "GET", PODS), 1, 0).type === "seated") {}
+  const waits = async (deadlineMs: number) => {
+    const request = { ...asked(jane, "GET", PODS), receivedAtMs: 0, deadlineMs };
+    const entry = control.enter(request, 1, 100);
+    assert.ok(entry.type === "waiting", entry.type);
+    let outcome = "";
+    void entry.wait(new AbortController().signal).then((end) => {
+      outcome = "reason" in end ? end.reason : "seated";
+    });
+    return async (nowMs: number) => {
+      control.tick(nowMs);
+      await nextTurn();
+      return outcome;
+    };
+  };
+  await Promise.all(
+    [
+      [8_000, 2_000],
+      [1_000_000, 60_000],
+    ].map(async ([deadlineMs = 0, endMs = 0]) => {
+      const at = await waits(deadlineMs);
+      assert.equal(await at(endMs - 1), "");
+      assert.equal(await at(endMs + 1), "time-out");
+    }),
+  );
 });
 
 test("a refusal names level, schema, queue and expected wait", () => {

@@ -74,6 +74,23 @@ export interface FlowRequest {
   readonly user: UserInfo;
   readonly info: RequestInfo;
   place?: Place | undefined;
+  /** When it came and when it ends, as `performance.now()`; absent = it has no end. */
+  readonly receivedAtMs?: number;
+  readonly deadlineMs?: number;
+}
+
+/** The longest wait for seats, as upstream. */
+const PATIENCE_MAX_MS = 60_000;
+
+/** A request waits for a quarter of its own time. @param patienceMs of one without an end */
+function patientUntil(
+  { receivedAtMs, deadlineMs = Number.POSITIVE_INFINITY }: FlowRequest,
+  nowMs: number,
+  patienceMs: number,
+): number {
+  const sinceMs = receivedAtMs ?? nowMs;
+  const ownMs = deadlineMs === Number.POSITIVE_INFINITY ? patienceMs : (deadlineMs - sinceMs) / 4;
+  return sinceMs + Math.min(ownMs, PATIENCE_MAX_MS);
 }
 
 /** The result of entering. */
@@ -215,10 +232,10 @@ export class FlowControl {
     request.place = schema.place;
     const seatsMax = Math.min(WIDTH_MAX, Math.max(1, Math.ceil(level.nominal * WIDTH_MAX_PART)));
     const seatsWanted = Math.min(Math.max(1, width), seatsMax);
-    const { patienceMs } = this.#options;
+    const until = patientUntil(request, nowMs, this.#options.patienceMs);
     schema.times.estimated(seatsWanted);
     const flow = flowName(schema, user, info);
-    const entered = level.set.enter(flow, seatsWanted, nowMs, nowMs + patienceMs);
+    const entered = level.set.enter(flow, seatsWanted, nowMs, until);
     if (entered instanceof Seats) {
       // It was alone in a queue, for no time at all.
       if (level.setting.queuing !== undefined) {
@@ -425,7 +442,7 @@ export class FlowControl {
       level.lower = level.nominal - Math.round((level.nominal * lendablePercent) / 100);
       level.upper =
         borrowingLimitPercent === undefined
-          ? Math.max(seats, level.nominal)
+          ? level.nominal + seats
           : level.nominal + Math.round((level.nominal * borrowingLimitPercent) / 100);
       if (isExempt) {
         level.current = Number.POSITIVE_INFINITY;

@@ -71,7 +71,8 @@ test("a request is judged by the policy once, also when nobody vouches for its s
     [
       ["RequestReceived", "test-admin"],
       ["ResponseComplete", "test-admin"],
-      ["ResponseComplete", undefined],
+      // A22: a refusal of a stranger is over when it begins.
+      ["ResponseStarted", undefined],
     ],
   );
 });

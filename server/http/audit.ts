@@ -49,10 +49,13 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
       if (failure !== undefined) return failure;
       const { infoIfKnown, hasDefect } = ctx.state;
       if (hasDefect) record(ctx, "Panic");
-      if (!isAnswerOver(ctx) && infoIfKnown !== undefined && isLongRunning(infoIfKnown)) {
+      // Who was not let in is recorded once, when the refusal begins, as upstream does.
+      const last = rules.has(ctx.state) ? "ResponseComplete" : "ResponseStarted";
+      const isLasting = infoIfKnown !== undefined && isLongRunning(infoIfKnown);
+      if (last === "ResponseComplete" && isLasting && !isAnswerOver(ctx)) {
         record(ctx, "ResponseStarted");
       }
-      if (!hasDefect) onResponseEnd(ctx, () => record(ctx, "ResponseComplete"));
+      if (!hasDefect) onResponseEnd(ctx, () => record(ctx, last));
       return undefined;
     }),
     inner: gate((ctx) => {

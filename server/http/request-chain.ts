@@ -84,9 +84,9 @@ export function requestChain(parts: RequestChainParts): RequestChain {
     // After authentication, as the user decides whether the trace may be exported.
     ...(tracing.inner === undefined ? [] : [tracing.inner]),
     ...(parts.audit === undefined ? [] : [parts.audit.inner]),
-    // After authentication, as privileged users are exempt, and before the actual work.
-    withInFlightLimit(parts.inFlightLimits, metrics),
     ...(parts.beforeAuthorization ?? []),
+    // After impersonation, as the acting user may be exempt, and before the actual work.
+    withInFlightLimit(parts.inFlightLimits, metrics),
     withAuthorization(parts.authorizer),
     // Only admitted requests count as open.
     withLongRunningCount(metrics),

@@ -5,6 +5,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
+import type { Naming } from "../api/naming.js";
 import {
   type AuditBackend,
   AuditBatch,
@@ -46,7 +47,7 @@ export async function openAudit(
       auditPolicyFile === ""
         ? RECORD_ALL
         : await named("audit-policy-file", async () =>
-            parseAuditPolicy(await readFile(auditPolicyFile, "utf8"), naming),
+            readPolicy(await readFile(auditPolicyFile, "utf8"), naming, logger),
           );
     const outlets = await openOutlets(config, opened, { metrics, logger });
     const events = metrics.counter({
@@ -246,8 +247,7 @@ function followPolicy(
       {
         files: [auditPolicyFile],
         apply: ([text = ""]) => {
-          const policy: AuditPolicy = parseAuditPolicy(text, naming);
-          recorder.replacePolicy(policy);
+          recorder.replacePolicy(readPolicy(text, naming, logger));
         },
         clock: systemClock,
         logger,
@@ -255,6 +255,16 @@ function followPolicy(
       signal,
     ),
   );
+}
+
+/** Logs what does not count. @throws {AuditPolicyError} */
+function readPolicy(text: string, naming: Naming, logger: Logger): AuditPolicy {
+  const policy = parseAuditPolicy(text, naming);
+  const { remarks = [] } = policy;
+  if (remarks.length > 0) {
+    logger.warn({ remarks }, "the audit policy has fields that are unknown or given twice");
+  }
+  return policy;
 }
 
 /** @throws {Error} one line that begins with the flag */

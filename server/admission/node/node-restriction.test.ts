@@ -145,6 +145,17 @@ test("S2-NODE-06: a node writes its own Node only, without taints, owners and fo
       /node "n4" is not allowed to set the following labels/,
     );
   }
+  // A15: where the agent's configuration comes from is not for nodes to say, and is no feature any more.
+  const configMap = { name: "c", namespace: "kube-system", kubeletConfigKey: "k" };
+  const spec = { configSource: { configMap } };
+  await refused(
+    merge(own, { spec }),
+    /node "n1" is not allowed to update configSource to a new non-nil configSource$/,
+  );
+  await refused(
+    create("", "nodes", { metadata: { name: "n6" }, spec }, nodeUser("n6")),
+    /node "n6" is not allowed to create pods with a non-nil configSource$/,
+  );
   const taints = [{ key: "k", effect: "NoSchedule" }];
   await refused(merge(own, { spec: { taints } }), /node "n1" is not allowed to modify taints/);
   const owner = { apiVersion: "v1", kind: "Node", name: "x", uid: "u" };

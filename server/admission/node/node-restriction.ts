@@ -40,7 +40,7 @@ export interface NodeRestrictionOptions {
 }
 
 interface NodeObject extends ApiObject {
-  spec?: { taints?: readonly unknown[]; nodeName?: string };
+  spec?: { taints?: readonly unknown[]; nodeName?: string; configSource?: unknown };
 }
 
 interface TokenRequest extends ApiObject {
@@ -168,6 +168,13 @@ export class NodeRestriction implements AdmissionPlugin {
     const { operation, object, oldObject } = attributes;
     const quoted = JSON.stringify(node);
     const isWritten = operation === "CREATE" || operation === "UPDATE";
+    const sourceOf = ({ spec }: NodeObject) => spec?.configSource ?? null;
+    const source = object === undefined ? null : sourceOf(object as NodeObject);
+    if (operation === "CREATE" && source !== null) {
+      // The words of the existing server, which means nodes.
+      const why = `node ${quoted} is not allowed to create pods with a non-nil configSource`;
+      throw refuse(attributes, why);
+    }
     if (operation === "CREATE" && object !== undefined) {
       const labels = forbiddenLabelChanges(this.#naming, object, undefined);
       if (labels.length > 0) {
@@ -183,6 +190,10 @@ export class NodeRestriction implements AdmissionPlugin {
       );
     }
     if (!isWritten || object === undefined || oldObject === undefined) return;
+    if (source !== null && !deepEqual(source, sourceOf(oldObject as NodeObject))) {
+      const why = `node ${quoted} is not allowed to update configSource to a new non-nil configSource`;
+      throw refuse(attributes, why);
+    }
     const taintsOf = ({ spec }: NodeObject) => spec?.taints ?? [];
     if (!deepEqual(taintsOf(object as NodeObject), taintsOf(oldObject as NodeObject))) {
       throw refuse(attributes, `node ${quoted} is not allowed to modify taints`);

@@ -3,6 +3,7 @@
  * of webhooks share: dry runs, metrics, warnings and audit annotations.
  */
 import { badRequest, type StatusError } from "../../api/status.js";
+import { checkQualifiedName } from "../../api/validation-names.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
 import { type Candidate, match } from "../matching/criteria-index.js";
@@ -120,7 +121,9 @@ export async function askWebhook(
     const answered = await caller.call(hook, subject, resource, step === "admit", signal);
     const { answer } = answered;
     for (const [key, value] of Object.entries(answer.auditAnnotations)) {
-      attributes.annotate?.(`${name}/${key}`, value);
+      const annotation = `${name}/${key}`;
+      // As upstream, one with a key that is none is left out.
+      if (checkQualifiedName(annotation).length === 0) attributes.annotate?.(annotation, value);
     }
     for (const warning of answer.warnings) attributes.warn(warning);
     if (!answer.isAllowed) throw new Refusal(refusalOf(name, answer.result));

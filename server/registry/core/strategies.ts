@@ -4,6 +4,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatTime } from "../../api/time.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
+import { nodeNameOf } from "../../request/node-identity.js";
 import { eventStrategy } from "../events/event.js";
 import { alignFirst, selectable } from "../generic/fields.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
@@ -31,9 +32,10 @@ const VOLUME_FIELDS = /^spec\.(accessModes\[|gcePersistentDisk\.)/;
 /** Configuration of node agents by objects is gone, and what asks for it is dropped. */
 const NODE_GATED = ["spec.configSource", "status.config"];
 
-function prepareNode(node: ApiObject, current?: ApiObject): void {
+/** @param gated what is dropped */
+function prepareNode(node: ApiObject, current?: ApiObject, gated = NODE_GATED): void {
   if (isRecord(node.spec)) alignFirst(node.spec, "podCIDR", "podCIDRs");
-  dropGatedFields(node, current, NODE_GATED);
+  dropGatedFields(node, current, gated);
 }
 
 const UNUSED_ID = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
@@ -55,7 +57,11 @@ export const coreStrategies: StrategyTable = {
   "/nodes": {
     ...validatesNode,
     prepareForCreate: (next) => prepareNode(next),
-    prepareForUpdate: (next, current) => prepareNode(next, current),
+    prepareForUpdate(next, current, { user }) {
+      // What a node itself asks for is left for admission to refuse.
+      const isOwn = nodeNameOf(user) !== undefined;
+      prepareNode(next, current, isOwn ? NODE_GATED.slice(1) : NODE_GATED);
+    },
     warnings: ({ spec }) =>
       ((spec as { externalID?: string } | undefined)?.externalID ?? "") === "" ? [] : [UNUSED_ID],
     ...selectable(["spec.unschedulable"], { "spec.unschedulable": "false" }),

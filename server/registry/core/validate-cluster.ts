@@ -10,12 +10,12 @@ import {
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { validateCidr } from "../../api/validation-addresses.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   type Maybe,
   parseCidr,
-  validateCidr,
   validateDnsLabel,
   validateDnsSubdomain,
   validatePort,
@@ -209,7 +209,7 @@ function validateSubset(subset: Subset, field: string, errors: FieldError[]): vo
   for (const list of ["addresses", "notReadyAddresses"] as const) {
     subset[list]?.forEach(({ ip, hostname = "", nodeName }, index) => {
       const at = `${field}.${list}[${index}]`;
-      if (ip !== "") validateReachableIp(ip, `${at}.ip`, errors);
+      if (ip !== "") validateReachableIp(ip, `${at}.ip`, errors, true);
       if (hostname !== "") validateDnsLabel(hostname, `${at}.hostname`, errors);
       if (nodeName) validateDnsSubdomain(nodeName, `${at}.nodeName`, errors);
     });

@@ -12,15 +12,11 @@ import {
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
+import { validateIp } from "../../api/validation-addresses.js";
 import { validateAnnotations, validateLabels } from "../../api/validation-metadata.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
-import {
-  rangeText,
-  validateDnsLabel,
-  validateDnsSubdomain,
-  validateIp,
-} from "../../api/validation-values.js";
+import { rangeText, validateDnsLabel, validateDnsSubdomain } from "../../api/validation-values.js";
 import { containerTotals } from "../../schema/defaults/pod-resources.js";
 import { formatQuantity } from "../../schema/quantity.js";
 import type { PodCheck } from "./pod-check.js";

@@ -8,10 +8,12 @@ import { forbiddenField, invalidValue, requiredValue } from "../../api/field-err
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { validateIp } from "../../api/validation-addresses.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
-import { rangeText, validateIp, type Whole } from "../../api/validation-values.js";
+import { rangeText, type Whole } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
+import { validatePodAnnotationChange } from "./pod-annotations.js";
 import { qualityOfService } from "./pod-qos.js";
 import type {
   Affinity,
@@ -66,8 +68,12 @@ export function validatePodUpdate(
   context: StrategyContext,
 ): FieldError[] {
   const { naming, subresource } = context;
-  if (subresource === "status") return validateStatusChange(next, current);
   const errors = new Problems();
+  errors.push(...validatePodAnnotationChange(next, current, naming));
+  if (subresource === "status") {
+    errors.push(...validateStatusChange(next, current));
+    return errors;
+  }
   const spec = next.spec ?? {};
   validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
   const before = current.spec ?? {};

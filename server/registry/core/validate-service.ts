@@ -14,14 +14,13 @@ import {
 import { parseIp, specialIpProblem } from "../../api/ip-address.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { validateCidr, validateIp } from "../../api/validation-addresses.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   type Maybe,
-  validateCidr,
   validateDnsLabel,
   validateDnsSubdomain,
-  validateIp,
   validatePort,
   validatePortOrName,
 } from "../../api/validation-values.js";
@@ -212,11 +211,20 @@ function validateAddresses(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** An address that traffic can be sent to. */
-export function validateReachableIp(ip: string, field: string, errors: FieldError[]): void {
+/**
+ * An address that traffic can be sent to.
+ * @param seesThrough whether where it leads is told besides that it is badly written
+ */
+export function validateReachableIp(
+  ip: string,
+  field: string,
+  errors: FieldError[],
+  seesThrough = false,
+): void {
+  const before = errors.length;
+  validateIp(ip, field, errors);
   const address = parseIp(ip);
-  if (address === undefined) validateIp(ip, field, errors);
-  else {
+  if (address !== undefined && (errors.length === before || seesThrough)) {
     const why = specialIpProblem(ip, address);
     if (why !== undefined) errors.push(invalidValue(field, ip, why));
   }

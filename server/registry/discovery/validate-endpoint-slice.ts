@@ -10,13 +10,13 @@ import {
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { validateCanonicalIp, validateIp } from "../../api/validation-addresses.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { checkDnsSubdomain, checkLabelValue } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   ipVersion,
   type Maybe,
-  parseCidr,
   validateDnsLabel,
   validateDnsSubdomain,
 } from "../../api/validation-values.js";
@@ -132,10 +132,16 @@ function validateAddress(
     return;
   }
   if (addressType !== "IPv4" && addressType !== "IPv6") return;
-  const version = parseCidr(`${address}/0`)?.version ?? ipVersion(address);
-  if (addressType !== `IPv${version}`) {
-    errors.push(invalidValue(field, address, `must be a valid ${addressType} address`));
-  } else validateReachableIp(address, field, errors);
+  const before = errors.length;
+  if (addressType === "IPv4") validateIp(address, field, errors);
+  else validateCanonicalIp(address, field, errors);
+  if (errors.length > before) return;
+  if (addressType !== `IPv${ipVersion(address)}`) {
+    // The existing API names the list here.
+    const list = field.slice(0, field.lastIndexOf("["));
+    errors.push(invalidValue(list, address, `must be an ${addressType} address`));
+  }
+  validateReachableIp(address, field, errors);
 }
 
 function validatePorts(

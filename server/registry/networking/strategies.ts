@@ -1,5 +1,5 @@
 /** Strategies of the networking group. */
-import { isIP } from "node:net";
+import { checkCanonicalIp } from "../../api/validation-addresses.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import {
@@ -29,8 +29,7 @@ export const networkingStrategies: StrategyTable = {
   "networking/networkpolicies": { ...validatesNetworkPolicy, generationFields: ["spec"] },
   "networking/ipaddresses": {
     ...validatesIpAddress,
-    validateName: (name) =>
-      isIP(name) !== 0 ? [] : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"],
+    validateName: checkCanonicalIp,
   },
   "networking/servicecidrs": { ...dropsStatus, ...validatesServiceCidr },
 };

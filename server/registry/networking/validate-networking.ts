@@ -12,6 +12,7 @@ import { isWithin, parseBlock, parseIp } from "../../api/ip-address.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { validateCanonicalCidr, validateCidr, validateIp } from "../../api/validation-addresses.js";
 import {
   checkDnsLabel,
   checkDnsSubdomain,
@@ -21,10 +22,8 @@ import { type LabelSelector, validateLabelSelector } from "../../api/validation-
 import {
   checkPortName,
   type Maybe,
-  validateCidr,
   validateDnsSubdomain,
   validateDomainPath,
-  validateIp,
   validatePort,
   validatePortOrName,
   type Whole,
@@ -456,7 +455,7 @@ const serviceCidrRules: Rules<ServiceCidr> = {
       errors.push(invalidValue(field, { CIDRs: cidrs }, "may only hold up to 2 values"));
     }
     cidrs.forEach((cidr, index) => {
-      validateCidr(cidr, `${field}[${index}]`, errors);
+      validateCanonicalCidr(cidr, `${field}[${index}]`, errors);
     });
     const versions = cidrs.map((cidr) => parseBlock(cidr)?.version);
     if (cidrs.length === 2 && versions[0] !== undefined && versions[0] === versions[1]) {

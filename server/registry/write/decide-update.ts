@@ -271,17 +271,31 @@ function metadataRules({ registry, target: { resource } }: Step): MetadataRules 
  */
 function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[]) {
   const { before, target } = step;
-  if (target.subresource !== "") return errors;
+  const counted = errors.some(({ unlessHeld }) => unlessHeld !== undefined)
+    ? withoutHeld(errors, before)
+    : errors;
+  if (target.subresource !== "") return counted;
   const known = collectProblems(() => validateMetadata(before.metadata, metadataRules(step)));
   const isRestSame = deepEqual(
     { ...next, metadata: undefined },
     { ...before, metadata: undefined },
   );
-  return errors.filter(({ field, message }) =>
+  return counted.filter(({ field, message }) =>
     field.startsWith("metadata.")
       ? !known.some((old) => old.field === field && old.message === message)
       : !isRestSame,
   );
+}
+
+/** Without errors about texts that the current object has already. */
+function withoutHeld(errors: readonly FieldError[], before: ApiObject): readonly FieldError[] {
+  const held = new Set<unknown>();
+  const collect = (value: unknown): void => {
+    if (typeof value === "string") held.add(value);
+    else if (typeof value === "object" && value !== null) Object.values(value).forEach(collect);
+  };
+  collect(before);
+  return errors.filter(({ unlessHeld }) => unlessHeld === undefined || !held.has(unlessHeld));
 }
 
 /** A copy of the current object, converted to today's stored version and schema. */
