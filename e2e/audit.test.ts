@@ -61,10 +61,10 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
     .split("\n")
     .map((line) => JSON.parse(line) as AuditEvent);
   const of = (what: string) => events.filter(({ auditID }) => auditID === ids.get(what));
-  const only = (what: string): AuditEvent => {
+  const only = (what: string, stage = "ResponseComplete"): AuditEvent => {
     const [event, ...others] = of(what);
     assert.ok(event !== undefined && others.length === 0, what);
-    assert.equal(event.stage, "ResponseComplete");
+    assert.equal(event.stage, stage);
     assert.match(event.stageTimestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
     assert.ok(event.requestReceivedTimestamp <= event.stageTimestamp);
     return event;
@@ -90,7 +90,7 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
   assert.ok(forbidden.impersonatedUser?.groups.includes("dev"));
   assert.equal(forbidden.annotations?.["authorization.k8s.io/decision"], "forbid");
 
-  const unauthorized = only("unauthorized");
+  const unauthorized = only("unauthorized", "ResponseStarted");
   assert.deepEqual([unauthorized.user, unauthorized.responseStatus.code], [{}, 401]);
   assert.equal(unauthorized.annotations, undefined);
   assert.equal(only("missing").requestURI, `${MAPS}/nothing?token=-`);

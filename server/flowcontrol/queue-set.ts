@@ -321,10 +321,9 @@ export class QueueSet {
   expire(nowMs: number): void {
     if (this.#waiting === 0) return;
     for (const flow of [...this.#flows.values()]) {
-      let head = flow.waiting[0];
-      while (head !== undefined && head.deadlineMs <= nowMs) {
-        this.#leave(flow, head, "time-out", nowMs);
-        head = flow.waiting[0];
+      // Each request has patience of its own, so any of them may be overdue.
+      for (const waiter of flow.waiting.filter(({ deadlineMs }) => deadlineMs <= nowMs)) {
+        this.#leave(flow, waiter, "time-out", nowMs);
       }
     }
   }
