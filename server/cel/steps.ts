@@ -43,11 +43,25 @@ export function conditional(condition: Step, whenTrue: Step, whenFalse: Step): S
 export function equality(wanted: boolean, left: Step, right: Step): Step {
   const costOf: CostOf = ([a, b]) => (wanted && a instanceof OpaqueValue ? 1 : shorterCost(a, b));
   return (frame) => {
-    const [a = null, b = null] = operands([left, right], frame, costOf);
-    frame.spend(costOf([a, b]));
+    let isLeftKnown = false;
+    let a: Value = null;
+    let b: Value = null;
+    try {
+      a = left(frame);
+      isLeftKnown = true;
+      b = right(frame);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      frame.spend(costOf(isLeftKnown ? [a, null] : [null, ...attempted(right, frame)]));
+      throw error;
+    }
+    frame.spend(isSmall(a) && isSmall(b) ? 1 : costOf([a, b]));
     return equal(a, b, frame.charge) === wanted;
   };
 }
+
+/** Values that every comparison costs 1 for. */
+const isSmall = (value: Value): boolean => typeof value === "bigint" || typeof value === "boolean";
 
 type CostOf = (args: readonly Value[]) => number;
 
