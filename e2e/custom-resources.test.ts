@@ -343,6 +343,17 @@ async function remove({ kubectl, server }: Session): Promise<void> {
   });
   const said = await kubectl.fails(["create", "-f", "-"], json(widget("late")));
   assert.match(said, /create not allowed while custom resource definition is terminating/);
+  // By whichever verb (D12).
+  const objects = "/apis/example.com/v1/namespaces/default/widgets";
+  const late = json(widget("late"));
+  for (const [method, path, type] of [
+    ["POST", objects, "application/json"],
+    ["PATCH", `${objects}/late?fieldManager=m`, "application/apply-patch+yaml"],
+  ] as const) {
+    const headers = { "content-type": type };
+    const answer = await server.client.request(path, { method, headers, body: late });
+    assert.equal(answer.expect(403).object.reason, "Forbidden");
+  }
   await kubectl.ok([
     "patch",
     "wd",

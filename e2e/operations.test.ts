@@ -19,6 +19,7 @@ const CONDITIONAL = new Set([
   "apiserver_manifest_admission_config_controller_last_config_info",
   "apiserver_storage_transformation_operations_total",
   "apiserver_tracing_spans_dropped_total",
+  "leader_election_master_status",
   "apiserver_tracing_spans_exported_total",
   "apiserver_tracing_spans_waiting",
 ]);

@@ -81,7 +81,6 @@ const BODIES: readonly Body[] = [
     path: `${CORE}/pods${DRY}`,
     body: () =>
       `{${meta},"spec":{"containers":[${items(19_000, (at) => `{"name":"c${at}","image":"i"}`)}]}}`,
-    isShort: true,
   },
   {
     name: "240,000 variables of a container",
@@ -129,13 +128,11 @@ const BODIES: readonly Body[] = [
     path: `${CORE}/configmaps${DRY}`,
     body: () =>
       `{"metadata":{"name":"x","ownerReferences":[${items(11_900, (at) => `{"apiVersion":"v1","kind":"Pod","name":"p${at}","uid":"u${at}"}`)}]}}`,
-    isShort: true,
   },
   {
     name: "20,000 good labels",
     path: `${CORE}/configmaps${DRY}`,
     body: () => labels(20_000, (at) => `l${at}`),
-    isShort: true,
   },
   {
     name: "20,000 bad labels",
@@ -162,7 +159,6 @@ const BODIES: readonly Body[] = [
     name: "a ConfigMap of 20,000 keys of 100 bytes",
     path: `${CORE}/configmaps${DRY}`,
     body: () => `{${meta},"data":{${items(20_000, (at) => `"k${at}":"${"v".repeat(100)}"`)}}}`,
-    isShort: true,
   },
   {
     name: "a ConfigMap of one value of 3 MB",
@@ -228,7 +224,6 @@ const BODIES: readonly Body[] = [
     name: "a long key over 20,000 values of a wrong type",
     path: THINGS + DRY,
     body: () => `{${thing},"lists":{"${"k".repeat(1_000_000)}":[${items(20_000, '"a"')}]}}`,
-    isShort: true,
   },
   {
     name: "patterns that backtrack",
@@ -280,7 +275,6 @@ const ENCODED: readonly Body[] = [
     type: YAML,
     body: () =>
       `metadata: {name: x}\ndata:\n${items(150_000, (at) => `  k${at}: "v"\n`).replaceAll(",", "")}`,
-    isShort: true,
   },
   {
     name: "yaml: one text of 3 MB",

@@ -161,7 +161,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     const { namespace, resource, name, subresource } = placeOf(rest);
     const groupVersion = `${group}/${version}`;
     if (groupVersion === NOTES && searchParams.has("watch")) {
-      notes.watch(request, response);
+      notes.watch(request, response, Number(searchParams.get("resourceVersion") ?? 0));
       return;
     }
     if (name === "huge") {
@@ -268,9 +268,17 @@ function placeOf(parts: readonly string[]) {
   return { namespace: isNamespaced ? (parts[1] ?? "") : "", resource, name, subresource };
 }
 
+/** A change of a note. */
+interface Told {
+  readonly type: string;
+  readonly note: ApiObject;
+  readonly revision: number;
+}
+
 class Notes {
   readonly #notes = new Map<string, ApiObject>();
-  readonly #watchers = new Set<(type: string, note: ApiObject) => void>();
+  readonly #watchers = new Set<(told: Told) => void>();
+  readonly #told: Told[] = [];
   #revision = 1;
 
   handle(method: string, path: string, body: string): readonly [number, object] {
@@ -290,7 +298,8 @@ class Notes {
     if (known === undefined) return [404, statusOf(404, "NotFound")];
     if (method === "DELETE") {
       this.#notes.delete(path);
-      this.#tell("DELETED", known);
+      const metadata = { ...known.metadata, resourceVersion: String(++this.#revision) };
+      this.#tell("DELETED", { ...known, metadata });
       return [200, statusOf(200, "")];
     }
     if (method !== "PATCH") return [200, known];
@@ -305,11 +314,13 @@ class Notes {
     return [200, this.#put("MODIFIED", namespace, patched)];
   }
 
-  watch(request: IncomingMessage, response: ServerResponse): void {
+  /** What happens behind the revision, also what has happened already; 0 = from now on. */
+  watch(request: IncomingMessage, response: ServerResponse, since: number): void {
     response.writeHead(200, { "content-type": "application/json" });
     response.flushHeaders();
-    const write = (type: string, object: ApiObject) =>
-      response.write(`${JSON.stringify({ type, object })}\n`);
+    const write = ({ type, note }: Told) =>
+      response.write(`${JSON.stringify({ type, object: note })}\n`);
+    for (const told of this.#told) if (since > 0 && told.revision > since) write(told);
     this.#watchers.add(write);
     request.socket.once("close", () => this.#watchers.delete(write));
   }
@@ -326,7 +337,9 @@ class Notes {
   }
 
   #tell(type: string, note: ApiObject): void {
-    for (const watcher of this.#watchers) watcher(type, note);
+    const told = { type, note, revision: this.#revision };
+    this.#told.push(told);
+    for (const watcher of this.#watchers) watcher(told);
   }
 }
 

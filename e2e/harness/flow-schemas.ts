@@ -3,7 +3,7 @@ import { eventually } from "./eventually.js";
 import type { ApiObject, HttpsClient } from "./https-client.js";
 
 export const FLOW_SCHEMAS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
-const DEFAULTS = 13;
+const DEFAULTS = 11;
 
 /** Waits until all are there and each says that its level is. @returns their names */
 export async function defaultFlowSchemas(client: HttpsClient): Promise<string[]> {

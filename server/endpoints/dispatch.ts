@@ -98,12 +98,12 @@ function handle(
   const { info } = state;
   if (resource === undefined) throw routeNotFound();
   refuseBadPath(resource, info);
-  refuseCreate(resource, info);
   const verbs = verbsOf(resource, info);
   const target = subresourceOf(resource, info.subresource);
   // A proxy passes methods without a verb too, for users with all permissions.
   const isPassed = target.form === "connect" && target.isProxy && info.method === "OPTIONS";
-  if (!isPassed && !(verbs.includes(info.verb) && fitsDepth(info, resource))) {
+  const isKnown = verbs.includes(info.verb) || refusesCreate(resource, info);
+  if (!isPassed && !(isKnown && fitsDepth(info, resource))) {
     throw methodNotAllowed();
   }
   if (target.fact.deprecation !== undefined) state.noteDeprecation(target.fact.deprecation);
@@ -175,10 +175,10 @@ function refuseBadPath(resource: RootResource, info: RequestInfo): void {
   if (info.isLegacyPath && info.verb !== "watch") throw routeNotFound();
 }
 
-function refuseCreate(resource: RootResource, { verb, subresource }: RequestInfo): void {
-  if (verb !== "create" || subresource !== "" || resource.form !== "main") return;
-  const why = resource.strategy.refusesCreate;
-  if (why !== undefined) throw methodNotAllowed(why);
+/** Whether creates have a reason of their own for their refusal, which the write gives. */
+function refusesCreate(resource: RootResource, { verb, subresource }: RequestInfo): boolean {
+  if (verb !== "create" || subresource !== "" || resource.form !== "main") return false;
+  return resource.strategy.refusesCreate !== undefined;
 }
 
 /** For "/api/v1/namespaces/shop" the request info sets the namespace to the object itself. */

@@ -5,6 +5,7 @@
  */
 import type { JsonValue } from "../../api/meta.js";
 import { requestEntityTooLarge, type StatusError } from "../../api/status.js";
+import { JSON_DEPTH_MAX } from "../../codec/json-parser.js";
 
 export interface BodyLimits {
   /** All values together: texts, numbers, lists, objects. */
@@ -62,6 +63,8 @@ export function refuseLargeText(text: string, limits: BodyLimits = BODY_LIMITS):
       case CLOSE_OBJECT:
         members.pop();
     }
+    // What is too deep is refused by the parser, in the words that clients know.
+    if (members.length > JSON_DEPTH_MAX) return;
     if (values > limits.values) throw tooMany(limits, "values");
   }
 }

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, internalError, unsupportedMediaType } from "../../api/status.js";
 import { findDuplicateKeys } from "../../codec/json.js";
 import type { StrategicMerge } from "../../kinds/kind-codec.js";
-import type { StoredResource } from "../../kinds/served-resource.js";
+import { isCustom, type StoredResource } from "../../kinds/served-resource.js";
 import type { ObjectInput, RefuseInput } from "../../registry/generic/decode-input.js";
 import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-problems.js";
 import { applyObject } from "../../registry/write/apply.js";
@@ -55,7 +55,8 @@ export async function handlePatch(
   const type = mediaTypeOf(ctx);
   const toPatch = PATCH_TYPES.get(type);
   const applyTypes = services.decoders.hasCbor ? [APPLY_TYPE, APPLY_CBOR_TYPE] : [APPLY_TYPE];
-  const takesStrategic = resource.codec.strategicMerge() !== undefined;
+  // The scale of a custom object is of a built-in type, and takes no more than its object does (D17).
+  const takesStrategic = !isCustom(resource) && resource.codec.strategicMerge() !== undefined;
   const isTaken = toPatch === undefined ? applyTypes.includes(type) : type !== STRATEGIC_TYPE;
   if (!isTaken && !(type === STRATEGIC_TYPE && takesStrategic)) {
     const patchTypes = [...PATCH_TYPES.keys()].filter(

@@ -13,6 +13,7 @@ import { collectProblems } from "../../api/problems.js";
 import {
   alreadyExists,
   type FieldError,
+  forbidden,
   generatedNameTaken,
   invalid,
   type StatusError,
@@ -69,6 +70,10 @@ export function decideCreate(
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource, namespace, options } = target;
+  const { refusesCreate } = resource.strategy;
+  if (refusesCreate !== undefined) {
+    throw forbidden(resource, made.served.metadata.name ?? "", refusesCreate);
+  }
   const { provisionNamespace } = registry;
   if (provisionNamespace === undefined || !resource.isNamespaced || options.isDryRun) {
     return decideInNamespace(registry, target, made, seen, signal);
