@@ -57,6 +57,16 @@ const CASES_LEFT_OUT = new Set([
   "map_field_access",
   // Upstream counts all milliseconds of a duration.
   "get_milliseconds",
+  // The API's release of the strings extension writes exponents, and parts of lists and maps, in another way.
+  "scientific notation formatting clause",
+  "default precision for scientific notation",
+  "scientific notation formatting clause in a string variable",
+  "dyntype support for scientific notation",
+  "list support for string",
+  "map support for string",
+  "map support (all key types)",
+  "dyntype support for lists",
+  "dyntype support for maps",
 ]);
 const PRIMITIVES: Readonly<Record<string, CelType>> = {
   INT64: "int",

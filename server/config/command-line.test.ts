@@ -37,6 +37,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
   assert.deepEqual(plain, {
     command: "serve",
     given: new Set(),
+    embeddedQuotaBytes: 2 * 1024 ** 3,
     emulatedVersion: "",
     showHiddenMetricsForVersion: "",
     minCompatibilityVersion: "",

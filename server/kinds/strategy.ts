@@ -24,6 +24,8 @@ export interface StrategyContext {
 
 /** Functions may change only the object that they are given. */
 export interface ResourceStrategy {
+  /** Fills in what belongs to reading the new object, so that admission sees it, such as decoded `stringData`. */
+  prepareForAdmission?(next: ApiObject, context: Pick<StrategyContext, "naming">): void;
   /** Drops fields that clients may not set and sets server-owned fields, before validation. */
   prepareForCreate?(next: ApiObject, context: StrategyContext): void;
   prepareForUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): void;

@@ -23,6 +23,8 @@ const AT_ONCE = 4;
 
 /** Refusals by OpenSSL, by the number of its error, of chains that are good by Go's rules. */
 const STRICTER: Readonly<Record<string, string>> = {
+  9: "the chain goes on beyond the trusted certificate, and its validity counts",
+  10: "the same",
   7: "one candidate of an issuer's name is tried: another one's signature would do",
   18: "a leaf with its issuer's name, which has no key identifiers, counts as self-signed",
   19: "the same above the leaf",

@@ -22,7 +22,10 @@ const define = (kind: string, name: string, spec: JsonObject) =>
 
 test("neither sort of policy judges excluded resources, and both judge all others", async () => {
   const scaler = {
-    spec: { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "web" } },
+    spec: {
+      maxReplicas: 3,
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+    },
   };
   const patch = `[JSONPatch{op: "add", path: "/metadata/labels", value: {"seen": "yes"}}]`;
   const mutations = [{ patchType: "JSONPatch", jsonPatch: { expression: patch } }];

@@ -25,7 +25,7 @@ export function quote(text: string): string {
 
 const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
 /** The work of writing a part of a list or map, and of putting it in order. */
-const PART_WORK = 10;
+const PART_WORK = 25;
 const PRECISION_DEFAULT = 6;
 const PRECISION_MAX = 100;
 

@@ -359,7 +359,10 @@ test("S1-SSA-35: a resourceVersion in the configuration is a condition", async (
 });
 
 test("S1-SSA-01: a write in another version than the stored one keeps track in that version", async () => {
-  const spec = { scaleTargetRef: { kind: "Deployment", name: "d" }, maxReplicas: 3 };
+  const spec = {
+    scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "d" },
+    maxReplicas: 3,
+  };
   const name = "scaler";
   const older = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
   const newer = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";

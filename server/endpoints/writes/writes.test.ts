@@ -123,7 +123,10 @@ test("S1-DRY-01, S1-QP-11: a bare dryRun is a dry run, for every verb", async ()
 test("S1-PATCH-01: objects are patched in each of their versions, not only in the one that is stored", async () => {
   const scalers = (version: string) =>
     `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers`;
-  const spec = { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "a" } };
+  const spec = {
+    maxReplicas: 3,
+    scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "a" },
+  };
   await send("POST", scalers("v1"), { metadata: { name: "versions" }, spec });
   const events = "/apis/events.k8s.io/v1/namespaces/default/events";
   const event = {

@@ -137,6 +137,8 @@ function validateJson(data: Data | undefined, key: string, errors: FieldError[])
 }
 
 export const secretStrategy: ResourceStrategy = {
+  prepareForAdmission: (next: SecretObject) => takeStringData(next),
+  // What a plugin wrote.
   prepareForCreate: (next: SecretObject) => takeStringData(next),
   prepareForUpdate: (next: SecretObject) => takeStringData(next),
   ...validated<SecretObject>({

@@ -14,6 +14,8 @@ interface NamespaceObject extends ApiObject {
 }
 
 export const namespaceStrategy: ResourceStrategy = {
+  // Webhooks select namespaces by it.
+  prepareForAdmission: (next, { naming }) => labelWithName(next, naming.labelDomain),
   prepareForCreate(next: NamespaceObject, { naming }) {
     const own = naming.namespaceFinalizer;
     const finalizers = next.spec?.finalizers ?? [];

@@ -107,7 +107,7 @@ function decideInNamespace(
     check(registry, target, made);
     return nextStage(pause, made, () => encode(registry, target, made, existing, renamed));
   };
-  return nextStage(pause, prepare(target, served), (made) =>
+  return nextStage(pause, prepare(registry, target, served), (made) =>
     nextStage(pause, withOwners(registry, target, made), (owned) =>
       admit({ registry, target, naming, identity, write, finished }, owned, signal),
     ),
@@ -190,11 +190,12 @@ interface Prepared {
 }
 
 /** Makes the object of the stored version from the client's. */
-function prepare({ resource }: CreateTarget, served: ApiObject): Prepared {
-  const { conversion } = resource;
+function prepare({ naming }: Registry, { resource }: CreateTarget, served: ApiObject): Prepared {
+  const { conversion, strategy } = resource;
   const errors = resource.codec.validate(served);
   const object = conversion === undefined ? served : conversion.toStored(served);
   if (conversion !== undefined) resource.storedCodec.applyDefaults(object);
+  strategy.prepareForAdmission?.(object, { naming });
   return { object, errors };
 }
 
