@@ -13,7 +13,6 @@ import { fileURLToPath } from "node:url";
 import { HttpsClient } from "../harness/https-client.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { openStore, type StoreForTest, type StoreName } from "../harness/stores.js";
-import { makeTempDir } from "../harness/temp-dir.js";
 import { type Attack, Attacker } from "./attack.js";
 import type { BystanderMark, BystanderPlace } from "./bystander.js";
 import { furnish } from "./furnish.js";
@@ -135,7 +134,7 @@ async function setStage(store: StoreForTest, options: { readonly main?: string }
     path: "/api/v1/namespaces/blue/configmaps/small",
     token: tokens.bystander,
     pid: server.pid,
-    caFile: join((await makeTempDir("bystander")).path, "ca.crt"),
+    caFile: join(server.dataDir, "bystander-ca.crt"),
   };
   await writeFile(place.caFile, server.credentials.ca);
   const program = fileURLToPath(new URL("./bystander.js", import.meta.url));

@@ -75,7 +75,7 @@ export class YamlReader {
 
   #next(): void {
     if (this.#waiting.length === 0) return;
-    const worker = this.#idle.pop() ?? this.#start();
+    const worker = this.#takeIdle() ?? this.#start();
     const job = worker === undefined ? undefined : this.#waiting.shift();
     if (worker === undefined || job === undefined) return;
     worker.read(job, this.#readMsMax, () => {
@@ -83,6 +83,16 @@ export class YamlReader {
       else this.#keep(worker);
       this.#next();
     });
+  }
+
+  /** One that ended while it had nothing to do is forgotten. */
+  #takeIdle(): YamlWorker | undefined {
+    for (let worker = this.#idle.pop(); worker !== undefined; worker = this.#idle.pop()) {
+      worker.stay();
+      if (!worker.hasEnded) return worker;
+      this.#workers--;
+    }
+    return undefined;
   }
 
   #start(): YamlWorker | undefined {
@@ -121,7 +131,6 @@ class YamlWorker {
   }
 
   read({ text, resolve, reject }: Job, readMsMax: number, done: () => void): void {
-    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       void this.#worker.terminate();
       this.#fail(`reading the YAML takes more than ${readMsMax} ms; send JSON`);
@@ -135,6 +144,11 @@ class YamlWorker {
       done();
     };
     this.#worker.postMessage(text);
+  }
+
+  /** It is not ended for want of work. */
+  stay(): void {
+    clearTimeout(this.#timer);
   }
 
   endLater(gone: () => void): void {
