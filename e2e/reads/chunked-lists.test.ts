@@ -74,6 +74,18 @@ for (const name of SUBJECT_NAMES) {
       assert.deepEqual(Object.keys(whole.metadata), ["resourceVersion"], "S1-COLL-05, S1-COLL-07");
     });
 
+    test("S1-LIST-10: names beyond U+E000 come in the order of their bytes, on every page", async () => {
+      const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+      const names = ["order-\ue000", "order-\uffff", "order-\u{10000}", "order-\u{10ffff}"];
+      for (const role of names.toReversed()) {
+        const metadata = { name: role, labels: { order: "bytes" } };
+        (await subject.next().post(path, { metadata })).expect(201);
+      }
+      const chain = await readChain(subject, path, "limit=1&labelSelector=order%3Dbytes");
+      const found = chain.flatMap(({ items }) => items.map(({ metadata }) => metadata.name));
+      assert.deepEqual(found, names);
+    });
+
     test("S1-LIST-06: malformed, forged and foreign tokens are 400", async () => {
       await using history = await History.open(subject, "tokens");
       for (const object of ["a", "b", "c"]) await history.create(subject.next(), object);

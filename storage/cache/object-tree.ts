@@ -4,6 +4,7 @@
  * objects' bytes and keeps the set of unreadable objects, so every copy has both.
  */
 import sortedBTree from "sorted-btree";
+import { KeyOrder } from "../kv/key-order.js";
 import type { StoredObject } from "../objects/stored-object.js";
 
 // The package is CommonJS, so Node sees its default export one level deeper.
@@ -29,10 +30,21 @@ export class ObjectTree {
   /** Replaced, never changed: copies share it. */
   #corrupt: ReadonlySet<string>;
 
-  constructor(original?: { tree: Tree; bytes: number; corrupt: ReadonlySet<string> }) {
-    this.#tree = original?.tree ?? new BTree<string, StoredObject>(undefined, compareStrings);
-    this.#bytes = original?.bytes ?? 0;
-    this.#corrupt = original?.corrupt ?? NO_PATHS;
+  /** Shared by all copies. */
+  readonly #order: KeyOrder;
+
+  constructor(original?: ObjectTree) {
+    if (original === undefined) {
+      this.#order = new KeyOrder();
+      this.#tree = new BTree<string, StoredObject>(undefined, this.#order.compare);
+      this.#bytes = 0;
+      this.#corrupt = NO_PATHS;
+    } else {
+      this.#order = original.#order;
+      this.#tree = original.#tree.clone();
+      this.#bytes = original.#bytes;
+      this.#corrupt = original.#corrupt;
+    }
   }
 
   get size(): number {
@@ -55,6 +67,7 @@ export class ObjectTree {
 
   /** @returns what was there before */
   set(object: StoredObject): StoredObject | undefined {
+    this.#order.note(object.path);
     const previous = this.#tree.get(object.path);
     object.shareNames(previous, this.#namespace);
     this.#namespace = object.namespace;
@@ -74,11 +87,7 @@ export class ObjectTree {
 
   /** A copy in constant time; both sides may change afterwards without the other seeing it. */
   snapshot(): ObjectTree {
-    return new ObjectTree({
-      tree: this.#tree.clone(),
-      bytes: this.#bytes,
-      corrupt: this.#corrupt,
-    });
+    return new ObjectTree(this);
   }
 
   /**
@@ -94,7 +103,7 @@ export class ObjectTree {
     const isAll = namespace === "";
     const low = isAll ? "" : `${namespace}/`;
     const high = isAll ? this.#highest() : `${namespace}${AFTER_SLASH}`;
-    const from = after > low ? after : low;
+    const from = this.#order.compare(after, low) > 0 ? after : low;
     let mayBeAfter = true;
     // The library ends the walk on `{ break }`; its type says void only for callers without one.
     this.#tree.forRange(from, high, isAll, (path: string, object: StoredObject): unknown => {
@@ -137,9 +146,4 @@ export class ObjectTree {
     else if (previous !== undefined) corrupt.delete(previous.path);
     this.#corrupt = corrupt;
   }
-}
-
-/** Code unit order: the byte order of keys for all names but those beyond the basic plane. */
-function compareStrings(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -10,10 +10,10 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
+import { compareKeys } from "../kv/key-order.js";
 import type { KeyValue, Operation, Revision, RevisionedStore } from "../kv/store.js";
 import { toRevision } from "../kv/store.js";
 import { openEmbeddedStore } from "./embedded-store.js";
-import { compareKeys } from "./records.js";
 
 const signal = new AbortController().signal;
 /** Prefixes of each other, and characters on both sides of the surrogates. */

@@ -5,6 +5,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError } from "../kv/errors.js";
+import { compareKeys } from "../kv/key-order.js";
 import type { KeyValue, RangeRequest, RangeResult, Revision } from "../kv/store.js";
 import {
   compactedOfSnapshot,
@@ -14,7 +15,7 @@ import {
   type Snapshot,
   type StoreDatabase,
 } from "./database.js";
-import { boundsOf, compareKeys, type HistoryKey, type KeyBounds } from "./records.js";
+import { boundsOf, type HistoryKey, type KeyBounds } from "./records.js";
 import { checkedCurrent, currentVersion, endedVersion } from "./versions.js";
 
 /** Keys read in one turn: about 3 ms of values of 1 KiB. */

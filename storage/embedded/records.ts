@@ -313,18 +313,3 @@ function firstAfterPrefix(prefix: Buffer): Buffer {
   // UTF-8 has no byte 0xff.
   return Buffer.of(0xff);
 }
-
-/** The order of UTF-8 bytes for two texts in UTF-16, which differ for surrogates only. */
-export function compareKeys(left: string, right: string): number {
-  const length = Math.min(left.length, right.length);
-  for (let index = 0; index < length; index++) {
-    const difference = rank(left.charCodeAt(index)) - rank(right.charCodeAt(index));
-    if (difference !== 0) return difference;
-  }
-  return left.length - right.length;
-}
-
-/** Surrogates encode code points above U+FFFF, so they rank above all other code units. */
-function rank(codeUnit: number): number {
-  return codeUnit >= 0xd800 && codeUnit <= 0xdfff ? codeUnit + 0x10000 : codeUnit;
-}

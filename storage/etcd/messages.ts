@@ -2,6 +2,8 @@
  * The etcd v3 messages: Range, Txn, Watch, compaction, leases, and Status for the version. Field numbers
  * come from etcd's rpc.proto and kv.proto. Values in answers are views of the answer's memory.
  */
+
+import { compareKeys } from "../kv/key-order.js";
 import type {
   Compare,
   KeyValue,
@@ -82,11 +84,6 @@ export function prefixEnd(prefix: string): Buffer {
     }
   }
   return Buffer.from([0]);
-}
-
-/** Byte order, which differs from that of JavaScript strings above U+FFFF. */
-export function compareKeys(left: string, right: string): number {
-  return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
 export function encodeRange(call: RangeCall): Buffer {

@@ -21,12 +21,12 @@ import type { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
+import { compareKeys } from "../kv/key-order.js";
 import type { Revision, StoreEvent, WatchBatch, WatchOptions } from "../kv/store.js";
 import { type EndpointPool, unexpectedEnd } from "./endpoint-pool.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
 import type { GrpcStream } from "./grpc-calls.js";
 import {
-  compareKeys,
   decodeWatch,
   encodeWatchCreate,
   encodeWatchProgress,
