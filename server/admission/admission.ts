@@ -14,7 +14,7 @@
  *   matching/  which rules that users bring are about a write
  *   webhooks/  others who are asked      policies/    expressions that decide
  */
-import type { CommitResult, Compare, Operation } from "../../storage/kv/store.js";
+import type { CommitResult, Compare } from "../../storage/kv/store.js";
 import type { ApiObject } from "../api/meta.js";
 import { forbidden, type StatusError } from "../api/status.js";
 import type { ServedResource } from "../kinds/served-resource.js";
@@ -52,7 +52,8 @@ export interface AdmissionOptions {
  */
 export interface SideWrite {
   readonly compares: readonly Compare[];
-  readonly operations: readonly Operation[];
+  /** The objects to be stored with the write's own; their bytes are made and judged as its are. */
+  readonly puts: readonly { readonly key: string; readonly object: ApiObject }[];
   /**
    * Receives the transaction's result; `current` of a refused one covers only these compares. The
    * plugin validates again before the next attempt.

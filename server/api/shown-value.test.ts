@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cutPath, showJson } from "./shown-value.js";
+import { cutPath, firstOf, showJson } from "./shown-value.js";
 
 test("a short value is shown as JSON, with every digit of an integer (D11)", () => {
   const value = { a: [1, "x\n", null, { b: true }], c: 9007199254740993n, d: undefined };
@@ -20,4 +20,12 @@ test("a long value is cut while it is shown (H3)", () => {
   }
   assert.equal(cutPath("p".repeat(5_000)).length, 1_027);
   assert.equal(cutPath("spec.replicas"), "spec.replicas");
+});
+
+test("H7: what is cut never ends in half of a character, which could not be stored", () => {
+  assert.equal(firstOf("a😀b", 4), "a😀b");
+  assert.equal(firstOf("a😀b", 3), "a😀");
+  assert.equal(firstOf("a😀b", 2), "a");
+  assert.equal(cutPath("😀".repeat(1_000)), `${"😀".repeat(512)}...`);
+  assert.equal(cutPath(`a${"😀".repeat(1_000)}`), `a${"😀".repeat(511)}...`);
 });

@@ -18,7 +18,15 @@ export function showJson(value: unknown): string {
 
 /** A text at most as long as a path may be in a message. */
 export function cutPath(path: string): string {
-  return path.length <= PATH_CHARS_MAX ? path : path.slice(0, PATH_CHARS_MAX) + CUT;
+  return path.length <= PATH_CHARS_MAX ? path : firstOf(path, PATH_CHARS_MAX) + CUT;
+}
+
+/** The beginning of a text, of so many UTF-16 units at most; never half of a character, which cannot be stored. */
+export function firstOf(text: string, unitsMax: number): string {
+  if (text.length <= unitsMax) return text;
+  const last = text.charCodeAt(unitsMax - 1);
+  const isHalf = last >= 0xd800 && last <= 0xdbff;
+  return text.slice(0, isHalf ? unitsMax - 1 : unitsMax);
 }
 
 /** @returns how many units are left; below 0 = the rest was left out */

@@ -7,6 +7,7 @@
  *   StorageMigrating of the definition: True while it runs, then False, and why
  */
 import type { ApiObject } from "../api/meta.js";
+import { firstOf } from "../api/shown-value.js";
 import type { Definition, DefinitionStatus } from "../registry/apiextensions/definition.js";
 import { Conditions } from "../registry/apiextensions/definition-status.js";
 
@@ -52,7 +53,7 @@ export function succeeded(migration: Migration, now: string): Migration {
 
 export function failed(migration: Migration, why: string, now: string): Migration {
   const reason = "StorageVersionMigrationFailed";
-  const message = `migration encountered unhandled error: ${why}`.slice(0, MESSAGE_CHARS_MAX);
+  const message = `migration encountered unhandled error: ${why}`;
   return withCondition(without(migration, "Running"), { type: "Failed", reason, message }, now);
 }
 
@@ -69,7 +70,12 @@ function withCondition(
   const since = known?.status === "True" ? (known.lastTransitionTime ?? now) : now;
   const conditions = [
     ...before.filter(({ type }) => type !== condition.type),
-    { ...condition, status: "True", lastTransitionTime: since },
+    {
+      ...condition,
+      message: firstOf(condition.message, MESSAGE_CHARS_MAX),
+      status: "True",
+      lastTransitionTime: since,
+    },
   ];
   return { ...migration, status: { ...migration.status, conditions } };
 }

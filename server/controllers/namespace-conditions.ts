@@ -2,6 +2,7 @@
  * Status conditions of a terminating namespace that explain why it still exists, in the existing API's
  * words; people and tools read them.
  */
+import { firstOf } from "../api/shown-value.js";
 import { formatTime } from "../api/time.js";
 
 export interface NamespaceCondition {
@@ -62,6 +63,9 @@ export function namespaceConditions(
   return isChanged ? next : undefined;
 }
 
+/** Names and messages of users are in it, in any number. */
+const MESSAGE_CHARS_MAX = 32_768;
+
 /** Without text the condition is fine. */
 function draft(
   type: string,
@@ -69,7 +73,12 @@ function draft(
   words: { readonly ok: readonly [string, string]; readonly bad: readonly [string, string] },
 ): Draft {
   if (text === "") return { type, status: "False", reason: words.ok[0], message: words.ok[1] };
-  return { type, status: "True", reason: words.bad[0], message: words.bad[1] + text };
+  return {
+    type,
+    status: "True",
+    reason: words.bad[0],
+    message: firstOf(words.bad[1] + text, MESSAGE_CHARS_MAX),
+  };
 }
 
 function failureText({ failures }: Leftovers): string {

@@ -3,6 +3,7 @@
  * only to a webhook that is busy and says when to ask it.
  */
 import { systemClock } from "../../storage/base/clock.js";
+import { firstOf } from "../api/shown-value.js";
 import { TransportError } from "../client/https-client.js";
 import { requestUnlessBusy } from "../client/retry-after.js";
 import {
@@ -43,7 +44,7 @@ export class ConversionClients implements Disposable {
         const text = response.body.toString("utf8");
         if (response.status >= 200 && response.status <= 206) return text;
         throw new ConversionFailure(
-          `the server responded with the status code ${response.status}: ${text.slice(0, 200)}`,
+          `the server responded with the status code ${response.status}: ${firstOf(text, 200)}`,
         );
       } catch (error) {
         if (!(error instanceof TransportError)) throw error;

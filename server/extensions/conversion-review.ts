@@ -5,12 +5,20 @@
 
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { firstOf } from "../api/shown-value.js";
 import { jsonToText } from "../codec/json.js";
 
 /** The answer is missing or invalid; the message is for the client. */
 export class ConversionFailure extends Error {
   override readonly name = "ConversionFailure";
+
+  constructor(message: string) {
+    super(firstOf(message, MESSAGE_CHARS_MAX));
+  }
 }
+
+/** Foreign text gets into answers, and into conditions that are stored. */
+const MESSAGE_CHARS_MAX = 16_384;
 
 export interface ReviewQuestion {
   /** "apiextensions.k8s.io" */

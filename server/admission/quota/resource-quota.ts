@@ -12,6 +12,7 @@ import type { CommitResult, KeyValue } from "../../../storage/kv/store.js";
 import { objectPath, partitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
+import { parseJson } from "../../codec/json.js";
 import type {
   AdmissionAttributes,
   AdmissionOperation,
@@ -130,7 +131,7 @@ export class ResourceQuota implements AdmissionPlugin {
     const { key, revision } = looked;
     return {
       compares: [{ key, modRevision: revision }],
-      operations: [{ type: "put", key, value: Buffer.from(JSON.stringify(next)) }],
+      puts: [{ key, object: next }],
       settled: (result) => this.#learn(looked, next, result),
     };
   }
@@ -198,7 +199,7 @@ function raisesUsage(evaluator: Evaluator, { object, oldObject }: AdmissionAttri
 /** undefined if it cannot be read. */
 function parseQuota(value: Buffer): QuotaObject | undefined {
   try {
-    const quota: unknown = JSON.parse(value.toString("utf8"));
+    const quota: unknown = parseJson(value);
     return isQuota(quota) ? quota : undefined;
   } catch {
     return undefined;

@@ -2,6 +2,7 @@
  * Failed webhook calls, with the messages of the existing API: the webhook refused, or gave no usable
  * answer and the failure policy decides.
  */
+import { firstOf } from "../../api/shown-value.js";
 import { internalError, type Status, StatusError } from "../../api/status.js";
 import { describeCertificateError } from "../../client/certificate-errors.js";
 import { TransportError } from "../../client/https-client.js";
@@ -46,7 +47,7 @@ export function refusalOf(hook: string, result: Members | undefined): StatusErro
   const { code, message, reason, details, metadata: _metadata } = result ?? {};
   const said = [message, reason].find((text) => typeof text === "string" && text !== "");
   const why =
-    said === undefined ? " without explanation" : `: ${String(said).slice(0, MESSAGE_CHARS_MAX)}`;
+    said === undefined ? " without explanation" : `: ${firstOf(String(said), MESSAGE_CHARS_MAX)}`;
   const isCode = typeof code === "number" && Number.isInteger(code) && code >= CODE_MIN;
   const status: Status = {
     kind: "Status",

@@ -336,3 +336,28 @@ test("what was written behind the server's back as a quota bounds nothing and br
   await create("wild", "configmaps", { metadata: { name: "a" } });
   await create("wild", "pods", pod("a"));
 });
+
+test("H7: a charge keeps what it does not know of a quota, or leaves the quota alone", async () => {
+  await createNamespace("exact");
+  const { store, view } = registry;
+  const keyOf = (name: string) => view.keys.key("core/resourcequotas", `exact/${name}`);
+  const usage = '"status":{"hard":{"configmaps":"9"},"used":{"configmaps":"0"}}';
+  const textOf = (name: string, number: string) =>
+    `{"kind":"ResourceQuota","apiVersion":"v1","metadata":{"name":"${name}","namespace":"exact","generation":${number}},${usage}}`;
+  const stored = {
+    exact: textOf("exact", "9223372036854775807"),
+    beyond: textOf("beyond", "1e400"),
+  };
+  for (const [name, text] of Object.entries(stored)) {
+    const put = { type: "put", key: keyOf(name), value: Buffer.from(text) } as const;
+    await store.commit({ compares: [], operations: [put] }, noSignal);
+  }
+  await create("exact", "configmaps", { metadata: { name: "a" } });
+  const read = async (name: string) =>
+    (await store.range({ prefix: keyOf(name), after: "", limit: 0 }, noSignal)).kvs.map((kv) =>
+      kv.value.toString(),
+    );
+  const charged = stored.exact.replace('"used":{"configmaps":"0"}', '"used":{"configmaps":"1"}');
+  assert.deepEqual(await read("exact"), [charged]);
+  assert.deepEqual(await read("beyond"), [stored.beyond]);
+});

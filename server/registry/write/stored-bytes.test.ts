@@ -68,7 +68,8 @@ const HOSTILE: readonly (readonly [JsonObject, RegExp])[] = [
   [{ data: { n: Number.POSITIVE_INFINITY } }, /Infinity is no JSON number/],
   [{ data: [Number.NaN] }, /NaN is no JSON number/],
   [{ data: Number.NEGATIVE_INFINITY }, /-Infinity is no JSON number/],
-  [{ data: { a: "\ud800" } }, /half of a character/],
+  [{ data: { a: "\ud800" } }, /a text has half of a character/],
+  [{ data: { a: [{ "\udc00": 1 }] } }, /a key has half of a character/],
   [{ data: { f: (() => 1) as unknown as JsonValue } }, /a function is no JSON/],
 ];
 

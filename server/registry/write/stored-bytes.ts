@@ -5,11 +5,11 @@
  * stored it would make a whole resource unreadable for everybody.
  */
 
-import type { ApiObject } from "../../api/meta.js";
+import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { internalError } from "../../api/status.js";
 import { JSON_DEPTH_MAX } from "../../codec/json-parser.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import { Unwritable } from "../../schema/json-text.js";
+import { stringifyJson, Unwritable } from "../../schema/json-text.js";
 
 export interface StorableHost {
   /** Told of a value that was not stored, with the reason. */
@@ -35,7 +35,7 @@ export function storedBytes(
 export function plainBytes(registry: StorableHost, value: object): Buffer {
   const why = unstorable(value, 0);
   if (why !== undefined) throw refusal(registry, why);
-  return Buffer.from(JSON.stringify(value));
+  return Buffer.from(stringifyJson(value as JsonValue));
 }
 
 function refusal({ onUnstorable }: StorableHost, why: string, cause?: unknown) {
@@ -75,6 +75,7 @@ function unstorableWithin(value: object, depth: number): string | undefined {
   }
   const members = value as Readonly<Record<string, unknown>>;
   for (const key in members) {
+    if (!(key as CheckedText).isWellFormed()) return "a key has half of a character";
     const why = unstorable(members[key], depth);
     if (why !== undefined) return why;
   }

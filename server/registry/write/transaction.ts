@@ -22,6 +22,7 @@ import { putOperation } from "./commit.js";
 import type { Decision } from "./decision.js";
 import { NO_RESERVATIONS } from "./reservations.js";
 import { type SideWrites, settle } from "./side-writes.js";
+import { plainBytes, type StorableHost } from "./stored-bytes.js";
 
 export interface Prepared {
   readonly transaction: Transaction;
@@ -42,12 +43,12 @@ export function prepareTransaction(
 ): Prepared | Promise<Prepared> {
   const { resource, key, decision } = decided;
   const { action, object, value } = decision;
-  if (action === "remove") return join(decided, { type: "delete", key });
+  if (action === "remove") return join(registry, decided, { type: "delete", key });
   assert(value !== undefined, "StoresWhatIsEncoded");
   const put = putOperation(registry, { resource, key, value, object }, signal);
   return put instanceof Promise
-    ? put.then((operation) => join(decided, operation))
-    : join(decided, put);
+    ? put.then((operation) => join(registry, decided, operation))
+    : join(registry, decided, put);
 }
 
 /** A decision with the state that it is based on. */
@@ -61,15 +62,17 @@ export interface Decided {
   readonly epochs: readonly Operation[];
 }
 
-function join(decided: Decided, own: Operation): Prepared {
+function join(host: StorableHost, decided: Decided, own: Operation): Prepared {
   const { epochs } = decided;
   const { reservations = NO_RESERVATIONS, sideWrites = NO_SIDE_WRITES } = decided.decision;
   const compares = [...decided.compares, ...reservations.compares];
-  const operations = [own, ...reservations.operations, ...epochs];
+  const operations: Operation[] = [own, ...reservations.operations, ...epochs];
   const ownCompares = compares.length;
   for (const sideWrite of sideWrites) {
     compares.push(...sideWrite.compares);
-    operations.push(...sideWrite.operations);
+    for (const { key, object } of sideWrite.puts) {
+      operations.push({ type: "put", key, value: plainBytes(host, object) });
+    }
   }
   return {
     transaction: { compares, operations },
