@@ -5,13 +5,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ApiObject, HttpsClient } from "./harness/https-client.js";
+import { isLong } from "./harness/is-long.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { startEtcd } from "./tools/etcd.js";
 
 const REPLICAS = 3;
 const CLIENTS = 100;
-const INCREMENTS_PER_CLIENT = 2;
-const CREATES = Number(process.env.KEELSON_CREATES ?? 2_000);
+const INCREMENTS_PER_CLIENT = isLong ? 2 : 1;
+const CREATES = Number(process.env.KEELSON_CREATES ?? (isLong ? 2_000 : 800));
 /** Far above what it takes on a slow machine with everything else running. */
 const CREATE_MS_MAX = 20;
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { Kubectl } from "./harness/kubectl.js";
 import { startServer } from "./harness/server-process.js";
-import { openStore, STORE_NAMES, type StoreName } from "./harness/stores.js";
+import { openStore, STORE_NAMES_OF_SLOW_TESTS, type StoreName } from "./harness/stores.js";
 
 const SHOP = fileURLToPath(new URL("../../e2e/fixtures/shop", import.meta.url));
 
@@ -32,7 +32,7 @@ interface Session {
   readonly other: Kubectl;
 }
 
-for (const storeName of STORE_NAMES) {
+for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   describe(`kubectl (${storeName})`, () => {
     test("S1-GEN-01, S1-GEN-24, S1-GEN-26: a day's work", { timeout: 120_000 }, async (t) => {
       await withServers(storeName, async (session) => {

@@ -56,10 +56,12 @@ for (const { what, preloads, breaks, kind } of isLong ? [...BROKEN, ...BROKEN_OT
   });
 }
 
-test("a replica whose feed is late breaks nothing, as its barrier waits for it", async () => {
-  const report = await runOn(["delayed-feed"], []);
-  assert.deepEqual(report.violations, [], formatReport(report));
-});
+if (isLong) {
+  test("a replica whose feed is late breaks nothing, as its barrier waits for it", async () => {
+    const report = await runOn(["delayed-feed"], []);
+    assert.deepEqual(report.violations, [], formatReport(report));
+  });
+}
 
 function runOn(
   preloads: readonly string[],

@@ -1,5 +1,5 @@
 /**
- * Consistency under fire, half a minute of it: random work on three replicas over three etcd members, and
+ * Consistency under fire, twenty seconds of it: random work on three replicas over three etcd members, and
  * on one replica over the embedded store, while they are killed, paused and parted; a part of it on a
  * custom kind whose definition changes all the time. The command for longer runs is in
  * docs/consistency.md.
@@ -21,8 +21,8 @@ interface Plan {
 }
 
 const PLANS: readonly Plan[] = [
-  { store: "etcd", seed: randomInt(2 ** 31), seconds: 15 },
-  { store: "embedded", seed: randomInt(2 ** 31), seconds: 7 },
+  { store: "etcd", seed: randomInt(2 ** 31), seconds: 10 },
+  { store: "embedded", seed: randomInt(2 ** 31), seconds: 5 },
   { store: "embedded", kind: "custom", seed: 4, seconds: 5 },
 ];
 

@@ -18,7 +18,7 @@ import { smallestObject } from "./smallest-object.js";
 /** What annotations may take, and so what kubectl can apply from the client. */
 const ANNOTATIONS_MAX = 256 * 1024;
 /** Lived in every run. */
-const SMALL_BYTES_MAX = 16 * 1024;
+const SMALL_BYTES_MAX = 11 * 1024;
 
 const VERSION = "jsonpath={.metadata.resourceVersion}";
 

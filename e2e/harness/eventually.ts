@@ -2,7 +2,9 @@
 
 /** Generous: it only decides how long a failing test takes. */
 const DEADLINE_MS = 20_000;
-const INTERVAL_MS = 20;
+/** Between two probes, at first; each wait is half as long again as the one before, up to the maximum. */
+const FIRST_WAIT_MS = 5;
+const WAIT_MS_MAX = 150;
 
 /** Thrown by a probe when waiting longer is of no use. */
 export class HopelessError extends Error {
@@ -19,7 +21,7 @@ export async function eventually<T>(
   deadlineMs = DEADLINE_MS,
 ): Promise<T> {
   const deadline = performance.now() + deadlineMs;
-  for (;;) {
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 1.5, WAIT_MS_MAX)) {
     let complaint: unknown;
     try {
       const answer = await probe();
@@ -31,7 +33,7 @@ export async function eventually<T>(
     if (performance.now() > deadline) {
       throw new Error(`not within ${deadlineMs} ms: ${what}`, { cause: complaint });
     }
-    await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }
 

@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { isLong } from "../harness/is-long.js";
 import { findTool, repositoryRoot } from "../tools/find-tool.js";
 
 export const REPOSITORY = repositoryRoot();
@@ -9,6 +10,9 @@ export const CHART = join(REPOSITORY, "helm", "keelson");
 
 export const HELMS = ["helm-3", "helm-4"] as const;
 export type HelmName = (typeof HELMS)[number];
+
+/** For tests that take long: the newest; the long run takes each. */
+export const HELMS_OF_SLOW_TESTS: readonly HelmName[] = isLong ? HELMS : ["helm-4"];
 
 export interface Metadata {
   readonly name: string;

@@ -1,5 +1,5 @@
 /**
- * The chart installed into a running Keelson by two major versions of Helm: installed, tested, upgraded,
+ * The chart installed into a running Keelson by Helm, in the long run by two major versions: installed, tested, upgraded,
  * rolled back and uninstalled, with strict validation; hooks run as processes.
  */
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import type { HttpsClient } from "../harness/https-client.js";
 import { startServer } from "../harness/server-process.js";
 import {
   CHART,
-  HELMS,
+  HELMS_OF_SLOW_TESTS,
   type HelmName,
   missingHelm,
   parseManifests,
@@ -41,7 +41,7 @@ const COLLECTIONS = [
   ...["rbac.authorization.k8s.io/v1/roles", "batch/v1/jobs"],
 ];
 
-for (const helm of HELMS) {
+for (const helm of HELMS_OF_SLOW_TESTS) {
   const skip = await missingHelm(helm);
   test(`CARD-06: a release is installed, tested, upgraded, rolled back and uninstalled (${helm})`, {
     skip,

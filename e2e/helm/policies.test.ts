@@ -12,7 +12,14 @@ import {
 } from "../../server/admission/testing/admission-webhook.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { findTool } from "../tools/find-tool.js";
-import { HELMS, type HelmName, missingHelm, REPOSITORY, runHelm } from "./chart.js";
+import {
+  HELMS,
+  HELMS_OF_SLOW_TESTS,
+  type HelmName,
+  missingHelm,
+  REPOSITORY,
+  runHelm,
+} from "./chart.js";
 import {
   CONTROLLER,
   controllerFlags,
@@ -72,7 +79,7 @@ describe("a policy controller", () => {
     return found;
   }
 
-  for (const helm of HELMS) {
+  for (const helm of HELMS_OF_SLOW_TESTS) {
     test(`${helm} installs it, is judged by it, changes its parameter, rolls back and uninstalls`, {
       skip: missing.get(helm) ?? false,
     }, async () => {

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { makeTempDir } from "../harness/temp-dir.js";
 import {
   CHART,
-  HELMS,
+  HELMS_OF_SLOW_TESTS,
   missingHelm,
   type Rendered,
   renderChart,
@@ -40,7 +40,7 @@ const REFUSED: readonly [Values, RegExp][] = [
   [{ "etcd.bundled.clusterState": "old" }, /clusterState/],
 ];
 
-for (const helm of HELMS) {
+for (const helm of HELMS_OF_SLOW_TESTS) {
   test(`P13: values that cannot work are refused when they are rendered (${helm})`, {
     skip: await missingHelm(helm),
   }, async () => {
