@@ -14,9 +14,11 @@ import { openReplica } from "../server/wiring/replica.js";
 import { systemClock } from "../storage/base/clock.js";
 import { silentLogger } from "../storage/base/logger.js";
 import { openEmbeddedStore } from "../storage/embedded/embedded-store.js";
+import { COMMAND } from "./harness/command.js";
 import { eventually } from "./harness/eventually.js";
 import { runServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
+import { Child } from "./tools/child.js";
 
 interface FailingStep {
   readonly title: string;
@@ -100,6 +102,15 @@ for (const { title, flags, message } of STEPS) {
     assert.match(output, message);
   });
 }
+
+test("a signal before the server is ready is an end in good order", async () => {
+  await using folder = await makeTempDir("early-end");
+  const flags = [`--data-dir=${folder.path}`, "--secure-port=0", "--bind-address=127.0.0.1"];
+  const child = new Child(process.execPath, [COMMAND, "serve", ...flags]);
+  await eventually("the server says where it is", () => child.output.includes("KUBECONFIG"));
+  await child.end("SIGTERM");
+  assert.equal(child.exitCode, 0, child.output);
+});
 
 interface OpenPort extends AsyncDisposable {
   readonly port: number;

@@ -57,7 +57,7 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
     return false;
   }
   greet(replica, build.version);
-  endOnSignal(replica, logger);
+  const isEnding = endOnSignal(replica, logger);
   void replica.failure.then((error) => {
     fail(`keelson: ${oneLine(error)}`);
     process.exit();
@@ -65,6 +65,8 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
   try {
     await replica.ready;
   } catch (error) {
+    // A signal came first: what it began ends the process.
+    if (isEnding()) return false;
     fail(`keelson: the registry cannot be read: ${oneLine(error)}`);
     // At once: requests that wait for the registry would hold up an orderly end.
     process.exit();
@@ -118,8 +120,11 @@ function greet({ url, storeDescription, kubeconfigPath }: Replica, version: stri
   );
 }
 
-/** The first signal ends in good order; a second one ends at once. */
-function endOnSignal(replica: Replica, logger: Logger): void {
+/**
+ * The first signal ends in good order; a second one ends at once.
+ * @returns whether a signal has come
+ */
+function endOnSignal(replica: Replica, logger: Logger): () => boolean {
   let isEnding = false;
   const end = (signal: NodeJS.Signals) => {
     if (isEnding) process.exit(1);
@@ -135,6 +140,7 @@ function endOnSignal(replica: Replica, logger: Logger): void {
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
+  return () => isEnding;
 }
 
 function fail(message: string): void {
