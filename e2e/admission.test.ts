@@ -85,6 +85,9 @@ async function explain({ kubeconfig }: ServerProcess, objects: object, ...args: 
   return { stdout, stderr, code };
 }
 
+/** Cluster addresses that something can listen at. */
+const CLUSTER_IPS = "--service-cluster-ip-range=127.0.7.0/24";
+
 describe("rules that users bring", () => {
   const servers: ServerProcess[] = [];
   const opened: AsyncDisposable[] = [];
@@ -95,11 +98,10 @@ describe("rules that users bring", () => {
     etcd = await startEtcd();
     hook = await openAdmissionHook();
     const etcdEndpoints = [etcd.endpoint];
-    // Cluster addresses that something can listen at.
-    const addresses = "--service-cluster-ip-range=127.0.7.0/24";
     const flags = [
       "--run-controllers",
-      addresses,
+      CLUSTER_IPS,
+      "--enable-aggregator-routing",
       "--admission-policy-exclusions=example.com/cars",
     ];
     servers.push(
@@ -409,7 +411,14 @@ describe("rules that users bring", () => {
       await move(portOf(third), true);
       await judgedBy("third");
 
-      // A Service with an address of the cluster is asked there, whatever its endpoints are.
+      // Within the cluster's network a Service is asked at its cluster IP, whatever its endpoints are (A10).
+      const etcdEndpoints = [etcd?.endpoint ?? ""];
+      await using within = await startServer({ etcdEndpoints, flags: [CLUSTER_IPS] });
+      const headless = (await write(within.client)).expect(500);
+      assert.match(
+        String(headless.object.message),
+        /: cannot route to service with ClusterIP "None"$/,
+      );
       (await client.delete(`${services}/hooks`)).expect(200);
       const port = portOf(inside);
       const ports = [{ port }];
@@ -423,7 +432,8 @@ describe("rules that users bring", () => {
         body: { webhooks: [moved] },
       };
       (await client.request(`${configurations}/moving`, patch)).expect(200);
-      await judgedBy("inside");
+      const placedThere = (await write(within.client)).expect(201);
+      assert.equal(placedThere.headers.warning, '299 - "inside"');
     } finally {
       fire.isOver = true;
       await writers;

@@ -80,7 +80,7 @@ describe("API services of others", () => {
       `--proxy-client-key-file=${file("proxy.key")}`,
     ];
     [front, back] = await Promise.all([
-      startServer({ flags: [...trust, ...identity, "--enable-aggregator-routing"] }),
+      startServer({ flags: [...trust, ...identity] }),
       startServer({ flags: [...trust, "--run-controllers=false"] }),
     ]);
     await eventually("the front tells whom to believe", async () => {
@@ -169,8 +169,8 @@ describe("API services of others", () => {
     return [freshness, ...resources.map(({ resource }) => resource)];
   }
 
-  async function condition(name: string): Promise<Condition | undefined> {
-    const { status } = (await front.client.get(`${SERVICES}/${name}`)).expect(200).object as {
+  async function condition(name: string, { client } = front): Promise<Condition | undefined> {
+    const { status } = (await client.get(`${SERVICES}/${name}`)).expect(200).object as {
       status?: { conditions?: Condition[] };
     };
     return status?.conditions?.[0];
@@ -326,20 +326,32 @@ describe("API services of others", () => {
     assert.equal(await callLine(`${NOTES}/elsewhere`), 403);
   });
 
-  test("a service is reached by one of its endpoints, and is missed when it has none", {
+  test("A10, A11: a service is reached by one of its endpoints, and is missed when it has none", {
     skip: OWN_ADDRESS === undefined && "this machine has loopback addresses only",
   }, async () => {
+    await using routed = await startServer({ flags: ["--enable-aggregator-routing"] });
+    const { client } = routed;
     const path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
     const spec = { ports: [{ port: 443, targetPort: service.port }] };
-    const made = { metadata: { name: "inside" }, spec };
-    (await front.client.post("/api/v1/namespaces/default/services", made)).expect(201);
-    await publish("inside.metrics.k8s.io", "v1beta1", "inside", 443);
-    const name = "v1beta1.inside.metrics.k8s.io";
+    const services = "/api/v1/namespaces/default/services";
+    (await client.post(services, { metadata: { name: "inside" }, spec })).expect(201);
+    const behind = { namespace: "default", name: "inside", port: 443 };
+    const published = {
+      metadata: { name: "v1beta1.inside.metrics.k8s.io" },
+      spec: {
+        ...{ group: "inside.metrics.k8s.io", version: "v1beta1", service: behind },
+        ...{ insecureSkipTLSVerify: true, groupPriorityMinimum: 100, versionPriority: 100 },
+      },
+    };
+    (await client.post(SERVICES, published)).expect(201);
+    const { name } = published.metadata;
     const hasReason = (reason: string) =>
-      eventually(`${name}: ${reason}`, async () => (await condition(name))?.reason === reason);
+      eventually(`${name}: ${reason}`, async () => {
+        return (await condition(name, routed))?.reason === reason;
+      });
     await hasReason("EndpointsNotFound");
     const inside = "/apis/inside.metrics.k8s.io/v1beta1/anything";
-    const refused = (await front.client.get(inside)).expect(503);
+    const refused = (await client.get(inside)).expect(503);
     assert.equal(refused.text, "service unavailable\n");
     const slice = {
       metadata: { name: "inside", labels: { "kubernetes.io/service-name": "inside" } },
@@ -347,12 +359,19 @@ describe("API services of others", () => {
       ports: [{ port: service.port }],
       endpoints: [{ addresses: [OWN_ADDRESS], conditions: { ready: true } }],
     };
-    (await front.client.post(path, slice)).expect(201);
-    // It answers, but does not know the group.
+    (await client.post(path, slice)).expect(201);
+    // It knows no client without a certificate.
     await hasReason("FailedDiscoveryCheck");
-    const message = String((await condition(name))?.message);
-    assert.match(message, /^failing or missing response from .*: .*status 404/);
-    (await front.client.delete(`${SERVICES}/${name}`)).expect(200);
+    const messageIs = (expected: RegExp) =>
+      eventually(`${name}: ${expected}`, async () => {
+        return expected.test(String((await condition(name, routed))?.message));
+      });
+    await messageIs(/^failing or missing response from .*: other side closed$/);
+    const named = { spec: { type: "ExternalName", externalName: "localhost" } };
+    const headers = { "content-type": "application/merge-patch+json" };
+    const patch = { method: "PATCH", headers, body: JSON.stringify(named) };
+    (await client.request(`${services}/inside`, patch)).expect(200);
+    await messageIs(/^unsupported service type "ExternalName"$/);
   });
 
   test("a large answer comes as fast as the client reads it, and is held nowhere meanwhile", async () => {

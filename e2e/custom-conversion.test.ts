@@ -93,7 +93,7 @@ describe("conversion by webhook", () => {
   before(async () => {
     hook = await openWebhookStub((call) => convert(call), true);
     hook.answer = (call) => convert(call);
-    server = await startServer({ flags: ["--run-controllers"] });
+    server = await startServer({ flags: ["--run-controllers", "--enable-aggregator-routing"] });
     client = server.client;
     await eventually("the default namespace is there", async () => {
       return (await client.get("/api/v1/namespaces/default")).status === 200;

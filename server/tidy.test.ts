@@ -22,6 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/schema"],
   ["server/apply", "server/cel", "server/codec", "server/encryption", "server/types"],
   ["server/structural"],
+  ["server/outbound"],
   ["server/client", "server/request", "server/spdy"],
   ["server/kinds", "server/proxy", "server/response"],
   [

@@ -4,7 +4,6 @@ import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
 import { ApiServices } from "./api-services.js";
 import { AllServedGroups } from "./served-groups.js";
-import { locate, type ServiceView, UnreachableService } from "./service-address.js";
 
 test("services follow their objects, in order of precedence, and stay the same value while nothing changes", () => {
   const services = new ApiServices();
@@ -47,50 +46,6 @@ test("connections are kept while only the status of a service changes", () => {
   services.put(stored(before.name, { ...apiService("a.example.com", 100, 10), status }));
 
   assert.equal(services.find("a.example.com", "v1")?.service, known);
-});
-
-test("a service is found by its cluster address, its endpoints or its name, or it is said why not", () => {
-  const port = { name: "https", port: 443 };
-  const services: Record<string, unknown> = {
-    "shop/api": { spec: { clusterIP: "10.0.0.9", ports: [port] } },
-    "shop/outside": { spec: { type: "ExternalName", externalName: "api.example.com" } },
-    "shop/empty": { spec: { clusterIP: "10.0.0.8", ports: [port] } },
-    "shop/idle": { spec: { clusterIP: "10.0.0.7", ports: [port] } },
-  };
-  const slices = [
-    slice("api", [
-      { addresses: ["10.1.0.1"], conditions: { ready: false } },
-      { addresses: ["10.1.0.2"], conditions: { ready: true } },
-    ]),
-    slice("idle", []),
-  ];
-  const view: ServiceView = {
-    partition: () => ({
-      get: (path) => (services[path] === undefined ? undefined : stored(path, services[path])),
-      visit(_namespace, visitor) {
-        for (const one of slices) visitor(one);
-      },
-    }),
-  };
-  const find = (service: string, usesEndpoints = false, portNumber = 443) => {
-    const entry = read(service, portNumber);
-    const options = { view, discoveryGroup: "d", labelDomain: "example.com", usesEndpoints };
-    try {
-      const { host, port, serverName } = locate(entry, { ...options, random: () => 0 });
-      return `${host}:${port} ${serverName}`;
-    } catch (error) {
-      assert.ok(error instanceof UnreachableService);
-      return error.reason;
-    }
-  };
-
-  assert.equal(find("api"), "10.0.0.9:443 api.shop.svc");
-  assert.equal(find("api", true), "10.1.0.2:6443 api.shop.svc");
-  assert.equal(find("outside"), "api.example.com:443 outside.shop.svc");
-  assert.equal(find("none"), "ServiceNotFound");
-  assert.equal(find("api", false, 80), "ServicePortError");
-  assert.equal(find("empty"), "EndpointsNotFound");
-  assert.equal(find("idle"), "MissingEndpoints");
 });
 
 test("published groups are local and remote ones, and what did not change is the same object", () => {
@@ -173,20 +128,6 @@ function apiService(group: string, groupPriority: number, priority: number, vers
       versionPriority: priority,
     },
   };
-}
-
-function slice(service: string, endpoints: unknown): StoredObject {
-  const object = stored(`shop/${service}`, { ports: [{ name: "https", port: 6443 }], endpoints });
-  return Object.assign(object, { labels: { "example.com/service-name": service } });
-}
-
-function read(service: string, port: number) {
-  const services = new ApiServices();
-  const spec = { group: "g", version: "v1", service: { namespace: "shop", name: service, port } };
-  services.put(stored("v1.g", { spec }));
-  const entry = services.find("g", "v1");
-  assert.ok(entry !== undefined);
-  return entry.service;
 }
 
 function stored(path: string, object: unknown): StoredObject {

@@ -10,6 +10,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 import { formatGroupVersion, type GroupVersion } from "../api/names.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
+import { UnreachableService } from "../outbound/services.js";
 import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
@@ -20,11 +21,13 @@ import type { RemoteDocuments } from "./remote-documents.js";
 import type { RemoteServers } from "./remote-server.js";
 import type { RemoteSpecs } from "./remote-specs.js";
 import type { AllServedGroups } from "./served-groups.js";
-import { UnreachableService } from "./service-address.js";
+import { ServiceProblem } from "./service-check.js";
 
 export interface AggregationParts {
   readonly services: ApiServices;
   readonly servers: RemoteServers;
+  /** @throws {ServiceProblem} */
+  readonly check: (service: RemoteService) => void;
   readonly documents: RemoteDocuments;
   readonly specs: RemoteSpecs;
   readonly groups: AllServedGroups;
@@ -149,7 +152,7 @@ async function followService(
 
 /** @returns whether it answered correctly */
 async function look(
-  { services, servers, documents, groups, logger }: AggregationParts,
+  { services, servers, check, documents, groups, logger }: AggregationParts,
   service: RemoteService,
   report: ReportAvailability,
 ): Promise<boolean> {
@@ -176,15 +179,18 @@ async function look(
 
   async function examine(): Promise<Availability> {
     try {
+      check(service);
       if (await documents.refresh(servers.of(service))) groups.changed();
       return { isAvailable: true, reason: "Passed", message: "all checks passed" };
     } catch (error) {
       groups.changed();
-      if (error instanceof UnreachableService) {
-        return { isAvailable: false, reason: error.reason, message: error.message };
+      const { message: why } = error as Error;
+      if (error instanceof ServiceProblem) {
+        return { isAvailable: false, reason: error.reason, message: why };
       }
       const path = `/apis/${formatGroupVersion(service)}`;
-      const message = `failing or missing response from ${path}: ${(error as Error).message}`;
+      const isNowhere = error instanceof UnreachableService;
+      const message = isNowhere ? why : `failing or missing response from ${path}: ${why}`;
       return { isAvailable: false, reason: "FailedDiscoveryCheck", message };
     }
   }

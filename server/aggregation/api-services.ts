@@ -4,7 +4,7 @@
  * this one.
  *
  *   api-services.ts      what is configured            remote-server.ts    a pool of connections to one
- *   service-address.ts   where a service is            proxy.ts            one request passed on
+ *   service-check.ts     what is against it            proxy.ts            one request passed on
  *   remote-documents.ts  what a service publishes      served-groups.ts    local and remote kinds together
  */
 import type { PartitionObserver } from "../../storage/cache/partition-observer.js";

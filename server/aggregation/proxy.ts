@@ -3,6 +3,7 @@
  * bounded, because clients ask for it one group after the other.
  */
 import { StatusError } from "../api/status.js";
+import { UnreachableService } from "../outbound/services.js";
 import { describeFailure } from "../proxy/failures.js";
 import { forwardedHeaders, userHeaders } from "../proxy/forwarded-headers.js";
 import { passRequest } from "../proxy/pass-request.js";
@@ -11,7 +12,6 @@ import type { RequestContext } from "../request/request-state.js";
 import { upgradeTo } from "../request/upgrade.js";
 import { answerUnavailable, withoutRedirect } from "./refusals.js";
 import type { RemoteServer } from "./remote-server.js";
-import { UnreachableService } from "./service-address.js";
 
 /** For the document of a group-version, from the request to the end of the answer. */
 const DISCOVERY_TIMEOUT_MS = 5_000;

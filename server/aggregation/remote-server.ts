@@ -3,14 +3,14 @@
  * service's specification changes.
  */
 import type { Pool } from "undici";
+import type { Address } from "../outbound/services.js";
 import { type ClientIdentity, ConnectionPools } from "../proxy/connection-pools.js";
 import type { RemoteService } from "./api-services.js";
-import type { ServiceAddress } from "./service-address.js";
 
 export interface RemoteServerOptions {
   readonly service: RemoteService;
   /** @throws {UnreachableService} */
-  readonly locate: () => ServiceAddress;
+  readonly locate: () => Address;
   readonly identity: () => ClientIdentity;
 }
 
@@ -37,8 +37,9 @@ export class RemoteServer {
   /** The pool for the current address. @throws {UnreachableService} */
   pool(): Pool {
     if (this.#isClosed) throw new Error("the service is not there any more");
-    const { host, port, serverName } = this.#options.locate();
-    const { caBundle, skipsVerification } = this.service;
+    const { host, port } = this.#options.locate();
+    const { namespace, service, caBundle, skipsVerification } = this.service;
+    const serverName = `${service}.${namespace}.svc`;
     const identity = this.#options.identity();
     const tls = { serverName, skipsVerification, authorities: caBundle, identity };
     return this.#pools.of({ scheme: "https", host, port, tls });

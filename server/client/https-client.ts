@@ -11,6 +11,7 @@ import { type Dispatcher, errors, Pool } from "undici";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { endWith, type SpanAttributes, traceOf } from "../../storage/base/trace.js";
 import { ServerTrust } from "../../storage/x509/server-trust.js";
+import { type Address, UnreachableService } from "../outbound/services.js";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
 import { tlsConnector } from "./tls-connections.js";
@@ -27,9 +28,9 @@ export interface HttpsClientOptions {
   readonly userAgent?: string;
   /**
    * The address to connect to instead of the endpoint's host, evaluated per request; Host header and
-   * certificate check keep the endpoint's name. @throws {Error} if there is none
+   * certificate check keep the endpoint's name. @throws {UnreachableService}
    */
-  readonly address?: () => { readonly host: string; readonly port: number };
+  readonly address?: () => Address;
 }
 
 export interface OutgoingRequest {
@@ -254,6 +255,7 @@ async function collect(body: AsyncIterable<Buffer>, bytesMax: number): Promise<B
 
 function toTransportError(error: unknown): TransportError {
   if (error instanceof TransportError) return error;
+  if (error instanceof UnreachableService) return new TransportError("connection", error.message);
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof errors.SocketError || code === "ECONNRESET" || code === "EPIPE") {
     return new TransportError("reset", "the connection was closed before the answer", error);

@@ -3,9 +3,9 @@
  * per endpoint. A Service is resolved for each request.
  */
 import { LRUCache } from "lru-cache";
+import type { Address, ServiceReference } from "../outbound/services.js";
 import type { CredentialSource } from "./credentials.js";
 import { HttpsClient } from "./https-client.js";
-import type { Address, ServiceReference } from "./service-address.js";
 
 /** The address of a webhook, as configurations and definitions have it. */
 export interface WebhookClientConfig {
@@ -24,7 +24,7 @@ export interface WebhookClientConfig {
 }
 
 export interface WebhookPlacesOptions {
-  /** The current address of a service. @throws {TransportError} */
+  /** The current address of a service. @throws {UnreachableService} */
   resolve(service: ServiceReference): Address;
   /** This server's credentials for a host such as "hook.team.svc:443"; default: none. */
   readonly credentialsFor?: ((host: string) => CredentialSource | undefined) | undefined;

@@ -1,7 +1,7 @@
 /** The dependencies of connecting to nodes, pods and services, set by the wiring. */
 import type { Admission } from "../admission/admission.js";
 import type { Naming } from "../api/naming.js";
-import type { ServiceView } from "../client/service-address.js";
+import type { ServiceView } from "../outbound/services.js";
 import type { ConnectionPools } from "../proxy/connection-pools.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestContext } from "../request/request-state.js";

@@ -4,7 +4,7 @@
  */
 import type { Pool } from "undici";
 import { nodeUnreachable } from "../api/status.js";
-import type { ServiceView } from "../client/service-address.js";
+import type { ServiceView } from "../outbound/services.js";
 import { type ClientIdentity, ConnectionPools } from "../proxy/connection-pools.js";
 import { nodeNamed } from "./targets.js";
 

@@ -1,9 +1,8 @@
 /** Addresses of agents, pods and endpoints, from the view. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { createNaming } from "../api/naming.js";
-import type { ServiceView } from "../client/service-address.js";
+import { viewOf } from "../outbound/testing/view-of.js";
 import { NO_IDENTITY } from "../proxy/connection-pools.js";
 import { Kubelets } from "./kubelets.js";
 import { locatePod, locateService, parseProxyName } from "./proxy-places.js";
@@ -158,31 +157,3 @@ test("a proxy to a service goes to any ready endpoint that is a pod of the names
   }
   assert.throws(() => place("lost", 0), { message: 'services "lost" not found' });
 });
-
-/** Objects by partition and path. */
-function viewOf(partitions: Record<string, Record<string, object>>): ServiceView {
-  return {
-    partition(id) {
-      const objects = Object.entries(partitions[id] ?? {}).map(([path, fields]) => {
-        const [namespace = "", name = ""] = path.includes("/") ? path.split("/") : ["", path];
-        const stored = {
-          path,
-          name,
-          labels: { "kubernetes.io/service-name": name.replace(/-\d+$/, "") },
-          bytes: Buffer.from(JSON.stringify({ metadata: { name, namespace }, ...fields })),
-        };
-        return stored as unknown as StoredObject & { path: string };
-      });
-      return {
-        get: (path) => objects.find((one) => one.path === path),
-        snapshot: () => ({
-          tree: {
-            visit(namespace, _after, visitor) {
-              for (const one of objects) if (one.path.startsWith(`${namespace}/`)) visitor(one);
-            },
-          },
-        }),
-      };
-    },
-  };
-}

@@ -1,9 +1,16 @@
 /** Resolves the pods and services that requests are proxied to; pods have global addresses. */
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
-import type { Naming } from "../api/naming.js";
 import { badRequest, serviceUnavailable } from "../api/status.js";
 import { isGlobalUnicast } from "../client/judged-address.js";
-import type { ServiceView } from "../client/service-address.js";
+import {
+  type Address,
+  type Endpoint,
+  type EndpointTarget,
+  endpointsOf,
+  type PortFields,
+  type Services,
+  type ServiceView,
+} from "../outbound/services.js";
 import { addressOf, type PodFields, parseStored, podNamed, serviceNamed } from "./targets.js";
 
 /** `name`, `name:port` or `scheme:name:port`. */
@@ -14,38 +21,16 @@ export interface ProxyName {
   readonly port: string;
 }
 
-export interface ProxyPlace {
-  readonly host: string;
-  readonly port: number;
-}
-
-interface SliceFields {
-  readonly ports?: readonly { readonly name?: string; readonly port?: number }[] | null;
-  readonly endpoints?:
-    | readonly {
-        readonly addresses?: readonly string[];
-        readonly conditions?: { readonly ready?: boolean };
-        readonly targetRef?: TargetReference;
-      }[]
-    | null;
-}
-
 interface EndpointsFields {
   readonly subsets?:
     | readonly {
-        readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
+        readonly ports?: readonly PortFields[];
         readonly addresses?: readonly {
           readonly ip: string;
-          readonly targetRef?: TargetReference;
+          readonly targetRef?: EndpointTarget;
         }[];
       }[]
     | null;
-}
-
-interface TargetReference {
-  readonly kind?: string;
-  readonly namespace?: string;
-  readonly name?: string;
 }
 
 const HTTP_PORT = { http: 80, https: 443 } as const;
@@ -63,7 +48,7 @@ export function locatePod(
   view: ServiceView,
   namespace: string,
   { scheme, name, port }: ProxyName,
-): ProxyPlace {
+): Address {
   const pod = podNamed(view, namespace, name);
   const host = addressOf(pod);
   if (!isGlobalUnicast(host)) throw badRequest("address not allowed");
@@ -82,11 +67,12 @@ export function locatePod(
  * @throws {StatusError} 404, 503
  */
 export function locateService(
-  { view, naming, random = Math.random }: LocateServices,
+  services: Services & { readonly random?: () => number },
   namespace: string,
   { name, port }: ProxyName,
   asked: string,
-): ProxyPlace {
+): Address {
+  const { view, random = Math.random } = services;
   const { spec } = serviceNamed(view, namespace, name);
   let portName = port;
   if (/^\d+$/.test(port)) {
@@ -96,67 +82,39 @@ export function locateService(
     }
     portName = found.name ?? "";
   }
-  const places = endpointsOf(view, naming, namespace, name, portName);
+  const places = readyAt(services, namespace, name, portName);
   const start = Math.floor(random() * places.length);
   for (let tries = 0; tries < places.length; tries++) {
-    const { target, ...place } = places[(start + tries) % places.length] as Endpoint;
-    if (isPodAt(view, namespace, target, place.host)) return place;
+    const place = places[(start + tries) % places.length] as Endpoint;
+    const { target, host, port } = place;
+    if (isPodAt(view, namespace, target, host)) return { host, port };
   }
   throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(asked)}`);
 }
 
-export interface LocateServices {
-  readonly view: ServiceView;
-  readonly naming: Naming;
-  readonly random?: () => number;
-}
-
-interface Endpoint extends ProxyPlace {
-  readonly target: TargetReference | undefined;
-}
-
 /** From slices or, where there are none, from the older Endpoints. */
-function endpointsOf(
-  view: ServiceView,
-  { groupDomain, labelDomain }: Naming,
+function readyAt(
+  services: Services,
   namespace: string,
   name: string,
   portName: string,
-): Endpoint[] {
-  const found: Endpoint[] = [];
-  let slices = 0;
-  const partition = partitionId(`discovery.${groupDomain}`, "endpointslices");
-  view
-    .partition(partition)
-    .snapshot()
-    .tree.visit(namespace, "", (object) => {
-      if (object.labels?.[`${labelDomain}/service-name`] !== name) return undefined;
-      slices++;
-      const { ports, endpoints } = parseStored<SliceFields>(object);
-      const port = ports?.find((one) => (one.name ?? "") === portName)?.port;
-      if (port === undefined) return undefined;
-      for (const { addresses = [], conditions, targetRef: target } of endpoints ?? []) {
-        if (conditions?.ready === false) continue;
-        for (const host of addresses) found.push({ host, port, target });
-      }
-      return undefined;
-    });
-  if (slices > 0) return found;
+): readonly Pick<Endpoint, "host" | "port" | "target">[] {
+  const { view } = services;
+  const ready = endpointsOf(services, namespace, name, portName);
+  if (ready !== undefined) return ready;
   const older = view.partition(partitionId("", "endpoints")).get(objectPath(namespace, name));
-  if (older === undefined) return found;
-  for (const { ports, addresses } of parseStored<EndpointsFields>(older).subsets ?? []) {
+  if (older === undefined) return [];
+  return (parseStored<EndpointsFields>(older).subsets ?? []).flatMap(({ ports, addresses }) => {
     const port = ports?.find((one) => (one.name ?? "") === portName)?.port;
-    if (port === undefined) continue;
-    for (const { ip: host, targetRef: target } of addresses ?? [])
-      found.push({ host, port, target });
-  }
-  return found;
+    if (port === undefined) return [];
+    return (addresses ?? []).map(({ ip: host, targetRef: target }) => ({ host, port, target }));
+  });
 }
 
 function isPodAt(
   view: ServiceView,
   namespace: string,
-  target: TargetReference | undefined,
+  target: EndpointTarget | undefined,
   host: string,
 ): boolean {
   const isHere = target?.kind === "Pod" && (target.namespace ?? namespace) === namespace;

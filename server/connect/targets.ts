@@ -5,7 +5,7 @@
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { badRequest, internalError, notFound } from "../api/status.js";
-import type { ServiceView } from "../client/service-address.js";
+import type { ServiceFields, ServiceView } from "../outbound/services.js";
 
 export interface PodFields {
   readonly metadata: { readonly name: string; readonly namespace: string };
@@ -34,12 +34,6 @@ export interface NodeFields {
   };
 }
 
-export interface ServiceFields {
-  readonly spec?: {
-    readonly ports?: readonly { readonly name?: string; readonly port: number }[];
-  };
-}
-
 /** @throws {StatusError} 404 */
 export function podNamed(view: ServiceView, namespace: string, name: string): PodFields {
   return objectNamed<PodFields>(view, "pods", namespace, name);
@@ -51,8 +45,8 @@ export function nodeNamed(view: ServiceView, name: string): NodeFields {
 }
 
 /** @throws {StatusError} 404 */
-export function serviceNamed(view: ServiceView, namespace: string, name: string): ServiceFields {
-  return objectNamed<ServiceFields>(view, "services", namespace, name);
+export function serviceNamed(view: ServiceView, namespace: string, name: string) {
+  return objectNamed<{ readonly spec?: ServiceFields }>(view, "services", namespace, name);
 }
 
 /** The pod's first address; "" = none yet. */

@@ -6,14 +6,14 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
-import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
+import { partitionId } from "../../storage/objects/keys.js";
 import { runAggregation, withAggregation } from "../aggregation/aggregation.js";
-import { ApiServices } from "../aggregation/api-services.js";
+import { ApiServices, type RemoteService } from "../aggregation/api-services.js";
 import { RemoteDocuments } from "../aggregation/remote-documents.js";
 import { RemoteServer, RemoteServers } from "../aggregation/remote-server.js";
 import { RemoteSpecs } from "../aggregation/remote-specs.js";
 import { AllServedGroups } from "../aggregation/served-groups.js";
-import { locate, type ServiceView } from "../aggregation/service-address.js";
+import { checkService } from "../aggregation/service-check.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Config } from "../config/config.js";
 import { reportAvailability } from "../controllers/api-service-loop.js";
@@ -21,6 +21,7 @@ import { isLostRace } from "../controllers/lost-race.js";
 import type { ObjectsApi } from "../controllers/objects-api.js";
 import type { RemoteSpec } from "../endpoints/openapi/merge-v2.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
+import { resolveService } from "../outbound/services.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
@@ -60,19 +61,13 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
     .partition(partitionId(`apiregistration.${naming.groupDomain}`, "apiservices"))
     .observe(services);
   const identity = identityReader(config.proxyClientCertFile, config.proxyClientKeyFile);
-  const serviceView = viewOf(view);
+  const routes = { view, naming, usesEndpoints: config.enableAggregatorRouting };
   const servers = new RemoteServers(
     (service) =>
       new RemoteServer({
         service,
         identity,
-        locate: () =>
-          locate(service, {
-            view: serviceView,
-            discoveryGroup: `discovery.${naming.groupDomain}`,
-            labelDomain: naming.labelDomain,
-            usesEndpoints: config.enableAggregatorRouting,
-          }),
+        locate: () => resolveService(routes, { ...service, name: service.service }),
       }),
   );
   const documents = new RemoteDocuments();
@@ -92,6 +87,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
   const parts = {
     services,
     servers,
+    check: (service: RemoteService) => checkService(routes, service),
     documents,
     specs,
     groups,
@@ -140,15 +136,5 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
         ),
       );
     },
-  };
-}
-
-function viewOf(view: RegistryView): ServiceView {
-  return {
-    partition: (id: PartitionId) => ({
-      get: (path) => view.partition(id).get(path),
-      visit: (namespace, visitor) =>
-        view.partition(id).snapshot().tree.visit(namespace, "", visitor),
-    }),
   };
 }

@@ -1,7 +1,6 @@
 /** Wiring of custom resources: definitions are followed before the view is loaded. */
 import { assert } from "../../storage/base/assert.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
-import { resolveService } from "../client/service-address.js";
 import type { Config } from "../config/config.js";
 import { ConversionClients } from "../extensions/conversion-clients.js";
 import { createCustomCodecs } from "../extensions/custom-codec.js";
@@ -9,6 +8,7 @@ import { CustomKinds } from "../extensions/custom-kinds.js";
 import { WebhookConverter } from "../extensions/webhook-converter.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
+import { resolveService } from "../outbound/services.js";
 import type { Facts } from "../schema/model.js";
 
 export interface CustomKindsWiring {

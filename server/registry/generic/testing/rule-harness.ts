@@ -10,7 +10,7 @@ import { WebhookCaller } from "../../../admission/webhooks/webhook-caller.js";
 import { applyMergePatch } from "../../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../../api/meta.js";
 import { compileSelector } from "../../../api/selectors.js";
-import { resolveService } from "../../../client/service-address.js";
+import { resolveService } from "../../../outbound/services.js";
 import { createObject } from "../../write/create.js";
 import { deleteObject } from "../../write/delete.js";
 import { deleteCollection } from "../../write/delete-collection.js";
