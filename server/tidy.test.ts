@@ -274,6 +274,26 @@ test("docs/invariants.md names every invariant that is asserted, and files that 
   );
 });
 
+test("docs/decisions/README.md lists every decision under its title", () => {
+  const folder = join(root, "docs/decisions");
+  const index = readFileSync(join(folder, "README.md"), "utf8");
+  const decisions = readdirSync(folder)
+    .filter((name) => name !== "README.md")
+    .map((name) => {
+      const [, number, title] =
+        /^# (\d{4}): (.+)$/m.exec(readFileSync(join(folder, name), "utf8")) ?? [];
+      return { name, line: `- [${number}](${name}) ${title}`, number };
+    });
+  expectNone(
+    decisions.filter(({ name, number }) => number !== name.slice(0, 4)),
+    ({ name }) => `docs/decisions/${name} does not begin with "# ${name.slice(0, 4)}: title"`,
+  );
+  expectNone(
+    decisions.filter(({ line }) => !index.includes(`${line}\n`)),
+    ({ line }) => `docs/decisions/README.md has no line: ${line}`,
+  );
+});
+
 function expectNone<T>(findings: readonly T[], describe: (finding: T) => string): void {
   assert.equal(findings.length, 0, `\n  ${findings.map(describe).join("\n  ")}`);
 }
