@@ -238,19 +238,20 @@ function mergeInto(target: JsonObject, value: JsonValue): void {
   }
 }
 
-const INFINITE = /^[-+]?\.(?:inf|nan)$/i;
+const INFINITE = /^[-+]?(?:\.(?:inf|nan)$|\.?\d)/i;
+
+const NOT_FINITE = "a number must be finite";
 
 function toJson(value: unknown, source: string): JsonValue {
   switch (typeof value) {
     case "bigint": {
       const number = Number(value);
+      if (!Number.isFinite(number)) throw new YamlSyntaxError(NOT_FINITE);
       return Number.isSafeInteger(number) ? number : value;
     }
     case "number":
       if (Number.isFinite(value)) return value;
-      if (INFINITE.test(source) || /\d/.test(source.charAt(0))) {
-        throw new YamlSyntaxError("a number must be finite");
-      }
+      if (INFINITE.test(source)) throw new YamlSyntaxError(NOT_FINITE);
       // Names such as "E1", which the library parses as numbers without digits.
       return source;
     case "boolean":

@@ -91,6 +91,7 @@ function unstorableOf(metrics: Metrics): () => void {
     help: "Objects that could not have been read again, and were not stored: a defect of this server.",
     labelNames: [],
   });
+  refused.add(0);
   return () => refused.add(1);
 }
 

@@ -61,13 +61,14 @@ function findAtomic(type: MergeType, value: JsonValue, path: string): string | u
   return undefined;
 }
 
-/** Values of expressions as JSON: whole numbers are bigints there. @throws {RangeError} */
+/** Values of expressions as JSON: whole numbers are bigints there. @throws {RangeError} for what JSON does not have */
 export function toPlainJson(value: unknown): JsonValue {
   if (typeof value === "bigint") {
-    if (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER) {
-      throw new RangeError(`${value} is too large for JSON`);
-    }
-    return Number(value);
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : value;
+  }
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    throw new RangeError(`${value} is no JSON number`);
   }
   if (Array.isArray(value)) return value.map(toPlainJson);
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
