@@ -90,6 +90,8 @@ export interface FieldManager {
    * `next` counts: clients may edit it, and clear it by one empty entry.
    */
   update(live: ApiObject | undefined, next: ApiObject, write: Write): ApiObject;
+  /** The first half of `update`, which compares. @returns the other half, for the same turn or a later one */
+  beginUpdate(live: ApiObject | undefined, next: ApiObject, write: Write): () => ApiObject;
   /**
    * The live object (undefined = none) merged with a configuration; not yet decoded, without
    * defaults. @throws {StatusError} 400 for an invalid configuration, 409 for conflicts
@@ -143,16 +145,25 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     };
   }
 
-  function update(live: ApiObject | undefined, next: ApiObject, write: Write): ApiObject {
+  function beginUpdate(
+    live: ApiObject | undefined,
+    next: ApiObject,
+    write: Write,
+  ): () => ApiObject {
     const sent = next.metadata.managedFields;
     const isCleared = write.subresource === "" && isReset(sent);
     const entries = isCleared ? new Map<string, ManagedEntry>() : entriesFor(live, next, write);
     // The ownership of an object without entries is not tracked until its first apply.
-    if (live !== undefined && entries.size === 0 && !isCleared) return withEntries(next, entries);
+    if (live !== undefined && entries.size === 0 && !isCleared) {
+      return () => withEntries(next, entries);
+    }
     const before = live === undefined ? schema.empty : toJson(live);
     const compare = comparisonOf(before, toJson(next), resetFields(write.subresource));
-    follow(entries, compare, compare(apiVersion), write);
-    return withEntries(next, entries);
+    const own = compare(apiVersion);
+    return () => {
+      follow(entries, compare, own, write);
+      return withEntries(next, entries);
+    };
   }
 
   /**
@@ -345,7 +356,11 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     throw badRequest(`failed to create typed patch object (${what}): ${why}`);
   }
 
-  return { update, apply };
+  return {
+    update: (live, next, write) => beginUpdate(live, next, write)(),
+    beginUpdate,
+    apply,
+  };
 }
 
 /**

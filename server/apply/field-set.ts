@@ -5,8 +5,7 @@
  * without effect returns its first operand.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { sortedKeys } from "../schema/sorted-keys.js";
-import { canonicalElement, compareElements, SELF } from "./path-element.js";
+import { canonicalElement, SELF, sortElements } from "./path-element.js";
 
 export interface FieldSet {
   readonly [element: string]: FieldSet;
@@ -188,11 +187,7 @@ function walk(
 /** The set with its elements in the existing API's order. */
 export function canonicalSet(set: FieldSet): FieldSet {
   let changed: FieldSetBuilder | undefined;
-  let last: string | undefined;
-  let isSorted = true;
   for (const element in set) {
-    if (last !== undefined && compareElements(last, element) > 0) isSorted = false;
-    last = element;
     const node = set[element] as FieldSet;
     const canonical = canonicalSet(node);
     if (canonical === node) continue;
@@ -200,11 +195,11 @@ export function canonicalSet(set: FieldSet): FieldSet {
     changed[element] = canonical;
   }
   const nodes = changed ?? set;
-  if (isSorted) return nodes;
+  const elements = Object.keys(nodes);
+  const ordered = sortElements(elements);
+  if (ordered === elements) return nodes;
   const sorted: FieldSetBuilder = {};
-  for (const element of sortedKeys(nodes, compareElements)) {
-    sorted[element] = nodes[element] as FieldSet;
-  }
+  for (const element of ordered) sorted[element] = nodes[element] as FieldSet;
   return sorted;
 }
 

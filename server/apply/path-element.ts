@@ -65,32 +65,84 @@ const KIND_RANK: Readonly<Record<string, number>> = { ".": -1, f: 0, k: 1, v: 2,
 
 /** The existing API's order of elements. */
 export function compareElements(a: string, b: string): number {
-  const kind = a.charAt(0);
-  const byKind = (KIND_RANK[kind] ?? 4) - (KIND_RANK[b.charAt(0)] ?? 4);
-  if (byKind !== 0) return byKind;
-  switch (kind) {
-    case "k":
-      return (
-        comparePlainKeys(a, b) ??
-        compareKeys(payloadOf(a) as JsonObject, payloadOf(b) as JsonObject)
-      );
-    case "v":
-      return compareValues(payloadOf(a), payloadOf(b));
-    case "i":
-      return Number(a.slice(2)) - Number(b.slice(2));
-    default:
-      return compareTexts(a, b);
-  }
+  const [kind, other] = [a.charAt(0), b.charAt(0)];
+  if (kind !== other) return (KIND_RANK[kind] ?? 4) - (KIND_RANK[other] ?? 4);
+  if (kind === "f") return compareTexts(a, b);
+  return compareSortable(toSortable(a), toSortable(b));
 }
 
-/** The usual case without parsing: the same single key with an unescaped string. */
-function comparePlainKeys(a: string, b: string): number | undefined {
-  const start = a.indexOf('":"') + 3;
-  if (start < 3 || !b.startsWith(a.slice(0, start))) return undefined;
-  const isPlain = (text: string) =>
-    text.indexOf('"', start) === text.length - 2 && !text.includes("\\");
-  if (!isPlain(a) || !isPlain(b)) return undefined;
-  return compareTexts(a.slice(start, -2), b.slice(start, -2));
+/** Behind so many elements it is cheaper to read each once than in each comparison. */
+const FEW = 16;
+
+/** Elements in the existing API's order, of which there may be tens of thousands. @returns themselves if in order */
+export function sortElements(elements: readonly string[]): readonly string[] {
+  if (elements.length < 2) return elements;
+  if (elements.length <= FEW)
+    return areInOrder(elements) ? elements : [...elements].sort(compareElements);
+  const sortable = elements.map(toSortable);
+  let isSorted = true;
+  for (let at = 1; at < sortable.length && isSorted; at++) {
+    isSorted = compareSortable(sortable[at - 1] as Sortable, sortable[at] as Sortable) <= 0;
+  }
+  return isSorted ? elements : sortable.sort(compareSortable).map(({ element }) => element);
+}
+
+function areInOrder(elements: readonly string[]): boolean {
+  for (let at = 1; at < elements.length; at++) {
+    if (compareElements(elements[at - 1] as string, elements[at] as string) > 0) return false;
+  }
+  return true;
+}
+
+/** An element with what it is sorted by. */
+interface Sortable {
+  readonly element: string;
+  readonly rank: number;
+  /** Of a key with a single text: the opening up to it. */
+  readonly name: string;
+  /** A text that is compared as it is; undefined = the payload is. */
+  readonly text: string | undefined;
+  readonly payload: JsonValue;
+}
+
+function toSortable(element: string): Sortable {
+  const kind = element.charAt(0);
+  const rank = KIND_RANK[kind] ?? 4;
+  if (kind !== "k" && kind !== "v" && kind !== "i") {
+    return { element, rank, name: "", text: element, payload: null };
+  }
+  if (kind === "i")
+    return { element, rank, name: "", text: undefined, payload: Number(element.slice(2)) };
+  const start = kind === "v" ? 3 : element.indexOf('":"') + 3;
+  const end = element.length - (kind === "v" ? 1 : 2);
+  const isPlain =
+    start >= 3 &&
+    element.charAt(start - 1) === '"' &&
+    element.indexOf('"', start) === end &&
+    !element.includes("\\");
+  if (!isPlain) return { element, rank, name: "", text: undefined, payload: payloadOf(element) };
+  return {
+    element,
+    rank,
+    name: element.slice(0, start),
+    text: element.slice(start, end),
+    payload: null,
+  };
+}
+
+function compareSortable(a: Sortable, b: Sortable): number {
+  if (a.rank !== b.rank) return a.rank - b.rank;
+  if (a.text !== undefined && b.text !== undefined && a.name === b.name) {
+    return compareTexts(a.text, b.text);
+  }
+  if (a.element.charAt(0) === "i") return Number(a.payload) - Number(b.payload);
+  const [left, right] = [readPayload(a), readPayload(b)];
+  if (a.element.charAt(0) === "v") return compareValues(left, right);
+  return compareKeys(left as JsonObject, right as JsonObject);
+}
+
+function readPayload({ element, text, payload }: Sortable): JsonValue {
+  return text === undefined ? payload : payloadOf(element);
 }
 
 function payloadOf(element: string): JsonValue {

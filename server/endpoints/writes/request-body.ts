@@ -16,6 +16,7 @@ import { YamlBusyError, type YamlReader } from "../../codec/yaml-reader.js";
 import { bodyMemory } from "../../flowcontrol/width.js";
 import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
+import { LONG_BYTES } from "../../registry/write/long-write.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { type BodyLimits, limitsOf, refuseLargeText, refuseLargeValue } from "./body-values.js";
@@ -63,7 +64,9 @@ export async function readBytes(ctx: RequestContext): Promise<Buffer> {
   // Other encodings are recorded as JSON, once they have been read.
   if (bytes.length > 0) state.audit?.takeRequest(() => (isJson(mediaTypeOf(ctx)) ? bytes : ""));
   state.body = bytes;
-  state.turnWatch?.begin(state);
+  // Bodies that arrive together would be parsed in one turn of the loop.
+  if (bytes.length >= LONG_BYTES) await state.nextTurn();
+  else state.turnWatch?.begin(state);
   return bytes;
 }
 
@@ -83,6 +86,7 @@ export async function readObject(
   const input = await decodeObject(bytes, encoding, expected, fieldValidation, decoders);
   ctx.state.audit?.takeIdentity(input.value);
   if (encoding !== "json") takeForAudit(ctx, input.value);
+  if (bytes.length >= LONG_BYTES) await ctx.state.nextTurn();
   return input;
 }
 

@@ -33,13 +33,14 @@ export interface Ownership {
   /**
    * The object to store, with its owners, after a write that is not an apply. Both objects are in the
    * stored version and stay unchanged; `before` is undefined for a create.
+   * @returns what is left to do once they are compared: with large objects each is work for a turn
    */
   track(
     resource: StoredResource,
     before: ApiObject | undefined,
     next: ApiObject,
     write: Write,
-  ): ApiObject;
+  ): () => ApiObject;
   /**
    * The current stored object (undefined = none) merged with a configuration, in the served version:
    * not yet decoded, without defaults, with its owners. @throws {StatusError} 400, 409
@@ -89,10 +90,10 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
       const main = mainOf(resource);
       const fieldManager = managerOf(main);
       const { conversion } = main;
-      if (conversion === undefined) return fieldManager.update(before, next, write);
+      if (conversion === undefined) return fieldManager.beginUpdate(before, next, write);
       const live = before && served(conversion, before);
-      const tracked = fieldManager.update(live, served(conversion, next), write);
-      return withOwnersOf(next, tracked);
+      const finish = fieldManager.beginUpdate(live, served(conversion, next), write);
+      return () => withOwnersOf(next, finish());
     },
     apply(resource, before, applied, write) {
       const main = mainOf(resource);

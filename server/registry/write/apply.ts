@@ -16,6 +16,7 @@ import { refuseOtherObject } from "./create.js";
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate } from "./decide-update.js";
 import { type Decision, foundIn, type Seen } from "./decision.js";
+import { nextStage, type Pause } from "./long-write.js";
 import { changeObject, refuseOtherName, type UpdateTarget } from "./update.js";
 
 export interface ApplyTarget extends UpdateTarget {
@@ -59,8 +60,8 @@ export async function applyObject(
     (seen) => {
       const found = foundIn(seen);
       if (found !== undefined) {
-        const makeNext = (_: unknown, stored: () => ApiObject) =>
-          decodeInput(resource, merge(stored()), options);
+        const makeNext = (_: unknown, stored: () => ApiObject, pause: Pause) =>
+          nextStage(pause, merge(stored()), (merged) => decodeInput(resource, merged, options));
         return decideUpdate(registry, update, found, makeNext, signal);
       }
       if (subresource !== "") throw notFound(resource, name);

@@ -54,6 +54,8 @@ export async function createObject(
     },
     signal,
   );
+  // What is stored has its bytes; of a dry run they are made for the answer.
+  if (!outcome.isStored) await pauseOf(options.request)?.();
   if (resource.conversion?.remote === undefined) return answerCreated(resource, outcome);
   return await withConversions(
     () => answerCreated(resource, outcome),

@@ -36,7 +36,7 @@ import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./ad
 import { parseCurrent } from "./current.js";
 import type { Decision, Renamed, Seen } from "./decision.js";
 import { hasNamespace, requireNamespace } from "./judged-by.js";
-import { nextStage, pauseOf } from "./long-write.js";
+import { nextStage, type Pause, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 import { storedBytes } from "./stored-bytes.js";
 
@@ -103,13 +103,16 @@ function decideInNamespace(
   }
   const pause = pauseOf(options.request);
   const naming = { ownName: served.metadata.name ?? "", proposedName, current };
-  const finished = (made: Prepared, { existing, renamed }: Found) => {
-    check(registry, target, made);
-    return nextStage(pause, made, () => encode(registry, target, made, existing, renamed));
-  };
+  const finished = (made: Prepared, { existing, renamed }: Found) =>
+    nextStage(pause, checkByRules(registry, target, made), (found) => {
+      checkDeclared(registry, target, made, found);
+      return nextStage(pause, made, () => encode(registry, target, made, existing, renamed));
+    });
   return nextStage(pause, prepare(registry, target, served), (made) =>
-    nextStage(pause, withOwners(registry, target, made), (owned) =>
-      admit({ registry, target, naming, identity, write, finished }, owned, signal),
+    nextStage(pause, beginOwners(registry, target, made), (finish) =>
+      nextStage(pause, { object: finish(), errors: made.errors }, (owned) =>
+        admit({ registry, target, naming, identity, write, finished, pause }, owned, signal),
+      ),
     ),
   );
 }
@@ -135,12 +138,13 @@ interface Attempt {
   readonly naming: NameSource;
   readonly identity: Identity;
   readonly write: object;
+  readonly pause: Pause;
   finished(made: Prepared, found: Found): Decision | Promise<Decision>;
 }
 
 /** Runs admission around what finishes the object, which has no identity before it is mutated. */
 function admit(
-  { registry, target, naming, identity, write, finished }: Attempt,
+  { registry, target, naming, identity, write, finished, pause }: Attempt,
   prepared: Prepared,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
@@ -155,10 +159,7 @@ function admit(
   const about = { resource, subresource: "", namespace, name: ownName, options };
   const attributes = attributesOf(about, prepared.object, undefined);
   attributes.write = write;
-  const make = (isChanged: boolean): Decision | Promise<Decision> => {
-    const made = isChanged
-      ? remake(target, { changed: attributes.object, owned: prepared.object, known })
-      : prepared;
+  const finish = (made: Prepared): Decision | Promise<Decision> => {
     const isNamedByUrl = naming.proposedName === undefined;
     const name = (isNamedByUrl ? "" : (made.object.metadata.name ?? "")) || proposedName;
     complete(registry, target, made, { name, identity });
@@ -167,6 +168,14 @@ function admit(
     if (name === proposedName) return finished(made, { existing: current });
     const existing = registry.view.partition(resource.partition).get(objectPath(namespace, name));
     return finished(made, { existing, renamed: { name, existing } });
+  };
+  const make = (isChanged: boolean): Decision | Promise<Decision> => {
+    if (!isChanged) return finish(prepared);
+    const object = remake(target, { changed: attributes.object, owned: prepared.object, known });
+    return nextStage(pause, object, () => {
+      const errors = resource.storedCodec.validate(object);
+      return nextStage(pause, { object, errors }, finish);
+    });
   };
   return admitWrite(admission, attributes, make, signal);
 }
@@ -199,15 +208,15 @@ function prepare({ naming }: Registry, { resource }: CreateTarget, served: ApiOb
   return { object, errors };
 }
 
-/** Runs before admission and the strategy: what they set has no owner. */
-function withOwners(
+/** Runs before admission and the strategy: what they set has no owner. @returns what makes the object with its owners */
+function beginOwners(
   registry: Registry,
   { resource, options, isApplied }: CreateTarget,
-  { object, errors }: Prepared,
-): Prepared {
-  if (isApplied === true) return { object, errors };
+  { object }: Prepared,
+): () => ApiObject {
+  if (isApplied === true) return () => object;
   const write = { manager: options.fieldManager, subresource: "" };
-  return { object: registry.ownership.track(resource, undefined, object, write), errors };
+  return registry.ownership.track(resource, undefined, object, write);
 }
 
 interface Changed {
@@ -219,20 +228,23 @@ interface Changed {
 }
 
 /** Takes over admission's changes, except to server-owned fields. @throws {StatusError} 500 */
-function remake({ resource, options }: CreateTarget, { changed, owned, known }: Changed): Prepared {
+function remake(
+  { resource, options }: CreateTarget,
+  { changed, owned, known }: Changed,
+): ApiObject {
   const object = keepOwners(reform(resource.storedCodec, changed), owned, options);
   const { name } = object.metadata;
   keepIdentity(object.metadata, known);
   if (name !== undefined) object.metadata.name = name;
-  return { object, errors: resource.storedCodec.validate(object) };
+  return object;
 }
 
-/** @throws {StatusError} 422 */
-function check(
+/** What the rules written in code find, with the facts' errors. */
+function checkByRules(
   registry: Registry,
   { resource, options }: CreateTarget,
   { object, errors }: Prepared,
-): void {
+): readonly FieldError[] {
   const { strategy, isNamespaced } = resource;
   const rules = {
     isNamespaced,
@@ -243,10 +255,21 @@ function check(
   const metadata = collectProblems(() => validateMetadata(object.metadata, rules));
   const context = strategyContext(registry, options);
   const own = collectProblems(() => strategy.validate?.(object, context) ?? []);
-  const found = joinProblems({ facts: errors, metadata, own, ownFields: strategy.ownFields });
+  return joinProblems({ facts: errors, metadata, own, ownFields: strategy.ownFields });
+}
+
+/** @throws {StatusError} 422 */
+function checkDeclared(
+  registry: Registry,
+  { resource, options }: CreateTarget,
+  { object }: Prepared,
+  found: readonly FieldError[],
+): void {
+  const { strategy } = resource;
   const write = { next: object, current: undefined };
   const problems = registry.declarative?.judge(resource, write, found) ?? found;
   if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
+  const context = strategyContext(registry, options);
   for (const text of strategy.warnings?.(object, undefined, context) ?? []) options.warn(text);
 }
 

@@ -61,7 +61,11 @@ export interface UpdateTarget {
  * Makes the client's desired object from the current one, in its served or stored version, for a
  * decoded body, a patch or an apply. The caller may change the arguments' results.
  */
-export type MakeNext = (served: () => ApiObject, stored: () => ApiObject) => ApiObject;
+export type MakeNext = (
+  served: () => ApiObject,
+  stored: () => ApiObject,
+  pause: Pause,
+) => ApiObject | Promise<ApiObject>;
 
 /**
  * Returns a promise only when admission has to wait; nothing of the view is held meanwhile.
@@ -75,26 +79,39 @@ export function decideUpdate(
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource } = target;
-  const { current, write } = found;
+  const { current } = found;
+  const pause = pauseOf(target.options.request, current.bytes.length);
   const before = storedToday(resource, current);
-  const served = makeNext(
-    () => servedObject(resource, current),
-    () => parseCurrent(current),
+  const made = nextStage(pause, undefined, () =>
+    makeNext(
+      () => servedObject(resource, current),
+      () => parseCurrent(current),
+      pause,
+    ),
   );
+  const decide = (served: ApiObject) =>
+    decideNext({ registry, target, current, write: found.write, before, served, pause }, signal);
+  return made instanceof Promise ? made.then(decide) : decide(made);
+}
+
+/** Decides with the object that the client desires. */
+function decideNext(step: Step, signal: SignalSource): Decision | Promise<Decision> {
+  const { target, served, before, current, pause } = step;
+  const { resource } = target;
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
   const { resourceVersion: sentRevision = "", ...metadata } = served.metadata;
   served.metadata = metadata;
   dedupeOwners(served.metadata, target.options);
-  const pause = pauseOf(target.options.request, current.bytes.length);
-  const step: Step = { registry, target, current, write, before, served, pause };
   return nextStage(pause, undefined, () => {
     const errors = resource.codec.validate(served);
     const sent = toSent(resource, served);
     return nextStage(pause, prepare(step, sent), (prepared) =>
       // Before admission: fields set by plugins have no owner.
-      nextStage(pause, withOwners(step, prepared), (next) =>
-        admit(step, { sent, sentRevision, next, errors }, signal),
+      nextStage(pause, beginOwners(step, prepared), (finishOwners) =>
+        nextStage(pause, finishOwners(), (next) =>
+          admit(step, { sent, sentRevision, next, errors }, signal),
+        ),
       ),
     );
   });
@@ -177,10 +194,10 @@ function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject
   return next;
 }
 
-/** Records the field owners after this write. */
-function withOwners({ registry, target, before, served }: Step, next: ApiObject): ApiObject {
+/** Compares for the field owners after this write. @returns what makes the object with them */
+function beginOwners({ registry, target, before, served }: Step, next: ApiObject): () => ApiObject {
   const { resource, subresource, options, isApplied } = target;
-  if (isApplied === true) return withOwnersOf(next, served);
+  if (isApplied === true) return () => withOwnersOf(next, served);
   const write = { manager: options.fieldManager, subresource };
   return registry.ownership.track(resource, before, next, write);
 }
@@ -210,7 +227,10 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision | Pr
   const next = isOwnShape(resource)
     ? withOwnersOf(prepared, owned)
     : keepOwners(prepared, owned, target.options);
-  return finish(fresh, next, codec.validate(sent));
+  return nextStage(step.pause, sent, () => {
+    const errors = codec.validate(sent);
+    return nextStage(step.pause, errors, () => finish(fresh, next, errors));
+  });
 }
 
 /** Validates and encodes. @throws {StatusError} 422 */
@@ -219,17 +239,25 @@ function finish(
   prepared: ApiObject,
   facts: readonly FieldError[],
 ): Decision | Promise<Decision> {
-  return nextStage(step.pause, check(step, prepared, facts), (next) => encode(step, next));
+  const { before, target } = step;
+  const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
+  return nextStage(step.pause, checkByRules(step, next, facts), (found) => {
+    checkDeclared(step, next, found);
+    return nextStage(step.pause, next, () => encode(step, next));
+  });
 }
 
-/** @returns the object to store. @throws {StatusError} 422 */
-function check(step: Step, prepared: ApiObject, facts: readonly FieldError[]): ApiObject {
+/** What the rules written in code find, with the facts' errors. */
+function checkByRules(
+  step: Step,
+  next: ApiObject,
+  facts: readonly FieldError[],
+): readonly FieldError[] {
   const { registry, target, before } = step;
-  const { resource, subresource } = target;
+  const { resource } = target;
   const { strategy } = resource;
   const part = partOf(resource);
   const context = contextOf(registry, target);
-  const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
   const metadata = collectProblems(() => [
     ...validateMetadata(next.metadata, metadataRules(step)),
     ...validateMetadataUpdate(next.metadata, before.metadata),
@@ -237,14 +265,21 @@ function check(step: Step, prepared: ApiObject, facts: readonly FieldError[]): A
   const rules = part ?? { validate: strategy.validateUpdate };
   const own = collectProblems(() => rules.validate?.(next, before, context) ?? []);
   const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
+  return errors.length === 0 ? errors : newProblems(step, next, errors);
+}
+
+/** @throws {StatusError} 422 */
+function checkDeclared(step: Step, next: ApiObject, news: readonly FieldError[]): void {
+  const { registry, target, before } = step;
+  const { resource, subresource } = target;
+  const { strategy } = resource;
+  const context = contextOf(registry, target);
   const declarative = subresource === "" ? registry.declarative : undefined;
-  const news = errors.length === 0 ? errors : newProblems(step, next, errors);
   const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
   if (problems.length > 0) throw invalid(mainOf(resource), target.name, problems);
   if (subresource === "") {
     for (const text of strategy.warnings?.(next, before, context) ?? []) target.options.warn(text);
   }
-  return next;
 }
 
 function encode({ registry, target, current, before }: Step, next: ApiObject): Decision {

@@ -15,7 +15,7 @@ export interface WritingRequest {
 }
 
 /** Walks of smaller objects take a few milliseconds together. */
-const LONG_BYTES = 64 * 1024;
+export const LONG_BYTES = 64 * 1024;
 
 /** Ends the turn; undefined = the write is short, and goes on in its turn. */
 export type Pause = (() => Promise<void>) | undefined;

@@ -16,7 +16,7 @@ import { orUnreadable, servedBytes, servedCurrent, servedUnstored } from "./curr
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate, type UpdateTarget } from "./decide-update.js";
 import { type Decision, foundIn, type Seen } from "./decision.js";
-import { pauseOf } from "./long-write.js";
+import { nextStage, type Pause, pauseOf } from "./long-write.js";
 import { type Outcome, runWrite } from "./write.js";
 
 export type { UpdateTarget } from "./decide-update.js";
@@ -87,13 +87,13 @@ export async function patchObject(
     (seen) => {
       const found = foundIn(seen);
       if (found === undefined) throw notFound(resource, name);
-      const makeNext = (served: () => ApiObject): ApiObject => {
-        const value = patch(served() as unknown as JsonValue);
-        const input = { value, duplicateFields: [], remarks, refuse: refuseResult?.(value) };
-        const next = decodeInput(resource, input, options);
-        refuseOtherName(next, name);
-        return next;
-      };
+      const makeNext = (served: () => ApiObject, _: unknown, pause: Pause) =>
+        nextStage(pause, patch(served() as unknown as JsonValue), (value) => {
+          const input = { value, duplicateFields: [], remarks, refuse: refuseResult?.(value) };
+          const next = decodeInput(resource, input, options);
+          refuseOtherName(next, name);
+          return next;
+        });
       return decideUpdate(registry, target, found, makeNext, signal);
     },
     signal,
@@ -131,6 +131,7 @@ export async function changeObject(
     },
     signal,
   );
+  if (!outcome.isStored) await pauseOf(options.request, outcome.decision.value?.length)?.();
   const answer = outcome.current === undefined ? answerCreated : answerUpdated;
   if (resource.conversion?.remote === undefined) return answer(resource, outcome);
   return await withConversions(
