@@ -88,7 +88,7 @@ const bundled = await build({
   splitting: true,
   platform: "node",
   format: "esm",
-  target: "node20",
+  target: "node22",
   external: EXTERNAL,
   plugins: [filesStayWhereTheyAre, partsOfPackages],
   sourcemap: "inline",
@@ -119,7 +119,7 @@ async function writeScript(path, module) {
     sourcefile: basename(path),
     format: "cjs",
     platform: "node",
-    target: "node20",
+    target: "node22",
     define: { "import.meta.url": "bundleUrl" },
     supported: { "dynamic-import": false },
     // Names and short lines stay, so that stacks and profiles can be read.
@@ -145,11 +145,13 @@ function neighboursByTheirNames(code) {
 /** The file that people name: it runs the scripts. */
 async function writeEntry(path, script, exports) {
   const isCommand = exports.includes("started");
-  const lines = [
-    `import { BundledScripts } from ${JSON.stringify(join(DIST, "server/bundled-scripts.js"))};`,
+  const scripts = [
     "const scripts = new BundledScripts(import.meta.url);",
     `const { ${exports.join(", ")} } = scripts.require("./${script}");`,
-    isCommand ? "if (await started) scripts.keep();" : `export { ${exports.join(", ")} };`,
+  ];
+  const lines = [
+    `import { BundledScripts } from ${JSON.stringify(inDist("bundled-scripts.js"))};`,
+    ...(isCommand ? asCommand(scripts) : [...scripts, `export { ${exports.join(", ")} };`]),
   ];
   const outfile = join(OUT, basename(path));
   await build({
@@ -159,10 +161,26 @@ async function writeEntry(path, script, exports) {
     bundle: true,
     platform: "node",
     format: "esm",
-    target: "node20",
+    // The oldest that can read a module, so that it can say what it needs.
+    target: "node12.20",
     logLevel: "warning",
   });
   if (isCommand) chmodSync(outfile, 0o755);
+}
+
+/** Says what it needs where it cannot run (server/node-release.ts). */
+function asCommand(scripts) {
+  return [
+    `import { refusalOf } from ${JSON.stringify(inDist("node-release.js"))};`,
+    "const refusal = refusalOf(process.version);",
+    "if (refusal !== undefined) {",
+    "process.stderr.write(`${refusal}\\n`);",
+    "process.exitCode = 1;",
+    "} else {",
+    ...scripts,
+    "void started.then((isReady) => isReady && scripts.keep());",
+    "}",
+  ];
 }
 
 function firstLineOf(path) {

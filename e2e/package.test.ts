@@ -84,6 +84,16 @@ test("the package serves from an empty directory, has types, and nothing of the 
   });
 });
 
+test("the command says in a sentence what it needs where Node.js is too old for it", async () => {
+  const command = join(theProject().path, "node_modules", "keelson", "dist", "bundle", "main.js");
+  const old = 'Object.defineProperty(process, "version", { value: "v18.20.8" })';
+  const args = ["--import", `data:text/javascript,${old}`, command, "serve"];
+  await assert.rejects(run(process.execPath, args), {
+    code: 1,
+    stderr: "keelson: this needs Node.js 22 or newer, and was started by v18.20.8\n",
+  });
+});
+
 const TYPED = `import { type Keelson, startKeelson } from "keelson";
 const api: Keelson = await startKeelson({ users: [{ name: "a", groups: ["g"] }] });
 export const token: string = api.as("a").token;

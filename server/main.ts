@@ -13,6 +13,7 @@ import type { ExplainOptions } from "./config/explain-options.js";
 import { createLog } from "./create-logger.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { explainAdmission } from "./explain/explain-admission.js";
+import { warningsAbout } from "./node-release.js";
 import { runControlLoops } from "./wiring/control-loops.js";
 import { openReplica, type Replica } from "./wiring/replica.js";
 
@@ -48,7 +49,7 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
   const build = readBuildInfo(process.env);
   const log = createLog(config);
   const { logger } = log;
-  for (const warning of config.warnings) logger.warn({}, warning);
+  warn(config, logger);
   let replica: Replica;
   try {
     replica = await openReplica(config, build, log);
@@ -77,7 +78,7 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
 
 async function controllers(config: Config): Promise<void> {
   const { logger } = createLog(config);
-  for (const warning of config.warnings) logger.warn({}, warning);
+  warn(config, logger);
   const ending = new AbortController();
   for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => ending.abort());
   // Waiting alone does not keep a process alive.
@@ -141,6 +142,11 @@ function endOnSignal(replica: Replica, logger: Logger): () => boolean {
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
   return () => isEnding;
+}
+
+function warn(config: Config, logger: Logger): void {
+  const warnings = [...warningsAbout(process.version), ...config.warnings];
+  for (const warning of warnings) logger.warn({}, warning);
 }
 
 function fail(message: string): void {
