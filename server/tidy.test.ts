@@ -66,6 +66,62 @@ const ENCODES_ALLOWED: Readonly<Record<string, string>> = {
   "server/registry/stored-versions.ts": "reads older values as they would be stored today",
 };
 
+/** Files that read JSON with the platform's parser, which rounds integers beyond 2^53; each with what it reads. */
+const ROUNDING_ALLOWED: Readonly<Record<string, string>> = {
+  "server/admission/pod-toleration-restriction.ts":
+    "tolerations in an annotation of a namespace, whose seconds are judged as the pod's",
+  "server/admission/service-account.ts": "names in service accounts",
+  "server/admission/webhooks/review.ts":
+    "a webhook's answer: its patch is a text, which is parsed by itself",
+  "server/aggregation/api-services.ts": "names, groups and priorities below 20,000",
+  "server/aggregation/remote-documents.ts": "discovery of other servers: names and verbs",
+  "server/audit/audit-recorder.ts": "whether a body is JSON at all",
+  "server/authn/bootstrap-token.ts": "texts of Secrets",
+  "server/authn/jwt/issuer-keys.ts": "keys of issuers",
+  "server/authn/jwt/token.ts": "the claimed issuer",
+  "server/authn/service-account/bound-objects.ts": "uids and times",
+  "server/authn/service-account/compact-token.ts": "claims, whose numbers are times",
+  "server/authz/abac.ts": "lines of a policy, which are texts and flags",
+  "server/authz/node/claimed-volumes.ts": "names of volumes",
+  "server/authz/node/node-authorizer.ts": "names of nodes",
+  "server/authz/node/node-pods.ts": "names that pods refer to",
+  "server/authz/rbac/rbac-index.ts": "subjects and roles: texts",
+  "server/authz/rbac/role-index.ts": "rules of roles: texts",
+  "server/build-info.ts": "our own package.json",
+  "server/certificate-hook.ts": "texts of Secrets",
+  "server/client/exec-credentials.ts": "credentials: texts",
+  "server/client/review-client.ts": "answers of authenticators and authorizers: texts and flags",
+  "server/codec/json.ts": "strings",
+  "server/codec/protobuf-transcode.ts": "strings",
+  "server/connect/targets.ts": "ports and addresses of nodes and pods",
+  "server/connect/translate.ts": "a Status, whose numbers are small",
+  "server/controllers/authentication-trust.ts": "names in a ConfigMap",
+  "server/controllers/detached-jws.ts": "the header of a signature",
+  "server/controllers/stored-metadata.ts": "metadata, of which loops read names, uids and times",
+  "server/create-logger.ts": "our own lines",
+  "server/endpoints/continue-token.ts": "our own tokens, whose revisions are texts",
+  "server/endpoints/openapi/openapi.ts": "our own list of documents",
+  "server/endpoints/representations/status-encoder.ts": "our own Status",
+  "server/endpoints/tables/cells.ts":
+    "built-in kinds: the numbers of their columns have 32 bits, or count",
+  "server/endpoints/tables/data-tables.ts": "the type of a Secret",
+  "server/endpoints/tables/pods.ts": "built-in kind: its columns count containers and restarts",
+  "server/outbound/services.ts": "ports and addresses of services",
+  "server/registry/autoscaling/conversion.ts":
+    "annotations of autoscalers, whose quantities are texts",
+  "server/registry/core/configuration.ts": "texts of registry credentials",
+  "server/schema/json-parser.ts": "strings",
+  "server/schema/parse-json.ts": "the place",
+  "server/types/load-facts.ts": "our own facts",
+  "server/types/parse-types.ts": "our own facts",
+  "server/wiring/flow-control.ts": "shares and queues of 32 bits",
+  "storage/embedded/add-checksums.ts": "our own progress",
+  "storage/etcd/member-identity.ts": "identities, which are texts",
+  "storage/objects/stored-object.ts":
+    "metadata and fields; kinds with integers to select by bring their own parser",
+  "storage/objects/with-metadata.ts": "names of members",
+};
+
 interface SourceFile {
   /** From the repository's root, such as "server/api/names.ts". */
   readonly path: string;
@@ -128,6 +184,22 @@ test("problems of clients' values are collected in Problems, which ends the find
       return !isTest && UNBOUNDED_PROBLEMS.test(code) && PROBLEMS_ALLOWED[path] === undefined;
     }),
     ({ path }) => `${path} collects problems in a plain list: use new Problems() (api/problems.ts)`,
+  );
+});
+
+test("D11: JSON is read by parseJson, which keeps every digit, but where no integer is long", () => {
+  const rounding = files.filter(({ path, isTest, code }) => {
+    const isOurs = path.startsWith("server/") || path.startsWith("storage/");
+    return isOurs && !isTest && !path.includes("/testing/") && /\bJSON\.parse\b/.test(code);
+  });
+  expectNone(
+    rounding.filter(({ path }) => ROUNDING_ALLOWED[path] === undefined),
+    ({ path }) => `${path} uses JSON.parse: use parseJson (schema/parse-json.ts)`,
+  );
+  const used = new Set(rounding.map(({ path }) => path));
+  expectNone(
+    Object.keys(ROUNDING_ALLOWED).filter((path) => !used.has(path)),
+    (path) => `${path} does not use JSON.parse: take it off ROUNDING_ALLOWED`,
   );
 });
 

@@ -2,10 +2,12 @@
  * Looks up objects of the view for plugins, parsed. The view is at least as fresh as the request's
  * arrival, so a plugin sees every write acknowledged before.
  */
+
 import type { Partition } from "../../storage/cache/partition.js";
 import { objectPath, type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject } from "../api/meta.js";
+import { parseJson } from "../schema/parse-json.js";
 
 /** The part of the view that plugins read. */
 export interface AdmissionView {
@@ -46,5 +48,5 @@ export function listObjects(
 /** The stored JSON is our own encoding of a decoded object. */
 function parseObject({ bytes, corruption }: StoredObject): ApiObject | undefined {
   if (corruption !== undefined) return undefined;
-  return JSON.parse(bytes.toString("utf8")) as ApiObject;
+  return parseJson(bytes) as unknown as ApiObject;
 }

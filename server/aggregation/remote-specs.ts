@@ -3,14 +3,15 @@
  * once for all of its group-versions, by ETag; only the parts below its own group-versions are kept. If a
  * server fails, or its document cannot be published, its last one stays.
  */
+
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
-import type { JsonValue } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import { encodeGnostic } from "../endpoints/openapi/gnostic.js";
 import { partBelow, type RemoteSpec } from "../endpoints/openapi/merge-v2.js";
 import type { SchemaObject } from "../endpoints/openapi/schema-object.js";
+import { parseJson } from "../schema/parse-json.js";
 import type { RemoteService } from "./api-services.js";
 import type { Fetched } from "./remote-documents.js";
 import type { RemoteServer } from "./remote-server.js";
@@ -97,7 +98,7 @@ export class RemoteSpecs {
       return;
     }
     if (answer.status !== 200) throw new Error(`${PATH}: status ${answer.status}`);
-    const document = JSON.parse(answer.body) as JsonValue;
+    const document = parseJson(answer.body);
     const specs = new Map<string, RemoteSpec>();
     for (const service of services) {
       const spec = partBelow(document, `/apis/${formatGroupVersion(service)}/`);

@@ -3,6 +3,7 @@
  * rules:
  * `invalidValue("spec.port", 0, "must be between 1 and 65535, inclusive")`.
  */
+import { printNumber } from "./go-text.js";
 import { showJson } from "./shown-value.js";
 import type { FieldError } from "./status.js";
 
@@ -82,8 +83,9 @@ export function tooManyItems(field: string, count: number, max: number): FieldEr
   };
 }
 
-/** A value in messages: JSON, cut; objects and lists escape `<`, `>` and `&`. */
-function showValue(value: unknown): string {
+/** A value in messages: JSON, cut; objects and lists escape `<`, `>` and `&`, and floats are as Go prints them. */
+export function showValue(value: unknown): string {
+  if (typeof value === "number") return printNumber(value);
   const text = showJson(value);
   return typeof value === "object" ? text.replace(/[<>&]/g, escaped) : text;
 }

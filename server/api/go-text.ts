@@ -21,9 +21,27 @@ export const GO_ESCAPES: Readonly<Record<string, string>> = {
 export function printValue(value: JsonValue): string {
   if (value === null) return "<nil>";
   if (Array.isArray(value)) return `[${value.map(printValue).join(" ")}]`;
+  if (typeof value === "number") return printNumber(value);
   if (typeof value !== "object") return String(value);
   const members = membersInOrder(value).map(([name, member]) => `${name}:${printValue(member)}`);
   return `map[${members.join(" ")}]`;
+}
+
+/** A number that may be a float: an integer beyond 2^53 is a bigint (schema/parse-json.ts). */
+export function printNumber(value: number): string {
+  return Number.isSafeInteger(value) ? String(value) : goFloat(value);
+}
+
+/** A float as Go prints it: shortest digits, with an exponent from 1e+06 and below 1e-04. */
+export function goFloat(value: number): string {
+  if (value === 0 || !Number.isFinite(value)) return String(value);
+  const [digits = "", exponent = "0"] = value.toExponential().split("e");
+  const power = Number(exponent);
+  const count = digits.replace(/[-.]/g, "").length;
+  const isLarge = power >= 21 || (power >= 6 && power + 1 > 6 && !(count > 21));
+  if (power >= -4 && !isLarge) return String(value);
+  const sign = power < 0 ? "-" : "+";
+  return `${digits}e${sign}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 /** As `%#v` prints it, in the language's syntax: `map[string]interface {}{"a":1}`. */

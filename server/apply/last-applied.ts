@@ -4,11 +4,13 @@
  * wrote them. The annotation is kept up to date, so that users may go back. Only for kubectl's own
  * manager name.
  */
+
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { ANNOTATIONS_BYTES_MAX } from "../api/validation-metadata.js";
 import { stringifyJson } from "../schema/json-text.js";
+import { parseJson } from "../schema/parse-json.js";
 import { checkConfiguration } from "./check-configuration.js";
 import { compareObjects } from "./compare.js";
 import { fieldsOf } from "./field-extraction.js";
@@ -85,7 +87,7 @@ function parseConfiguration(text: string): JsonObject | undefined {
   // An annotation is free text: deeper nesting than in any configuration is not parsed.
   if (depthOf(text) > DEPTH_MAX) return undefined;
   try {
-    const value = JSON.parse(text) as JsonValue;
+    const value = parseJson(text);
     return isJsonObject(value) ? value : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;

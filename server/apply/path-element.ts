@@ -5,6 +5,7 @@
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { quoteString, stringifyJson } from "../schema/json-text.js";
+import { parseJson } from "../schema/parse-json.js";
 
 /** Marks the field itself in a set that also has fields below it. */
 export const SELF = ".";
@@ -37,7 +38,7 @@ export function canonicalElement(text: string): string | undefined {
       return text;
     case "k": {
       if (PLAIN_KEY.test(text)) return text;
-      const keys = JSON.parse(text.slice(2)) as JsonValue;
+      const keys = parseJson(text.slice(2));
       if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
         throw new SyntaxError(`not the keys of a list item: ${text}`);
       }
@@ -46,7 +47,7 @@ export function canonicalElement(text: string): string | undefined {
     case "v":
       // Integers keep their digits, whatever their size.
       if (/^v:(?:0|-?[1-9]\d*)$/.test(text)) return text;
-      return valueElement(JSON.parse(text.slice(2)) as JsonValue);
+      return valueElement(parseJson(text.slice(2)));
     case "i":
       if (!/^i:-?\d{1,15}$/.test(text)) throw new SyntaxError(`not an index: ${text}`);
       return `i:${Number(text.slice(2))}`;
@@ -146,7 +147,7 @@ function readPayload({ element, text, payload }: Sortable): JsonValue {
 }
 
 function payloadOf(element: string): JsonValue {
-  return JSON.parse(element.slice(2)) as JsonValue;
+  return parseJson(element.slice(2));
 }
 
 function compareKeys(a: JsonObject, b: JsonObject): number {
@@ -165,8 +166,12 @@ function compareValues(a: JsonValue, b: JsonValue): number {
   const byType = typeRank(a) - typeRank(b);
   if (byType !== 0) return byType;
   if (typeof a === "string" && typeof b === "string") return compareTexts(a, b);
-  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
   return compareTexts(stringifyJson(a), stringifyJson(b));
+}
+
+function isNumber(value: JsonValue): value is number | bigint {
+  return typeof value === "number" || typeof value === "bigint";
 }
 
 function typeRank(value: JsonValue): number {
@@ -197,10 +202,10 @@ function describeElement(element: string): string {
   switch (element[0]) {
     case "k": {
       const keys = entriesOf(payloadOf(element) as JsonObject);
-      return `[${keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(",")}]`;
+      return `[${keys.map(([name, value]) => `${name}=${stringifyJson(value)}`).join(",")}]`;
     }
     case "v":
-      return `[=${JSON.stringify(payloadOf(element))}]`;
+      return `[=${stringifyJson(payloadOf(element))}]`;
     case "i":
       return `[${text}]`;
     default:

@@ -2,10 +2,13 @@
  * AuditRecorder: from requests to records. It knows the policy in force, makes the record of a stage
  * once, and gives it to every backend, each with its own batches and its own bound on a record's size.
  */
+import type { JsonValue } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import type { AuditCapture } from "../request/audit-capture.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { UserInfo } from "../request/user-info.js";
+import { stringifyJson } from "../schema/json-text.js";
+import { parseJson } from "../schema/parse-json.js";
 import type { AuditBatch } from "./audit-batch.js";
 import {
   type AuditEvent,
@@ -137,7 +140,7 @@ function isJson(text: string): boolean {
 /** Leaves managedFields out of an object, or out of the items of a list. */
 function withoutManagedFields(text: string): string {
   if (!text.includes('"managedFields"')) return text;
-  const object = JSON.parse(text) as {
+  const object = parseJson(text) as {
     metadata?: { managedFields?: unknown };
     items?: { metadata?: { managedFields?: unknown } }[];
   };
@@ -145,7 +148,7 @@ function withoutManagedFields(text: string): string {
   if (Array.isArray(object.items)) {
     for (const item of object.items) delete item?.metadata?.managedFields;
   }
-  return JSON.stringify(object);
+  return stringifyJson(object as JsonValue);
 }
 
 /** The objects go in as they are: their numbers keep their digits. Undefined = too large without them. */

@@ -15,8 +15,8 @@ import {
   optionalText,
   optionalTexts,
 } from "../client/members.js";
-import { JsonSyntaxError } from "../codec/json-parser.js";
 import { parseYaml, YamlSyntaxError } from "../codec/yaml.js";
+import { JsonSyntaxError } from "../schema/json-parser.js";
 
 export const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
 export type AuditLevel = (typeof AUDIT_LEVELS)[number];

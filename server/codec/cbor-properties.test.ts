@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { createNaming } from "../api/naming.js";
+import { parseJson } from "../schema/parse-json.js";
 import { loadFacts } from "../types/load-facts.js";
 import { encodeCbor } from "./cbor.js";
 import { parseCbor } from "./cbor-parser.js";
-import { parseJson } from "./json.js";
 import { createGenerator, servedKinds } from "./testing/generated-objects.js";
 
 const facts = loadFacts(createNaming("kubernetes"));

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { findDuplicateKeys, parseJson, stringifyJson } from "./json.js";
-import { JSON_DEPTH_MAX, JsonSyntaxError, parseExactly } from "./json-parser.js";
+import { JSON_DEPTH_MAX, JsonSyntaxError, parseExactly } from "../schema/json-parser.js";
+import { parseJson } from "../schema/parse-json.js";
+import { findDuplicateKeys, stringifyJson } from "./json.js";
 
 const duplicatesOf = (text: string) => findDuplicateKeys(text, parseJson(text));
 

@@ -8,8 +8,8 @@ import type { JsonObject } from "../api/meta.js";
 import { parseGroupVersion } from "../api/names.js";
 import { createNaming } from "../api/naming.js";
 import { createObjectCodecs } from "../schema/object-codec.js";
+import { parseJson } from "../schema/parse-json.js";
 import { loadFacts } from "../types/load-facts.js";
-import { parseJson } from "./json.js";
 import { createProtobufCodecs } from "./protobuf.js";
 
 const facts = loadFacts(createNaming("kubernetes"));

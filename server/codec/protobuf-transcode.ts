@@ -5,7 +5,7 @@
  */
 import type { Writer } from "protobufjs/minimal.js";
 import type { JsonValue } from "../api/meta.js";
-import { parseJson } from "./json.js";
+import { parseJson } from "../schema/parse-json.js";
 import {
   BACKSLASH,
   CLOSE_BRACE,

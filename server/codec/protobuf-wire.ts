@@ -9,9 +9,10 @@ import { toUSVString } from "node:util";
 import type { Reader, Writer } from "protobufjs/minimal.js";
 import type { JsonValue } from "../api/meta.js";
 import type { BuiltinName, ScalarName } from "../schema/model.js";
+import { parseJson } from "../schema/parse-json.js";
 import { canonicalQuantity, QUANTITY_RULE } from "../schema/quantity.js";
 import { canonicalDuration } from "../schema/time-text.js";
-import { parseJson, stringifyJson } from "./json.js";
+import { stringifyJson } from "./json.js";
 import {
   integerTranscoder,
   parsing,

@@ -16,9 +16,9 @@ import {
   parseGroupVersion,
 } from "../api/names.js";
 import { badRequest } from "../api/status.js";
+import { JsonSyntaxError } from "../schema/json-parser.js";
 import type { Facts, StructType } from "../schema/model.js";
-import { parseJson } from "./json.js";
-import { JsonSyntaxError } from "./json-parser.js";
+import { parseJson } from "../schema/parse-json.js";
 import {
   createEnvelopeFrame,
   decodeEnvelope,

@@ -4,9 +4,10 @@
  * forth.
  */
 import type { ValueConversion } from "../../storage/kv/converting-store.js";
+import { parseJson } from "../schema/parse-json.js";
 import { encodeCbor, SELF_DESCRIBED } from "./cbor.js";
 import { parseCbor } from "./cbor-parser.js";
-import { parseJson, stringifyJson } from "./json.js";
+import { stringifyJson } from "./json.js";
 
 export interface StoredFormOptions {
   /** Whether objects are written in CBOR. */

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { stringify } from "yaml";
 import type { JsonValue } from "../api/meta.js";
-import { parseJson } from "./json.js";
+import { parseJson } from "../schema/parse-json.js";
 import { parseYaml, YamlSyntaxError } from "./yaml.js";
 
 function valueIn(text: string): JsonValue {

@@ -24,8 +24,9 @@ import {
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { PROBLEMS_MAX } from "../api/problems.js";
 import { cutPath } from "../api/shown-value.js";
-import { findRepeatedKeys, parseJson, type RepeatedKey } from "./json.js";
-import { JsonSyntaxError } from "./json-parser.js";
+import { JsonSyntaxError } from "../schema/json-parser.js";
+import { parseJson } from "../schema/parse-json.js";
+import { findRepeatedKeys, type RepeatedKey } from "./json.js";
 
 export interface YamlResult {
   readonly value: JsonValue;

@@ -2,11 +2,13 @@
  * DryRuns: finds where an object is written, writes it as a dry run in somebody's name, and reads the
  * explanation that a server of ours answers with.
  */
+
 import type { JsonObject } from "../api/meta.js";
 import { parseGroupVersion } from "../api/names.js";
 import type { HttpsClient, IncomingResponse } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
 import type { ExplainedOperation, ExplainOptions } from "../config/explain-options.js";
+import { parseJson } from "../schema/parse-json.js";
 import type { Explained, Explanation } from "./format-explanations.js";
 
 interface FoundResource {
@@ -128,7 +130,7 @@ function at(path: string, name: string): string {
 
 function read({ status, body }: IncomingResponse): JsonObject {
   try {
-    return JSON.parse(body.toString("utf8")) as JsonObject;
+    return parseJson(body) as JsonObject;
   } catch {
     throw new Error(`the server answered ${status} with something that is no JSON`);
   }

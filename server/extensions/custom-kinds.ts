@@ -18,6 +18,7 @@ import type { MainResource } from "../kinds/served-resource.js";
 import { type Definition, isConditionTrue } from "../registry/apiextensions/definition.js";
 import type { NameHolder } from "../registry/apiextensions/definition-status.js";
 import type { DefinitionSource } from "../registry/apiextensions/definition-strategy.js";
+import { parseJson } from "../schema/parse-json.js";
 import { type CustomResourceParts, createCustomResources } from "./custom-resources.js";
 
 interface DefinitionsView {
@@ -113,7 +114,7 @@ export class CustomKinds implements DefinitionSource {
 /** Undefined for a stored value that is not a definition. */
 function parseDefinition(object: StoredObject): Definition | undefined {
   if (object.corruption !== undefined) return undefined;
-  const definition = JSON.parse(object.bytes.toString("utf8")) as Definition;
+  const definition = parseJson(object.bytes) as Definition;
   const { spec } = definition;
   const isReadable = typeof spec === "object" && Array.isArray(spec.versions ?? []);
   return isReadable ? definition : undefined;

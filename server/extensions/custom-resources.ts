@@ -20,6 +20,7 @@ import {
   schemaOf,
 } from "../registry/apiextensions/definition.js";
 import type { ResourceFact } from "../schema/model.js";
+import { parseJson } from "../schema/parse-json.js";
 import type { JsonSchema } from "../structural/json-schema.js";
 import type { CustomCodec, CustomCodecs } from "./custom-codec.js";
 import { customScale, type ScaledObject } from "./custom-scale.js";
@@ -78,7 +79,7 @@ export function createCustomResources(
 
 /** The view holds the definition's bytes anyway: a schema is parsed from them on use. */
 function readSchema(stored: StoredObject, version: string): JsonSchema | undefined {
-  const definition = JSON.parse(stored.bytes.toString("utf8")) as Definition;
+  const definition = parseJson(stored.bytes) as Definition;
   const found = definition.spec?.versions?.find(({ name }) => name === version);
   return found && schemaOf(found);
 }

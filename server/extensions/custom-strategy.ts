@@ -2,12 +2,12 @@
  * Strategy of a custom resource: the definition's settings beside the schema, and the schema's
  * rules, checked on the object to be stored together with the one it replaces.
  */
-import type { FieldExtractor } from "../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import { STANDARD_FINALIZERS } from "../api/validation-metadata.js";
 import type { ResourceStrategy, StrategyContext } from "../kinds/strategy.js";
 import { statusOnly } from "../registry/generic/status-parts.js";
+import { parseJson } from "../schema/parse-json.js";
 import type { Subresources } from "../structural/definition/check-version.js";
 import { valueAt } from "../structural/field-path.js";
 import type { CustomCodec } from "./custom-codec.js";
@@ -92,7 +92,7 @@ function selectable(
 ): Pick<ResourceStrategy, "selectableFields" | "selectableFieldNames"> {
   if (paths.length === 0) return {};
   const fields = paths.map((path) => ({ name: path.replace(/^\./, ""), steps: scaleSteps(path) }));
-  const selectableFields: FieldExtractor = (object) => {
+  const selectableFields = (object: Readonly<Record<string, unknown>>) => {
     const values: Record<string, string> = {};
     for (const { name, steps } of fields) {
       const value = valueAt(object as JsonValue, steps);
@@ -100,5 +100,8 @@ function selectable(
     }
     return values;
   };
-  return { selectableFields, selectableFieldNames: fields.map(({ name }) => name) };
+  return {
+    selectableFields: Object.assign(selectableFields, { parse: parseJson }),
+    selectableFieldNames: fields.map(({ name }) => name),
+  };
 }

@@ -1,10 +1,10 @@
 /** Tables of custom resources: the definition's columns, each evaluated by its JSONPath (S1-TABLE-06). */
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { JsonValue } from "../api/meta.js";
-import { parseJson } from "../codec/json.js";
 import { age, NAME_COLUMN } from "../endpoints/tables/cells.js";
 import type { Cell, Column, TablePrinter } from "../kinds/table-printer.js";
 import { stringifyJson } from "../schema/json-text.js";
+import { parseJson } from "../schema/parse-json.js";
 import type { ColumnDefinition } from "../structural/definition/check-version.js";
 import { type JsonPath, JsonPathError, parseJsonPath } from "../structural/json-path.js";
 
@@ -101,7 +101,7 @@ function shownValue({ type }: Column, value: JsonValue | undefined): JsonValue |
       if (typeof value === "bigint") return value;
       return typeof value === "number" ? Math.trunc(value) : undefined;
     case "number":
-      return typeof value === "number" || typeof value === "bigint" ? value : undefined;
+      return typeof value === "number" || typeof value === "bigint" ? Number(value) : undefined;
     case "boolean":
       return typeof value === "boolean" ? value : undefined;
     case "date":

@@ -21,7 +21,7 @@ export function checkReplicas(object: JsonValue, path: string): FieldError[] {
   if (found.problem !== undefined) return [invalidValue(path, 0, found.problem)];
   const { value } = found;
   if (value === undefined) return [];
-  const replicas = Number(value);
+  const replicas = value as number | bigint;
   if (replicas < 0) return [invalidValue(path, replicas, "should be a non-negative integer")];
   if (replicas <= REPLICAS_MAX) return [];
   return [invalidValue(path, replicas, `should be less than or equal to ${REPLICAS_MAX}`)];

@@ -6,8 +6,8 @@
 import type { Revision } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
-import { parseJson } from "../codec/json.js";
 import type { Conversion } from "../kinds/conversion.js";
+import { parseJson } from "../schema/parse-json.js";
 import type { CustomCodec } from "./custom-codec.js";
 import { reencoded, refreshed, remembered } from "./stored-under-older-schemas.js";
 import type { WebhookConverter } from "./webhook-converter.js";

@@ -7,9 +7,9 @@ import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
 import { internalError, type StatusError } from "../api/status.js";
-import { parseJson } from "../codec/json.js";
 import { NotConverted } from "../kinds/conversion.js";
 import { stringifyJson } from "../schema/json-text.js";
+import { parseJson } from "../schema/parse-json.js";
 import { ConversionFailure, metadataOf, readReview, writeReview } from "./conversion-review.js";
 
 /** Sends a review and returns the answer. @throws {Error} with a message for the client */

@@ -13,10 +13,10 @@ import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import { type Naming, withoutDomain } from "../api/naming.js";
-import { parseJson } from "../codec/json.js";
 import { type Conversion, SAME_SHAPE } from "../kinds/conversion.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { Facts, ResourceFact } from "../schema/model.js";
+import { parseJson } from "../schema/parse-json.js";
 import { createConversions } from "./conversions.js";
 
 export interface StoredVersionsOptions {

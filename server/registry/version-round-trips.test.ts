@@ -8,11 +8,11 @@ import fc from "fast-check";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { GroupVersionKind } from "../api/names.js";
 import { createNaming } from "../api/naming.js";
-import { parseJson } from "../codec/json.js";
 import { createGenerator } from "../codec/testing/generated-objects.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import type { MainResource } from "../kinds/served-resource.js";
 import type { ObjectCodec } from "../schema/object-codec.js";
+import { parseJson } from "../schema/parse-json.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createBuiltInCatalog } from "./built-in-catalog.js";
 

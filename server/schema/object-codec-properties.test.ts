@@ -5,10 +5,10 @@ import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
-import { parseJson } from "../codec/json.js";
 import { loadFacts } from "../types/load-facts.js";
 import type { BuiltinName, ScalarName, StructType, TypeRef } from "./model.js";
 import { createObjectCodecs, type ObjectCodec } from "./object-codec.js";
+import { parseJson } from "./parse-json.js";
 import { flatFields } from "./struct-codec.js";
 
 const facts = loadFacts(createNaming("kubernetes"));

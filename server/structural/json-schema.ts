@@ -86,6 +86,37 @@ export function someSchema(schema: JsonSchema, holds: (schema: JsonSchema) => bo
   return childSchemas(schema).some((child) => someSchema(child, holds));
 }
 
+const BOUNDS = [
+  "maximum",
+  "minimum",
+  "multipleOf",
+  "maxLength",
+  "minLength",
+  "maxItems",
+  "minItems",
+  "maxProperties",
+  "minProperties",
+] as const;
+
+type Bounds = { [keyword in (typeof BOUNDS)[number]]?: number };
+
+/**
+ * The schema with bounds that can be calculated with: those beyond 2^53 are read as bigint. As bounds of numbers
+ * they are floats in the existing API too; lengths of that size bound nothing. Other values keep their digits.
+ */
+export function withFloatBounds(schema: JsonSchema): JsonSchema {
+  const isBig = (one: JsonSchema) => BOUNDS.some((keyword) => typeof one[keyword] === "bigint");
+  if (!someSchema(schema, isBig)) return schema;
+  const copy = structuredClone(schema);
+  someSchema(copy, (one: Bounds) => {
+    for (const keyword of BOUNDS) {
+      if (typeof one[keyword] === "bigint") one[keyword] = Number(one[keyword]);
+    }
+    return false;
+  });
+  return copy;
+}
+
 function childSchemas(schema: JsonSchema): readonly JsonSchema[] {
   const { allOf = [], anyOf = [], oneOf = [], not } = schema;
   const single = [

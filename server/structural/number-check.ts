@@ -4,10 +4,12 @@
  * with `type: integer`) an error is added, and floats are compared.
  */
 import { invalidValue } from "../api/field-errors.js";
+import { goFloat } from "../api/go-text.js";
 import type { JsonSchema } from "./json-schema.js";
-import { type Check, goFloat, outOfBounds, WHOLE } from "./value-findings.js";
+import { type Check, outOfBounds, WHOLE } from "./value-findings.js";
 
-const INT64_MAX = 2 ** 63;
+/** Beyond these, integers are floats already, here as in the existing API. */
+const INT64_BOUND = 2 ** 63;
 const FLOAT32_MAX = 3.4028235677973366e38;
 /** Maximum difference of two floats that represent the same integer. */
 const EPSILON = 1e-9;
@@ -44,12 +46,13 @@ export function numberCheck(schema: JsonSchema): Check | undefined {
 
 /** Whether the type and format can represent a number. */
 function fits(value: number | bigint, { type, format }: JsonSchema): boolean {
-  const number = Number(value);
   if (type === "integer") {
-    const max = format === "int32" ? 2 ** 31 : INT64_MAX;
-    return Number.isInteger(number) && number >= -max && number < max;
+    const bound = format === "int32" ? 2 ** 31 : INT64_BOUND;
+    // Compared as it is: as a float, the largest integer would be one more.
+    if (isInteger(value)) return value >= -bound && value < bound;
+    return Number.isInteger(value) && Math.abs(value as number) < bound;
   }
-  return format !== "float" || Math.abs(number) <= FLOAT32_MAX;
+  return format !== "float" || Math.abs(Number(value)) <= FLOAT32_MAX;
 }
 
 function rangeCheck(schema: JsonSchema): Check {
@@ -64,8 +67,9 @@ function notOfType(what: string, { type = "", format = "" }: JsonSchema) {
     invalidValue(WHOLE, "", `${what} value must be of type ${wanted} in ${name}`);
 }
 
-function isWhole(value: number | bigint): boolean {
-  return typeof value === "bigint" || Number.isInteger(value);
+/** Whether a value and a bound are compared as integers. Beyond 2^53 a number has been written as a float. */
+function isInteger(value: number | bigint): boolean {
+  return typeof value === "bigint" || Number.isSafeInteger(value);
 }
 
 function boundCheck(
@@ -79,10 +83,11 @@ function boundCheck(
   return (value, findings) => {
     const number = value as number | bigint;
     if (!boundFits) findings.add(notOfType(what, schema));
-    const isInteger = boundFits && isWhole(number);
-    if (!isBeyond(number, isInteger ? cut : bound)) return;
-    const shown = isInteger ? String(cut) : goFloat(bound);
-    findings.add(outOfBounds(value, `be ${words} ${shown}`));
+    const isExact = boundFits && isInteger(number);
+    const compared = isExact ? number : Number(number);
+    if (!isBeyond(compared, isExact ? cut : bound)) return;
+    const shown = isExact ? String(cut) : goFloat(bound);
+    findings.add(outOfBounds(compared, `be ${words} ${shown}`));
   };
 }
 
@@ -91,12 +96,13 @@ function factorCheck(schema: JsonSchema, factor: number): Check {
   return (value, findings) => {
     const number = value as number | bigint;
     if (!factorFits) findings.add(notOfType("MultipleOf", schema));
-    const isInteger = factorFits && isWhole(number);
-    const used = isInteger ? Math.trunc(factor) : factor;
-    const shown = isInteger ? String(used) : goFloat(used);
+    const isExact = factorFits && isInteger(number);
+    const compared = isExact ? number : Number(number);
+    const used = isExact ? Math.trunc(factor) : factor;
+    const shown = isExact ? String(used) : goFloat(used);
     if (used <= 0) findings.add(notPositive(used, shown));
-    else if (!(isInteger ? isMultiple(number, used) : isFloatMultiple(Number(number), used))) {
-      findings.add(outOfBounds(value, `be a multiple of ${shown}`));
+    else if (!(isExact ? isMultiple(compared, used) : isFloatMultiple(Number(number), used))) {
+      findings.add(outOfBounds(compared, `be a multiple of ${shown}`));
     }
   };
 }

@@ -107,7 +107,12 @@ export function copyAll(value: JsonValue): JsonValue {
 
 function toNumber(value: JsonValue): JsonValue {
   if (typeof value !== "bigint") return value;
-  return value > INT64_MAX || value < INT64_MIN ? Number(value) : value;
+  return isInt64(value) ? value : Number(value);
+}
+
+/** Beyond these, integers are floats, as in the existing API. */
+export function isInt64(value: bigint): boolean {
+  return value <= INT64_MAX && value >= INT64_MIN;
 }
 
 /** Whether pruning would drop nothing. */

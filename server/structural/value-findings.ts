@@ -6,6 +6,7 @@
 import {
   invalidValue,
   requiredValue,
+  showValue,
   tooLongValue,
   tooManyItems,
   unsupportedValue,
@@ -92,7 +93,7 @@ export function outOfBounds(shown: JsonValue, why: string) {
 }
 
 export function notAmong(value: JsonValue, allowed: readonly JsonValue[]) {
-  const texts = allowed.map((item) => (typeof item === "string" ? item : showJson(item)));
+  const texts = allowed.map((item) => (typeof item === "string" ? item : showValue(item)));
   return (_name: string, field: string): FieldError => unsupportedValue(field, value, texts);
 }
 
@@ -109,18 +110,6 @@ export function tooMany(count: number, max: number) {
 /** A failed junctor is reported for the whole object; its message names the place. */
 export function unmetJunctor(why: string) {
   return (name: string): FieldError => invalidValue(WHOLE, "", `${JSON.stringify(name)} ${why}`);
-}
-
-/** A float as Go prints it: shortest digits, with an exponent from 1e+06 and below 1e-04. */
-export function goFloat(value: number): string {
-  if (value === 0 || !Number.isFinite(value)) return String(value);
-  const [digits = "", exponent = "0"] = value.toExponential().split("e");
-  const power = Number(exponent);
-  const count = digits.replace(/[-.]/g, "").length;
-  const isLarge = power >= 21 || (power >= 6 && power + 1 > 6 && !(count > 21));
-  if (power >= -4 && !isLarge) return String(value);
-  const sign = power < 0 ? "-" : "+";
-  return `${digits}e${sign}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 /** `old` is the previous value, undefined if there is none. */

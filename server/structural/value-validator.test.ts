@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Ajv } from "ajv";
 import fc from "fast-check";
+import { goFloat } from "../api/go-text.js";
 import type { JsonValue } from "../api/meta.js";
 import type { JsonSchema } from "./json-schema.js";
-import { Findings, goFloat } from "./value-findings.js";
+import { Findings } from "./value-findings.js";
 import { compileValidator } from "./value-validator.js";
 
 function problems(schema: JsonSchema, value: JsonValue, old?: JsonValue): string[] {
@@ -34,6 +35,20 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ],
     [{ type: "integer" }, 2 ** 40],
     [{ type: "integer" }, 9_007_199_254_740_993n],
+    // D11: the largest integer; one more is a float, and so is what was written with an exponent.
+    [{ type: "integer" }, 2n ** 63n - 1n],
+    [{ type: "integer", format: "int64" }, -(2n ** 63n)],
+    [
+      { type: "integer" },
+      2 ** 63,
+      'x: Invalid value: "number": x in body must be of type integer: "number"',
+      '<nil>: Invalid value: "": Checked value must be of type integer (default format) in x',
+    ],
+    [
+      { type: "integer", format: "int64" },
+      1e18,
+      'x: Invalid value: "float64": x in body must be of type int64: "float64"',
+    ],
     [{ type: "number" }, 1],
     [{ type: "boolean" }, true],
     [

@@ -19,6 +19,7 @@ import { compileJunctors } from "./junctors.js";
 import { identityOf } from "./list-types.js";
 import { numberCheck } from "./number-check.js";
 import { compilePattern } from "./pattern.js";
+import { isInt64 } from "./prune.js";
 import {
   type Check,
   missing,
@@ -65,9 +66,10 @@ export function compileValidator(schema: JsonSchema): Check {
 function typeOf(value: JsonValue): string {
   switch (typeof value) {
     case "number":
-      return Number.isInteger(value) ? "integer" : "number";
+      // An integer beyond 2^53 is a bigint: such a number has been written as a float.
+      return Number.isSafeInteger(value) ? "integer" : "number";
     case "bigint":
-      return "integer";
+      return isInt64(value) ? "integer" : "number";
     case "object":
       if (value === null) return "null";
       return Array.isArray(value) ? "array" : "object";

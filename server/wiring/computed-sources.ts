@@ -2,11 +2,11 @@
 import { systemClock } from "../../storage/base/clock.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import type { ApiObject } from "../api/meta.js";
-import { parseJson } from "../codec/json.js";
 import type { Config } from "../config/config.js";
 import { LEASE_NAME } from "../controllers/run-controllers.js";
 import type { ComputedSources } from "../endpoints/reads/computed.js";
 import { checkLease, componentStatuses } from "../registry/core/component-status.js";
+import { parseJson } from "../schema/parse-json.js";
 import type { Views } from "./storage.js";
 
 const COMPONENT_STATUSES = "/componentstatuses";

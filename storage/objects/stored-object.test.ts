@@ -145,6 +145,26 @@ test("S1-UNS-08: text that somebody else has written is still JSON once it has i
   }
 });
 
+test("D11: text that somebody else has written keeps its numbers, whatever its metadata", () => {
+  const rest = '"apiVersion":"v1","data":{"metadata":{},"n":[9007199254740993,1e2]},"kind":"C"';
+  for (const metadata of ['{"name":"a"}', "{ }", '{"resourceVersion":"7","name":"a","labels":5}']) {
+    for (const value of [
+      `{${rest},"metadata":${metadata}}`,
+      `{"metadata":${metadata}, ${rest}}\n`,
+    ]) {
+      const { bytes, corruption } = decodeStoredObject(
+        KEY,
+        Buffer.from(value),
+        toRevision(9),
+        undefined,
+      );
+      assert.equal(corruption, undefined);
+      assert.ok(bytes.includes("[9007199254740993,1e2]"), bytes.toString());
+      assert.equal(JSON.parse(bytes.toString()).metadata.resourceVersion, "9");
+    }
+  }
+});
+
 /** Metadata that looks like ours, with texts that look like members. */
 function disguised() {
   const text = fc.oneof(

@@ -25,7 +25,7 @@ import type { BytePlacer, Place } from "./byte-arena.js";
 import { applyDelta, encodeDelta, textLengthOf } from "./byte-delta.js";
 import type { ParsedKey } from "./keys.js";
 import { metadataProblem, validMetadata } from "./metadata-shape.js";
-import { withMetadata } from "./with-metadata.js";
+import { metadataIn, withMetadata } from "./with-metadata.js";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -33,7 +33,11 @@ export type Labels = Readonly<Record<string, string>>;
 export type FieldValues = Readonly<Record<string, string>>;
 
 /** Reads an object's selectable fields; per partition, because only the server knows kinds. */
-export type FieldExtractor = (object: Readonly<Record<string, unknown>>) => FieldValues;
+export interface FieldExtractor {
+  (object: Readonly<Record<string, unknown>>): FieldValues;
+  /** Reads the object's text, for kinds with integers that JSON.parse would round. Absent = JSON.parse. */
+  readonly parse?: (text: string) => unknown;
+}
 
 /**
  * Looks at an object that somebody else may have stored, as the server knows its kind.
@@ -129,7 +133,7 @@ export class StoredObject {
 
   get fields(): FieldValues {
     if (typeof this.#fields === "function") {
-      this.#fields = this.#fields(JSON.parse(this.bytes.toString("utf8")));
+      this.#fields = this.#fields(parseText(this.bytes, this.#fields.parse));
     }
     return this.#fields as FieldValues;
   }
@@ -473,15 +477,16 @@ function decode(
   const reason = unreadableReason(stored);
   if (reason !== undefined) throw new Error(reason);
   let value = stored;
-  let parsed = parseStored(stored);
+  const parse = extractFields?.parse;
+  let parsed = parseStored(stored, parse);
   if (metadataProblem(parsed.metadata) !== undefined) {
-    value = withMetadata(value, parsed, validMetadata(parsed.metadata, key));
-    parsed = parseStored(value);
+    value = withMetadata(value, validMetadata(parsed.metadata, key));
+    parsed = parseStored(value, parse);
   }
   const tidied = tidy?.(parsed.object, value);
   if (tidied !== undefined) {
     value = Buffer.from(tidied);
-    parsed = parseStored(value);
+    parsed = parseStored(value, parse);
   }
   const { object, kind, apiVersion, metadata } = parsed;
   const uid = typeof metadata.uid === "string" ? metadata.uid : "";
@@ -493,7 +498,7 @@ function decode(
   let bytes: Buffer = NO_BYTES;
   let place: Place | undefined;
   if (!isOurs) {
-    bytes = spliceForeign(value, object, uid, revision);
+    bytes = spliceForeign(value, metadata, uid, revision);
   } else if (slabs === undefined) {
     bytes = spliceResourceVersion(value, uid, revision);
   } else {
@@ -524,10 +529,19 @@ interface ParsedValue {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** @throws {Error} for what is no object with metadata */
-function parseStored(value: Buffer): ParsedValue {
-  const object: unknown = JSON.parse(value.toString("utf8"));
+/** @throws {SyntaxError} @throws {Error} for what is no object */
+function parseText(
+  value: Buffer,
+  parse: FieldExtractor["parse"] = JSON.parse,
+): ParsedValue["object"] {
+  const object = parse(value.toString("utf8"));
   if (!isRecord(object)) throw new Error("the stored value is not an object");
+  return object;
+}
+
+/** @throws {Error} for what is no object with metadata */
+function parseStored(value: Buffer, parse: FieldExtractor["parse"]): ParsedValue {
+  const object = parseText(value, parse);
   const { kind, apiVersion, metadata } = object;
   if (typeof kind !== "string" || typeof apiVersion !== "string") {
     throw new Error("the stored object has no kind or apiVersion");
@@ -536,29 +550,17 @@ function parseStored(value: Buffer): ParsedValue {
   return { object, kind, apiVersion, metadata };
 }
 
-/**
- * The same for text that we have not written, where another member may be called metadata before the
- * real one, or blanks surround it: checked afterwards and, if wrong, encoded anew.
- */
+/** The same for text that we have not written: its metadata is written anew, all else stays as it is. */
 function spliceForeign(
   value: Buffer,
-  object: Readonly<Record<string, unknown>>,
+  metadata: ParsedValue["metadata"],
   uid: string,
   revision: Revision,
 ): Buffer {
-  const spliced = value.includes(METADATA_START)
-    ? spliceResourceVersion(value, uid, revision)
-    : undefined;
-  if (spliced !== undefined && revisionIn(spliced) === String(revision)) return spliced;
-  const { kind, apiVersion, metadata, ...rest } = object;
-  const text = JSON.stringify({ kind, apiVersion, metadata, ...rest });
-  return spliceResourceVersion(Buffer.from(text), uid, revision);
-}
-
-function revisionIn(bytes: Buffer): string | undefined {
-  try {
-    return JSON.parse(bytes.toString("utf8")).metadata.resourceVersion;
-  } catch {
-    return undefined;
-  }
+  const { resourceVersion: _theirs, ...rest } = metadata;
+  const own = withMetadata(value, rest);
+  const splice = planSplice(own, metadataIn(own).start + 1, uid, revision);
+  const bytes = Buffer.allocUnsafe(splice.length);
+  writeSpliced(own, splice, bytes, 0);
+  return bytes;
 }

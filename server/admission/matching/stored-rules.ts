@@ -3,10 +3,12 @@
  * turn of the feed; changed objects are parsed again on the next lookup, so a burst of changes costs once.
  * Rules from files come before those of the API, and stand alone for exempt resources.
  */
+
 import type { Partition } from "../../../storage/cache/partition.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Catalog } from "../../kinds/catalog.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type { ManifestSource } from "../static/manifest-source.js";
 import { CriteriaIndex, type Entry } from "./criteria-index.js";
 
@@ -126,7 +128,7 @@ export class StoredRules<T> {
   /** An object that is not understood has no rules: it must not stop what others rule. */
   #readStored(object: StoredObject): readonly Entry<T>[] {
     try {
-      return this.#read(JSON.parse(object.bytes.toString("utf8")) as ApiObject, false);
+      return this.#read(parseJson(object.bytes) as unknown as ApiObject, false);
     } catch (error) {
       this.#partition.cannotFollow(object, error);
       return [];

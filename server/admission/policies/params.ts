@@ -3,12 +3,14 @@
  * part of the rule, so a write of one moves the epoch of rules (`ParameterUses`, which the write path
  * calls).
  */
+
 import { objectPath, type PartitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import { isEmptySelector, selectorMatches } from "../../api/validation-selectors.js";
 import type { Catalog } from "../../kinds/catalog.js";
 import type { MainResource } from "../../kinds/served-resource.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type { RuleContext } from "../matching/rule-context.js";
 import { toServed, type WriteSubject } from "../matching/write-subject.js";
 import type { Binding, ParamKind, ParamRef, Policy } from "./policy.js";
@@ -77,7 +79,7 @@ export class ParamFinder {
     }
     let made = versions.get(resource);
     if (made === undefined) {
-      made = toServed(JSON.parse(stored.bytes.toString("utf8")) as ApiObject, resource);
+      made = toServed(parseJson(stored.bytes) as unknown as ApiObject, resource);
       versions.set(resource, made);
     }
     return made;

@@ -12,7 +12,7 @@ import type { CommitResult, KeyValue } from "../../../storage/kv/store.js";
 import { objectPath, partitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
-import { parseJson } from "../../codec/json.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type {
   AdmissionAttributes,
   AdmissionOperation,

@@ -9,10 +9,10 @@ import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { JsonPatchFailure } from "../../api/json-patch-failure.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
-import { parseJson } from "../../codec/json.js";
-import { JsonSyntaxError } from "../../codec/json-parser.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
+import { JsonSyntaxError } from "../../schema/json-parser.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type {
   AdmissionAttributes,
   AdmissionOperation,

@@ -19,8 +19,8 @@
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { Naming } from "../../api/naming.js";
-import { JsonSyntaxError } from "../../codec/json-parser.js";
 import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
+import { JsonSyntaxError } from "../../schema/json-parser.js";
 
 export interface AuthenticationConfiguration {
   readonly jwt: readonly JwtAuthenticatorConfiguration[];

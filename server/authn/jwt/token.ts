@@ -9,7 +9,7 @@
 import { compactVerify, errors, type JWTHeaderParameters } from "jose";
 import { isJsonObject } from "../../api/json-object.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import { parseJson } from "../../codec/json.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type { KeySet } from "./issuer-keys.js";
 
 export const ALLOWED_ALGORITHMS: readonly string[] = Object.freeze([

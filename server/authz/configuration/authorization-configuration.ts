@@ -11,9 +11,9 @@
  *   reloadable-authorizer.ts        the chain in force, replaced when a file has changed
  */
 import type { Naming } from "../../api/naming.js";
-import { JsonSyntaxError } from "../../codec/json-parser.js";
 import { parseYaml, YamlSyntaxError } from "../../codec/yaml.js";
 import { parseDuration } from "../../request/duration.js";
+import { JsonSyntaxError } from "../../schema/json-parser.js";
 
 export interface AuthorizationConfiguration {
   readonly authorizers: readonly AuthorizerConfiguration[];

@@ -15,8 +15,8 @@ import type {
   TypeRef,
 } from "../../schema/model.js";
 import { createObjectCodecs, type ObjectCodec } from "../../schema/object-codec.js";
+import { parseJson } from "../../schema/parse-json.js";
 import { flatFields } from "../../schema/struct-codec.js";
-import { parseJson } from "../json.js";
 
 /** Structs below this depth are empty, so that recursive types terminate. */
 const DEPTH_MAX = 6;

@@ -4,7 +4,7 @@
  */
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { SchemaModel, StructType, TypeRef } from "../../schema/model.js";
-import { parseJson } from "../json.js";
+import { parseJson } from "../../schema/parse-json.js";
 
 /** A field's wire value: a number for varint and fixed, bytes for others. */
 type Wire = bigint | Buffer;

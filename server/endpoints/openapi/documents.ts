@@ -6,9 +6,10 @@
  * so that no request waits for a whole document (docs/decisions/0005).
  */
 import { nextTurn } from "../../../storage/base/next-turn.js";
-import type { JsonObject } from "../../api/meta.js";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { GroupVersion } from "../../api/names.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
+import { quoteString, stringifyJson } from "../../schema/json-text.js";
 import type { DefaultFact } from "../../schema/model.js";
 import { groupVersionPath } from "../discovery/discovery.js";
 import type {
@@ -210,7 +211,9 @@ async function encodeEntries(
 ): Promise<void> {
   let separator = "";
   for (const slice of slicesOf(entries)) {
-    const text = slice.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
+    const text = slice.map(
+      ([name, value]) => `${quoteString(name)}:${stringifyJson(value as JsonValue)}`,
+    );
     chunks.push(Buffer.from(separator + text.join(",")));
     separator = ",";
     await nextTurn();

@@ -8,6 +8,7 @@
 import { type Writer as ProtobufWriter, default as protobuf } from "protobufjs/minimal.js";
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonValue } from "../../api/meta.js";
+import { stringifyJson } from "../../schema/json-text.js";
 import { type OpenApiDocument, slicesOf } from "./documents.js";
 
 /** Writes `value` as field `number` of the current message. */
@@ -37,7 +38,7 @@ const count: Encoder = (writer, number, value) => {
 
 /** A scalar as is: `Any{yaml}`. */
 const any: Encoder = (writer, number, value) => {
-  inMessage(writer, number, () => text(writer, 2, JSON.stringify(value)));
+  inMessage(writer, number, () => text(writer, 2, stringifyJson(value)));
 };
 
 /** Each item of a list as one field. */

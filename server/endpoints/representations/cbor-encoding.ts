@@ -4,7 +4,7 @@
  */
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { encodeCbor, encodeCborItem, encodeCborKey, SELF_DESCRIBED } from "../../codec/cbor.js";
-import { parseJson } from "../../codec/json.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";

@@ -2,7 +2,7 @@
  * JSON text with line breaks and two-space indentation, like Go's MarshalIndent. Works on the text, so
  * numbers keep their digits (S1-VER-09). Pure.
  */
-import { endOfString } from "../../codec/json-parser.js";
+import { endOfString } from "../../schema/json-parser.js";
 
 /** Numbers, true, false, null. */
 const SCALAR = /[-+.\w]+/y;

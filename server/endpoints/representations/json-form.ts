@@ -5,7 +5,6 @@
  */
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../../api/names.js";
-import { parseJson } from "../../codec/json.js";
 import {
   isCustom,
   isStored,
@@ -13,6 +12,7 @@ import {
   mainOf,
   type ServedResource,
 } from "../../kinds/served-resource.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type { ChunkWriter } from "../chunk-writer.js";
 import { metadataRange } from "../metadata-bytes.js";
 import type { BookmarkMetadata, ListMetadata } from "../representation.js";

@@ -3,7 +3,7 @@
  * share one buffer, because each is read before the next is written.
  */
 import type { JsonValue } from "../../api/meta.js";
-import { parseJson } from "../../codec/json.js";
+import { parseJson } from "../../schema/parse-json.js";
 import { ChunkWriter } from "../chunk-writer.js";
 
 export type PutPiece = (out: ChunkWriter) => void;

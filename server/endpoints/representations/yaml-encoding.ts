@@ -4,7 +4,7 @@
  */
 import { Document, Scalar, type Tags, visit } from "yaml";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import { parseJson } from "../../codec/json.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";

@@ -5,7 +5,7 @@
  */
 import type { JsonValue } from "../../api/meta.js";
 import { requestEntityTooLarge, type StatusError } from "../../api/status.js";
-import { JSON_DEPTH_MAX } from "../../codec/json-parser.js";
+import { JSON_DEPTH_MAX } from "../../schema/json-parser.js";
 
 export interface BodyLimits {
   /** All values together: texts, numbers, lists, objects. */

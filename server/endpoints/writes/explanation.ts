@@ -3,10 +3,13 @@
  * with the finding of every user-defined rule and with the write's outcome, in place of the object or the
  * refusal.
  */
+import type { JsonValue } from "../../api/meta.js";
 import { badRequest, StatusError } from "../../api/status.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { MASTERS_GROUP } from "../../request/user-info.js";
 import { sendBytes } from "../../response/send-bytes.js";
+import { stringifyJson } from "../../schema/json-text.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type { VerbHandler } from "../dispatch.js";
 
 /** Requests the list of evaluated rules: with this value as the answer, with any other as warnings. */
@@ -44,11 +47,16 @@ async function explain(ctx: RequestContext, write: () => Promise<void>): Promise
 
 /** @param document the JSON text that the write would be answered with */
 export function answerExplanation(ctx: RequestContext, document: Buffer): void {
-  answer(ctx, { object: JSON.parse(document.toString("utf8")) as unknown });
+  answer(ctx, { object: parseJson(document) });
 }
 
 function answer(ctx: RequestContext, outcome: object): void {
   const { findings, warnings } = ctx.state;
-  const explanation = { kind: "AdmissionExplanation", rules: findings, warnings, ...outcome };
-  sendBytes(ctx, 200, HEADERS, Buffer.from(`${JSON.stringify(explanation)}\n`));
+  const explanation: unknown = {
+    kind: "AdmissionExplanation",
+    rules: findings,
+    warnings,
+    ...outcome,
+  };
+  sendBytes(ctx, 200, HEADERS, Buffer.from(`${stringifyJson(explanation as JsonValue)}\n`));
 }

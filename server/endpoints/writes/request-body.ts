@@ -7,8 +7,7 @@ import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, tooManyRequests, unsupportedMediaType } from "../../api/status.js";
 import { CborSyntaxError, parseCbor } from "../../codec/cbor-parser.js";
-import { findDuplicateKeys, parseJson, stringifyJson } from "../../codec/json.js";
-import { JsonSyntaxError } from "../../codec/json-parser.js";
+import { findDuplicateKeys, stringifyJson } from "../../codec/json.js";
 import { CBOR_TYPE, JSON_TYPE, YAML_TYPE } from "../../codec/media-types.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import { type YamlResult, YamlSyntaxError } from "../../codec/yaml.js";
@@ -19,6 +18,8 @@ import type { FieldValidation } from "../../registry/generic/registry.js";
 import { LONG_BYTES } from "../../registry/write/long-write.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { JsonSyntaxError } from "../../schema/json-parser.js";
+import { parseJson } from "../../schema/parse-json.js";
 import { type BodyLimits, limitsOf, refuseLargeText, refuseLargeValue } from "./body-values.js";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";

@@ -6,7 +6,7 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { WebhookClientConfig } from "../../client/webhook-places.js";
 import type { ColumnDefinition, Subresources } from "../../structural/definition/check-version.js";
-import type { JsonSchema } from "../../structural/json-schema.js";
+import { type JsonSchema, withFloatBounds } from "../../structural/json-schema.js";
 
 export interface Definition extends ApiObject {
   spec?: DefinitionSpec;
@@ -75,5 +75,6 @@ export function isConditionTrue({ status }: Definition, type: string): boolean {
 
 /** The schema of a version; undefined if it has none. */
 export function schemaOf(version: DefinitionVersion): JsonSchema | undefined {
-  return version.schema?.openAPIV3Schema ?? undefined;
+  const schema = version.schema?.openAPIV3Schema ?? undefined;
+  return schema && withFloatBounds(schema);
 }

@@ -2,10 +2,12 @@
  * Decodes a request's JSON into an object of the resource's version: checks version and kind
  * against the URL, checks for unknown fields, and sets defaults.
  */
+
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { badRequest, StatusError } from "../../api/status.js";
 import { isCustom, kindVersionOf, type ServedResource } from "../../kinds/served-resource.js";
+import { stringifyJson } from "../../schema/json-text.js";
 import { DecodeFailure } from "../../schema/value-codec.js";
 import type { WriteOptions } from "./registry.js";
 import { joinRepeatedKeys, strictProblems, type TextProblems } from "./strict-problems.js";
@@ -69,7 +71,7 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
   }
   if (kind === "" && isCustom(resource) && resource.fact.subresource !== "scale") {
     throw badRequest(
-      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${JSON.stringify(value).slice(0, SHOWN_CHARS_MAX)}'`,
+      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${stringifyJson(value).slice(0, SHOWN_CHARS_MAX)}'`,
     );
   }
   if (apiVersion !== "" && !acceptedVersions(resource).includes(apiVersion)) {

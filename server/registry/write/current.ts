@@ -12,9 +12,9 @@ import {
 } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.js";
-import { parseJson } from "../../codec/json.js";
 import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import { parseJson } from "../../schema/parse-json.js";
 
 /**
  * A copy that the caller may change; `metadata` has no resourceVersion and no null members.

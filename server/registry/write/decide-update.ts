@@ -18,7 +18,6 @@ import {
   validateMetadataUpdate,
 } from "../../api/validation-metadata.js";
 import { keepTimesIfSame } from "../../apply/field-manager.js";
-import { parseJson } from "../../codec/json.js";
 import {
   isOwnShape,
   kindVersionOf,
@@ -28,6 +27,7 @@ import {
 } from "../../kinds/served-resource.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
+import { parseJson } from "../../schema/parse-json.js";
 import { joinProblems } from "../generic/join-problems.js";
 import {
   dedupeOwners,

@@ -6,7 +6,7 @@ import { AdmissionChain } from "../../admission/chain.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { parseJson } from "../../codec/json.js";
+import { parseJson } from "../../schema/parse-json.js";
 import type { Registry } from "../generic/registry.js";
 import {
   inputOf,

@@ -7,8 +7,8 @@
 
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { internalError } from "../../api/status.js";
-import { JSON_DEPTH_MAX } from "../../codec/json-parser.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import { JSON_DEPTH_MAX } from "../../schema/json-parser.js";
 import { stringifyJson, Unwritable } from "../../schema/json-text.js";
 
 export interface StorableHost {
