@@ -1,6 +1,7 @@
 /**
  * Gives the records of a store of format 1 their checksums, when the store is opened. Chunk by chunk, each one
- * transaction that also says how far it has come, so that a crash costs nothing and the next start goes on.
+ * transaction that also says how far it has come, so that a crash costs nothing and the next start goes on. The
+ * first one raises the format, so that an older program refuses what is half converted.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "../base/logger.js";
@@ -39,9 +40,9 @@ interface AnyTable {
 }
 
 export async function addChecksums(database: StoreDatabase, logger: Logger): Promise<void> {
-  if (formatOf(database) !== FORMAT_WITHOUT_CHECKSUMS) return;
+  let progress = readProgress(database);
+  if (progress === undefined) return;
   logger.info({}, "the embedded store was written before records had checksums: adding them");
-  let progress: Progress | undefined = readProgress(database);
   while (progress !== undefined) {
     progress = convertChunk(database, progress);
     await nextTurn();
@@ -49,9 +50,11 @@ export async function addChecksums(database: StoreDatabase, logger: Logger): Pro
   logger.info({}, "every record of the embedded store has a checksum now");
 }
 
-function readProgress({ root }: StoreDatabase): Progress {
-  const text = root.get("checksums")?.toString("utf8");
-  return text === undefined ? { table: "current" } : (JSON.parse(text) as Progress);
+/** undefined: every record has its checksum. */
+function readProgress(database: StoreDatabase): Progress | undefined {
+  const text = database.root.get("checksums")?.toString("utf8");
+  if (text !== undefined) return JSON.parse(text) as Progress;
+  return formatOf(database) === FORMAT_WITHOUT_CHECKSUMS ? { table: "current" } : undefined;
 }
 
 /** @returns undefined: that was the last one */
@@ -59,6 +62,7 @@ function convertChunk(database: StoreDatabase, progress: Progress): Progress | u
   const { root } = database;
   return root.transactionSync(() => {
     const { table, key: last } = progress;
+    root.putSync("format", toPlainNumber(FORMAT_VERSION));
     const records = database[table] as unknown as AnyTable;
     const start = last === undefined ? firstKey(table) : last;
     const range = records.getRange({ start, limit: CHUNK_RECORDS + 1 });
@@ -93,5 +97,4 @@ function finish(database: StoreDatabase): void {
     if (value !== undefined) putFact(database, name, plainNumber(value));
   }
   root.removeSync("checksums");
-  root.putSync("format", toPlainNumber(FORMAT_VERSION));
 }

@@ -11,9 +11,8 @@ import { silentLogger } from "../base/logger.js";
 import { type Operation, type RevisionedStore, toRevision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
 import { DAMAGED_VALUE, Damage } from "./damage.js";
-import { openDatabase, type StoreDatabase } from "./database.js";
+import { openDatabase } from "./database.js";
 import { type EmbeddedStore, openEmbeddedStore } from "./embedded-store.js";
-import { toPlainNumber } from "./records.js";
 
 const { signal } = new AbortController();
 const readerPath = fileURLToPath(new URL("./testing/read-all.js", import.meta.url));
@@ -124,65 +123,6 @@ test("H-damage: a damaged value costs its object only, which can be deleted and 
   assert.equal(unreadableReason(then.kv?.value ?? Buffer.alloc(0)), DAMAGED_VALUE);
   await commit(store, put("/b", "anew"));
   assert.equal((await store.get("/b", {}, signal)).kv?.value.toString(), "anew");
-});
-
-interface AnyTable {
-  getRange(options: object): Iterable<{ key: unknown; value: Buffer }>;
-  putSync(key: unknown, value: Buffer): void;
-}
-
-/** Makes what it was before records had checksums. */
-function downgrade(database: StoreDatabase): void {
-  const { root, current, history, log, leases } = database;
-  root.transactionSync(() => {
-    for (const table of [current, history, log, leases] as unknown as AnyTable[]) {
-      for (const { key, value } of [...table.getRange({})]) table.putSync(key, value.subarray(4));
-    }
-    for (const name of ["revision", "compacted"]) {
-      root.putSync(name, (root.get(name) ?? Buffer.alloc(12)).subarray(4));
-    }
-    root.putSync("format", toPlainNumber(1));
-  });
-}
-
-test("H-damage: a store that was written before there were checksums opens and gets them", async (t) => {
-  const directory = await temporaryDirectory(t);
-  let first = toRevision(0);
-  let last = toRevision(0);
-  {
-    await using store = await openStore(directory);
-    const lease = await store.lease(60, signal);
-    const value = Buffer.from("leased");
-    first = await commit(store, { type: "put", key: "/leased", value, lease });
-    for (let index = 0; index < 2500; index += 500) {
-      const group = Array.from({ length: 500 }, (_, at) => put(`/k/${index + at}`, `v${index}`));
-      last = await commit(store, ...group);
-    }
-    last = await commit(store, put("/k/7", "again"), { type: "delete", key: "/k/8" });
-  }
-  const database = openDatabase(directory, new Damage(silentLogger));
-  downgrade(database);
-  await database.root.close();
-
-  for (let round = 0; round < 2; round++) {
-    await using store = await openStore(directory);
-    assert.equal(await store.currentRevision(signal), last);
-    const { kvs } = await store.range({ prefix: "/k/" }, signal);
-    assert.equal(kvs.length, 2499);
-    assert.equal((await store.get("/k/7", {}, signal)).kv?.value.toString(), "again");
-    const before = await store.get("/k/8", { revision: toRevision(last - 1) }, signal);
-    assert.equal(before.kv?.value.toString(), "v0");
-    const seen: number[] = [];
-    for await (const { events, revision } of store.watch({ prefix: "/", after: first }, signal)) {
-      seen.push(events.length);
-      if (revision >= last) break;
-    }
-    assert.equal(
-      seen.reduce((sum, count) => sum + count, 0),
-      2502,
-    );
-    assert.equal(store.damage.found, 0);
-  }
 });
 
 test("H-damage: an embedded store that was lost or emptied is refused, with what to do", async (t) => {
