@@ -346,6 +346,19 @@ test("docs/invariants.md names every invariant that is asserted, and files that 
   );
 });
 
+test("docs/thread.md has the constants as they are", () => {
+  const page = readFileSync(join(root, "docs/thread.md"), "utf8");
+  const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| ([^|]+) \| `([^`]+)` \|/gm)];
+  assert.ok(rows.length > 20);
+  expectNone(
+    rows.filter(
+      ([, name, value, path]) =>
+        byPath.get(String(path))?.code.includes(`const ${name} = ${value};`) !== true,
+    ),
+    ([, name, value, path]) => `docs/thread.md: ${path} has no \`const ${name} = ${value};\``,
+  );
+});
+
 test("docs/decisions/README.md lists every decision under its title", () => {
   const folder = join(root, "docs/decisions");
   const index = readFileSync(join(folder, "README.md"), "utf8");
