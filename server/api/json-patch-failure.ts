@@ -3,6 +3,7 @@
  * existing API (odd ones included), which people search for and clients compare.
  */
 import type { JsonValue } from "./meta.js";
+import { cutPath } from "./shown-value.js";
 import { StatusError } from "./status.js";
 
 export type Pointer = readonly string[];
@@ -71,13 +72,18 @@ export function describe(operation: FitOperation, { at, why }: Misfit): string {
       : `error while adding value during copy: ${why}`;
   }
   if (op === "move") {
-    return `error in move for path: '${at === "from" ? pointer.at(-1) : path}': ${why}`;
+    return `error in move for path: '${at === "from" ? cutPath(pointer.at(-1) ?? "") : path}': ${why}`;
   }
   return `error in ${op === "replace" ? "remove" : op} for path: '${path}': ${why}`;
 }
 
-/** The pointer as text. */
+/** Steps of a pointer that a message shows, at most: each takes a character and more. */
+const SHOWN_STEPS_MAX = 1_024;
+
+/** The pointer as text, cut as paths are. */
 export function show(path: Pointer): string {
-  const escaped = path.map((token) => token.replaceAll("~", "~0").replaceAll("/", "~1"));
-  return escaped.map((token) => `/${token}`).join("");
+  const escaped = path
+    .slice(0, SHOWN_STEPS_MAX)
+    .map((token) => token.replaceAll("~", "~0").replaceAll("/", "~1"));
+  return cutPath(escaped.map((token) => `/${token}`).join(""));
 }

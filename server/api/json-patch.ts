@@ -20,12 +20,15 @@ import {
   show,
 } from "./json-patch-failure.js";
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
+import { cutPath } from "./shown-value.js";
 import { badRequest, requestEntityTooLarge, type StatusError } from "./status.js";
 
 /** More than one operation per field of the largest object in a request. */
 const JSON_PATCH_OPERATIONS_MAX = 10_000;
 /** The limit of a request's body: a small document must not make a large object by copying. */
 const JSON_PATCH_COPIED_BYTES_MAX = 3 * 1024 * 1024;
+/** Steps of a pointer: no value is nested deeper (JSON_DEPTH_MAX of codec/json-parser.ts), so it can have no such place. */
+const JSON_PATCH_STEPS_MAX = 1_000;
 /** Items of arrays that may move, all operations together: each one takes about two nanoseconds. */
 const JSON_PATCH_MOVED_ITEMS_MAX = 10_000_000;
 
@@ -90,7 +93,7 @@ function parsePointer(text: string | undefined): Pointer | undefined {
   if (text?.startsWith("/") !== true) return undefined;
   return text
     .slice(1)
-    .split("/")
+    .split("/", JSON_PATCH_STEPS_MAX + 1)
     .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
@@ -221,7 +224,10 @@ class PatchRun {
       return;
     }
     if (this.#find(path, at) === undefined) {
-      throw new Misfit(at, `Unable to remove nonexistent key: ${path.at(-1)}: missing value`);
+      throw new Misfit(
+        at,
+        `Unable to remove nonexistent key: ${cutPath(path.at(-1) ?? "")}: missing value`,
+      );
     }
     const { parent, token } = this.#parent(path, at);
     if (Array.isArray(parent)) {
@@ -271,10 +277,11 @@ function indexOf(token: string, max: number, at: Place, isLast = true): number {
   const index = sent < 0 ? sent + max + 1 : sent;
   if (index >= 0 && index <= max) return index;
   if (!isLast) throw new Misfit(at);
+  const shown = cutPath(token);
   throw new Misfit(
     at,
     Number.isNaN(sent)
-      ? `value was not a proper array index: '${token}': strconv.Atoi: parsing "${token}": invalid syntax`
+      ? `value was not a proper array index: '${shown}': strconv.Atoi: parsing "${shown}": invalid syntax`
       : `Unable to access invalid index: ${sent}: invalid index referenced`,
   );
 }

@@ -138,6 +138,24 @@ test("H2: copies do not make later operations copy the whole, and moved items ar
   assert.throws(() => run({ list }, inserts), { code: 413 });
 });
 
+test("H2: a pointer of a million steps or letters costs, and shows, what a value can have of it", () => {
+  const paths = [
+    "/a".repeat(1_000_000),
+    `/${"a".repeat(1_000_000)}`,
+    `/a/${"b".repeat(1_000_000)}`,
+  ];
+  for (const path of paths) {
+    for (const op of ["add", "remove", "move", "copy"]) {
+      const operation = { op, path, from: path, value: 1 };
+      assert.throws(
+        () => run({ a: [] }, [operation, { op: "test", path: "/a", value: 1 }]),
+        ({ code, message }: { readonly code?: number; readonly message: string }) =>
+          code === 422 && message.length < 4_096,
+      );
+    }
+  }
+});
+
 test("S1-PATCH-03: an operation that does not fit is 422 and changes nothing", () => {
   const table: [JsonValue, JsonValue][] = [
     [{ a: 1 }, [{ op: "test", path: "/a", value: 2 }]],

@@ -2,8 +2,10 @@
  * The error for an applier that changes fields of other owners (S1-SSA-11): 409 with a cause per
  * field, in the wording that clients show.
  */
+
+import { cutPath } from "../api/shown-value.js";
 import { StatusError } from "../api/status.js";
-import { type FieldSet, visitPaths } from "./field-set.js";
+import { countFields, type FieldSet, visitPaths } from "./field-set.js";
 import type { ManagedEntry } from "./managed-fields.js";
 import { compareTexts, describePath } from "./path-element.js";
 
@@ -13,25 +15,29 @@ export interface Conflict {
   readonly fields: FieldSet;
 }
 
-/** Causes listed in one answer; the message counts all. */
-const CAUSES_MAX = 1000;
+/** Conflicts listed in one answer; the message counts all. */
+const LISTED_MAX = 1000;
+/** Bytes of what is listed, in the message and as causes: a Status has at most 64 KiB. */
+const LISTED_BYTES_MAX = 48 * 1024;
+/** What surrounds the path and the owner's name of one conflict. */
+const AROUND_BYTES = 100;
+
+interface Listed {
+  readonly name: string;
+  readonly paths: readonly string[];
+}
 
 export function conflictError(conflicts: readonly Conflict[]): StatusError {
   const sorted = [...conflicts].sort((a, b) => compareTexts(orderOf(a.owner), orderOf(b.owner)));
-  const owners = sorted.map(({ owner, fields }) => {
-    const paths: string[] = [];
-    visitPaths(fields, (path) => paths.push(describePath(path)));
-    return { name: nameOf(owner), paths };
-  });
-  const count = owners.reduce((sum, { paths }) => sum + paths.length, 0);
-  const causes = owners
-    .flatMap(({ name, paths }) => paths.map((field) => ({ name, field })))
-    .slice(0, CAUSES_MAX)
-    .map(({ name, field }) => ({
+  const owners = listed(sorted);
+  const count = sorted.reduce((sum, { fields }) => sum + countFields(fields), 0);
+  const causes = owners.flatMap(({ name, paths }) =>
+    paths.map((field) => ({
       reason: "FieldManagerConflict",
       message: `conflict with ${name}`,
       field,
-    }));
+    })),
+  );
   return new StatusError({
     kind: "Status",
     apiVersion: "v1",
@@ -44,19 +50,42 @@ export function conflictError(conflicts: readonly Conflict[]): StatusError {
   });
 }
 
-function messageOf(
-  count: number,
-  owners: readonly { readonly name: string; readonly paths: readonly string[] }[],
-): string {
+/** The first conflicts, as far as they fit. */
+function listed(conflicts: readonly Conflict[]): readonly Listed[] {
+  const owners: Listed[] = [];
+  let left = LISTED_MAX;
+  let bytesLeft = LISTED_BYTES_MAX;
+  for (const { owner, fields } of conflicts) {
+    const name = nameOf(owner);
+    const nameBytes = sizeOf(name);
+    const paths: string[] = [];
+    visitPaths(fields, (elements) => {
+      const path = cutPath(describePath(elements));
+      left--;
+      bytesLeft -= AROUND_BYTES + nameBytes + 2 * sizeOf(path);
+      if (left < 0 || bytesLeft < 0) return false;
+      paths.push(path);
+      return true;
+    });
+    if (paths.length === 0) break;
+    owners.push({ name, paths });
+  }
+  return owners;
+}
+
+function sizeOf(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text));
+}
+
+function messageOf(count: number, owners: readonly Listed[]): string {
   const [first] = owners;
   if (count === 1 && first !== undefined) {
     return `Apply failed with 1 conflict: conflict with ${first.name}: ${first.paths.join("")}`;
   }
-  const lines: string[] = [];
-  for (const { name, paths } of owners) {
-    if (lines.length >= CAUSES_MAX) break;
-    lines.push(`conflicts with ${name}:`, ...paths.slice(0, CAUSES_MAX).map((path) => `- ${path}`));
-  }
+  const lines = owners.flatMap(({ name, paths }) => [
+    `conflicts with ${name}:`,
+    ...paths.map((path) => `- ${path}`),
+  ]);
   return `Apply failed with ${count} conflicts: ${lines.join("\n")}`;
 }
 

@@ -165,6 +165,17 @@ test("S1-SSA-11: another value for another's field is a conflict that names owne
   );
 });
 
+test("H4: the refusal of an apply with 20,000 conflicts counts all, and lists what fits in 64 KiB", () => {
+  const map = manageObjects(facts, CONFIG_MAP);
+  const values = (value: string) =>
+    Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`k${at}`, value]));
+  map.apply("ops", data(values("1")));
+  const { message, status } = conflictOf(() => map.apply("dev", data(values("2"))));
+  assert.match(message, /^Apply failed with 20000 conflicts: /);
+  assert.ok(Buffer.byteLength(JSON.stringify(status)) <= 64 * 1024);
+  assert.ok((status.details?.causes?.length ?? 0) > 100);
+});
+
 test("S1-SSA-13: force takes the field from its owners", () => {
   const map = manageObjects(facts, CONFIG_MAP);
   map.apply("ops", data({ a: "1", b: "1" }));

@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from "../api/meta.js";
 import {
   canonicalSet,
   containsSet,
+  countFields,
   EMPTY,
   equalSets,
   type FieldSet,
@@ -18,7 +19,7 @@ import {
   unionSets,
   visitPaths,
 } from "./field-set.js";
-import { canonicalElement, compareElements, describePath } from "./path-element.js";
+import { canonicalElement, compareElements, describePath, sortElements } from "./path-element.js";
 
 type Path = readonly string[];
 
@@ -31,7 +32,8 @@ const textsOf = (list: readonly Path[]) => [...new Set(list.map(textOf))].sort()
 
 function membersOf(set: FieldSet): string[] {
   const members: string[] = [];
-  visitPaths(set, (path) => members.push(textOf(path)));
+  visitPaths(set, (path) => members.push(textOf(path)) > 0);
+  assert.equal(countFields(set), members.length);
   assert.equal(new Set(members).size, members.length, "each once");
   return members.sort();
 }
@@ -135,6 +137,8 @@ test("S1-SSA-02: elements have one spelling and one order", () => {
     "i:10",
   ];
   assert.deepEqual([...ordered].reverse().sort(compareElements), ordered);
+  assert.deepEqual(sortElements([...ordered].reverse()), ordered);
+  assert.equal(sortElements(ordered), ordered, "what is in order stays as it is");
 });
 
 test("paths are described as the existing API does", () => {

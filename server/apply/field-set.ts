@@ -164,24 +164,39 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
   return a === b || (containsSet(a, b) && containsSet(b, a));
 }
 
-/** Visits each field of the set; on each level the fields first, then those below them. */
-export function visitPaths(set: FieldSet, visit: (path: readonly string[]) => void): void {
+/** How many fields are in the set. */
+export function countFields(set: FieldSet): number {
+  let count = 0;
+  for (const element in set) {
+    if (element === SELF) continue;
+    const node = set[element] as FieldSet;
+    count += countFields(node) + (isMember(node) ? 1 : 0);
+  }
+  return count;
+}
+
+/**
+ * Visits the fields of the set; on each level the fields first, then those below them.
+ * @param visit false ends it
+ */
+export function visitPaths(set: FieldSet, visit: (path: readonly string[]) => boolean): void {
   walk(canonicalSet(set), [], visit);
 }
 
+/** @returns false when it was ended */
 function walk(
   set: FieldSet,
   prefix: readonly string[],
-  visit: (path: readonly string[]) => void,
-): void {
+  visit: (path: readonly string[]) => boolean,
+): boolean {
   const below: (readonly [string, FieldSet])[] = [];
   for (const element in set) {
     if (element === SELF) continue;
     const node = set[element] as FieldSet;
-    if (isMember(node)) visit([...prefix, element]);
+    if (isMember(node) && !visit([...prefix, element])) return false;
     if (hasChildren(node)) below.push([element, node]);
   }
-  for (const [element, node] of below) walk(node, [...prefix, element], visit);
+  return below.every(([element, node]) => walk(node, [...prefix, element], visit));
 }
 
 /** The set with its elements in the existing API's order. */

@@ -4,6 +4,7 @@
  */
 import { default as protobuf } from "protobufjs/minimal.js";
 import { badRequest } from "../api/status.js";
+import { openReader } from "./protobuf-reader.js";
 import {
   isUnreadable,
   LENGTH_DELIMITED,
@@ -62,7 +63,7 @@ function readEnvelope(bytes: Buffer): Envelope {
       `provided data does not appear to be a protobuf message, expected prefix [${ENVELOPE_PREFIX.join(" ")}]`,
     );
   }
-  const reader = protobuf.Reader.create(bytes);
+  const reader = openReader(bytes);
   reader.pos = ENVELOPE_PREFIX.length;
   const envelope: Writable<Envelope> = {
     apiVersion: "",

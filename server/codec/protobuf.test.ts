@@ -8,6 +8,7 @@ import { createObjectCodecs } from "../schema/object-codec.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createProtobufCodecs, type ProtobufCodec } from "./protobuf.js";
 import { createEnvelopeFrame, decodeEnvelope, ENVELOPE_PREFIX } from "./protobuf-envelope.js";
+import { PROTOBUF_FIELDS_MAX } from "./protobuf-reader.js";
 import { itemHead, itemSize, listHead, watchFrameHead } from "./protobuf-stream.js";
 
 const facts = loadFacts(createNaming("kubernetes"));
@@ -258,6 +259,19 @@ test("S1-PB-07: malformed messages are refused with 400", () => {
     /exceeded max depth$/,
   );
   crd.decode(deep(100));
+});
+
+test("H4: a message of a million empty fields is refused with 400, at the bound", () => {
+  const fields = Buffer.alloc(2 * PROTOBUF_FIELDS_MAX + 2, Buffer.from([0x12, 0x00]));
+  const envelope = Buffer.concat([Buffer.from(ENVELOPE_PREFIX), fields]);
+  assert.match(
+    refusal(() => codecs.decodeObject(envelope, CONFIG_MAP)),
+    /the message has more than 250000 fields$/,
+  );
+  assert.match(
+    refusal(() => codecOf("", "v1", "ConfigMap").decode(fields)),
+    /the message has more than 250000 fields$/,
+  );
 });
 
 test("half a surrogate pair is written as valid UTF-8", () => {

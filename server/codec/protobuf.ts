@@ -26,6 +26,7 @@ import {
   type EnvelopeFrame,
   hasEnvelopePrefix,
 } from "./protobuf-envelope.js";
+import { openReader } from "./protobuf-reader.js";
 import { createProtobufCompiler, type MessageCodec } from "./protobuf-struct.js";
 import { UnusualText } from "./protobuf-transcode.js";
 import { isUnreadable, MESSAGE_DEPTH_MAX, ProtobufFailure } from "./protobuf-wire.js";
@@ -202,7 +203,7 @@ function decodeMessage(
       ? raw
       : Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
     const out: JsonObject = {};
-    message.readMembers(protobuf.Reader.create(bytes), out, depth);
+    message.readMembers(openReader(bytes), out, depth);
     return out;
   });
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { stringify } from "yaml";
+import { Alias, stringify } from "yaml";
 import type { JsonValue } from "../api/meta.js";
 import { parseJson } from "../schema/parse-json.js";
 import { parseYaml, YamlSyntaxError } from "./yaml.js";
@@ -71,6 +71,24 @@ test("what is no YAML, or more than JSON can say, is refused in one line", () =>
   for (const text of texts) {
     assert.throws(() => parseYaml(text), YamlSyntaxError, text.slice(0, 40));
   }
+});
+
+test("H7: an alias is looked up once, however often what it stands for is read", () => {
+  const filler = Array.from({ length: 500 }, (_, at) => `k${at}: v`);
+  const lines = ["z0: &z0 [x]", ...filler];
+  for (let at = 1; at <= 12; at++) lines.push(`z${at}: &z${at} [*z${at - 1}, *z${at - 1}]`);
+  let lookups = 0;
+  const resolve = Alias.prototype.resolve;
+  Alias.prototype.resolve = function (...args: Parameters<typeof resolve>) {
+    lookups++;
+    return resolve.apply(this, args);
+  };
+  try {
+    assert.throws(() => parseYaml(lines.join("\n")), /aliases stand for too much/);
+  } finally {
+    Alias.prototype.resolve = resolve;
+  }
+  assert.ok(lookups <= 24, `${lookups} look-ups of 24 aliases`);
 });
 
 test("a key that JavaScript takes for something else is a key like any other", () => {

@@ -5,6 +5,7 @@
  */
 
 import {
+  type Alias,
   Composer,
   type CST,
   type Document,
@@ -157,6 +158,8 @@ class NodeReader {
   /** By position, because aliased nodes are read repeatedly. */
   readonly repeated = new Map<number, RepeatedKey>();
   readonly #document: Document.Parsed;
+  /** What each alias stands for: the library looks through the whole document for it. */
+  readonly #targets = new Map<Alias, ParsedNode | undefined>();
   #aliasDepth = 0;
   #aliasedNodes = 0;
 
@@ -172,7 +175,7 @@ class NodeReader {
     }
     if (isAlias(node)) {
       this.#aliasDepth++;
-      const target = node.resolve(this.#document) as ParsedNode | undefined;
+      const target = this.#targetOf(node);
       if (target === undefined) throw new YamlSyntaxError(`unknown anchor ${node.source}`);
       const value = this.read(target, path, depth + 1);
       this.#aliasDepth--;
@@ -188,6 +191,14 @@ class NodeReader {
     const { source = "" } = node;
     const isOctal = node.type === "PLAIN" && OCTAL.test(source);
     return toJson(isOctal ? BigInt(source) : node.value, source);
+  }
+
+  #targetOf(alias: Alias): ParsedNode | undefined {
+    const known = this.#targets.get(alias);
+    if (known !== undefined) return known;
+    const target = alias.resolve(this.#document) as ParsedNode | undefined;
+    this.#targets.set(alias, target);
+    return target;
   }
 
   #readMap(map: YAMLMap, path: string, depth: number): JsonValue {

@@ -80,6 +80,6 @@ function nameOf({ manager, operation, subresource }: JsonObject): string {
 
 export function pathsOf(set: FieldSet): string[] {
   const paths: string[] = [];
-  visitPaths(set, (path) => paths.push(describePath(path)));
+  visitPaths(set, (path) => paths.push(describePath(path)) > 0);
   return paths.sort();
 }
