@@ -21,6 +21,7 @@ const REQUESTS = "apiserver_request_total";
 const SLOW = "apiserver_request_duration_seconds_bucket";
 const STORE = "etcd_request_duration_seconds_bucket";
 const EVENTS = "apiserver_watch_event_latency_seconds_bucket";
+const TURNS = "apiserver_turn_duration_seconds";
 const REVISION = 'apiserver_watch_cache_revision{job="keelson"}';
 const RELOADS = "apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds";
 const END =
@@ -57,6 +58,13 @@ export const HEALTHY: Readonly<Record<string, string>> = {
   'apiserver_watch_cache_events_dropped_early_total{job="keelson"}': steady(0),
   'apiserver_authorization_webhook_cache_errors_total{job="keelson"}': steady(0),
   'apiserver_storage_corrupt_objects{job="keelson"}': steady(0),
+  'keelson_embedded_store_no_space{job="keelson",reason="quota"}': steady(0),
+  'keelson_embedded_store_no_space{job="keelson",reason="disk"}': steady(0),
+  'keelson_embedded_store_used_bytes{job="keelson"}': steady(50),
+  'keelson_embedded_store_quota_bytes{job="keelson"}': steady(100),
+  'keelson_embedded_store_damaged_records_total{job="keelson"}': steady(1),
+  [`${TURNS}_bucket{job="keelson",le="0.25"}`]: growing(10),
+  [`${TURNS}_count{job="keelson"}`]: growing(10),
   'apiserver_certificate_reloads_total{job="keelson",result="failure"}': steady(1),
   [`${RELOADS}{job="keelson",status="failure"}`]: steady(100),
   [`${RELOADS}{job="keelson",status="success"}`]: steady(200),
@@ -144,6 +152,19 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     series: { 'apiserver_storage_corrupt_objects{job="keelson"}': steady(2) },
     says: "2 stored objects cannot be read",
   },
+  KeelsonStoreFull: {
+    series: { 'keelson_embedded_store_no_space{job="keelson",reason="disk"}': steady(1) },
+    more: { reason: "disk" },
+    says: "The embedded store of INSTANCE takes no writes but deletes: disk",
+  },
+  KeelsonStoreFilling: {
+    series: { 'keelson_embedded_store_used_bytes{job="keelson"}': steady(90) },
+    says: "The embedded store of INSTANCE uses 90% of its quota; beyond that it takes no writes",
+  },
+  KeelsonStoreDamaged: {
+    series: { 'keelson_embedded_store_damaged_records_total{job="keelson"}': growing(1) },
+    says: "The embedded store of INSTANCE has records that are not what was written",
+  },
   KeelsonReloadFailed: {
     series: { [`${RELOADS}{job="keelson",status="failure"}`]: steady(300) },
     more: { files: "an authorization configuration" },
@@ -166,6 +187,10 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   KeelsonThreadHeld: {
     series: { 'nodejs_eventloop_lag_max_seconds{job="keelson"}': steady(4) },
     says: "One turn held the thread of INSTANCE for 4 s: nobody was answered meanwhile",
+  },
+  KeelsonTurnsLong: {
+    series: { [`${TURNS}_count{job="keelson"}`]: growing(12) },
+    says: "Requests held the thread of INSTANCE 80 times for more than 0.25 s within ten minutes",
   },
   KeelsonAuditLost: {
     series: { 'apiserver_audit_error_total{job="keelson",plugin="log",reason="full"}': growing(1) },
