@@ -2,10 +2,12 @@
  * Converts between callers' JSON-like values and the values of expressions. Input is checked against its
  * declared type on access; lists and objects are not copied.
  */
+import { parseWordDuration } from "../api/word-duration.js";
 import type { Charge } from "./comparison.js";
 import { Failure } from "./errors.js";
 import { LateObject } from "./late.js";
 import {
+  duration,
   formatDuration,
   formatTimestamp,
   parseDateTime,
@@ -153,9 +155,20 @@ const SIMPLE: Readonly<Record<SimpleName, (raw: unknown) => Value | undefined>> 
   },
   duration: (raw) => {
     if (raw instanceof Duration) return raw;
-    return typeof raw === "string" ? parseDuration(raw) : undefined;
+    return typeof raw === "string" ? durationOf(raw) : undefined;
   },
 };
+
+/** A value of the format `duration`, which takes more than the function does. @throws {Failure} */
+function durationOf(text: string): Duration {
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    const nanos = parseWordDuration(text);
+    if (nanos === undefined) throw error;
+    return duration(nanos);
+  }
+}
 
 function integer(raw: unknown): bigint | undefined {
   if (typeof raw === "bigint") return raw;

@@ -10,6 +10,7 @@ import {
   type ComputedResource,
   type ConnectResource,
   type CreatableResource,
+  isCustom,
   isStored,
   type RootResource,
   type ServedResource,
@@ -170,8 +171,12 @@ function refuseBadPath(resource: RootResource, info: RequestInfo): void {
   if (depth > 3 && !goesOn) throw routeNotFound();
   if (!resource.isNamespaced && namespace !== "" && !isNamespaceItself(info)) throw routeNotFound();
   // A namespaced object needs its namespace in the path.
-  const isOneObject = depth > 1 && info.name !== "";
-  if (resource.isNamespaced && namespace === "" && isOneObject) throw routeNotFound();
+  if (resource.isNamespaced && namespace === "") {
+    // For custom kinds only lists and watches go beyond a namespace.
+    const isRead = info.method === "GET" || info.method === "HEAD";
+    const isOneObject = depth > 1 && info.name !== "";
+    if (isOneObject || (!isRead && isCustom(resource))) throw routeNotFound();
+  }
   if (info.isLegacyPath && info.verb !== "watch") throw routeNotFound();
 }
 

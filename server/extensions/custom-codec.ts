@@ -79,7 +79,8 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
         applyDefaults: (object) => compiledOf(kind).codec.applyDefaults(object),
         // The strategy checks the schema's rules, on the object as it will be stored.
         validate: () => [],
-        judge: (object, current, warn) => compiledOf(kind).codec.validate(object, current, warn),
+        judge: (object, current, options) =>
+          compiledOf(kind).codec.validate(object, current, options),
         encode: (object) => compiledOf(kind).codec.encode(object),
         mergeSchema: () => compiledOf(kind).mergeSchema(),
         strategicMerge: () => undefined,

@@ -35,10 +35,13 @@ export function customStrategy(options: CustomStrategyOptions): CustomStrategy {
   const { codec, subresources } = options;
   const hasStatus = Boolean(subresources.status);
   const { toServed = (object: ApiObject) => object } = options;
-  const judge = (next: ApiObject, { warn }: StrategyContext, current?: ApiObject): FieldError[] => [
-    ...codec.judge(toServed(next), current && toServed(current), warn),
-    ...checkScale(next, subresources),
-  ];
+  const judge = (next: ApiObject, context: StrategyContext, current?: ApiObject): FieldError[] => {
+    const served = toServed(next);
+    return [
+      ...codec.judge(served, current && toServed(current), context),
+      ...checkScale(served, subresources, context.subresource),
+    ];
+  };
   return {
     allowUnconditionalUpdate: false,
     ...(options.isTerminating ? { refusesCreate: TERMINATING } : {}),
@@ -75,12 +78,12 @@ function finalizerWarnings(next: ApiObject, current: ApiObject | undefined): str
 }
 
 /** What scale shows of an object must be of its types. */
-function checkScale(next: ApiObject, { scale }: Subresources): FieldError[] {
+function checkScale(next: ApiObject, { scale }: Subresources, subresource: string): FieldError[] {
   if (!scale) return [];
   const object = next as unknown as JsonValue;
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = scale;
   return [
-    ...checkReplicas(object, specReplicasPath ?? ""),
+    ...(subresource === "status" ? [] : checkReplicas(object, specReplicasPath ?? "")),
     ...checkReplicas(object, statusReplicasPath ?? ""),
     ...(labelSelectorPath ? checkSelector(object, labelSelectorPath) : []),
   ];

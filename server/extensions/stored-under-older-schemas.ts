@@ -39,7 +39,9 @@ export function convertsOlder({ storedCodec, codec, revision }: SchemaChange): C
     renew: (stored, storedAt) =>
       storedAt > revision ? stored : today(stored as unknown as JsonValue),
     ofView: (object) => (isStoredVersion && object.revision > revision ? object : renewed(object)),
-    ...(isStoredVersion && { ofEnded: renewed }),
+    ...(isStoredVersion
+      ? { ofEnded: renewed }
+      : { settle: (judged: ApiObject) => today(judged as unknown as JsonValue) }),
   };
 }
 

@@ -21,6 +21,11 @@ export interface Conversion {
    * stored in today's form. @param revision at which it was stored. @throws {NotConverted}
    */
   renew?(stored: ApiObject, revision: Revision): ApiObject;
+  /**
+   * What is stored of an object that has been judged in the served version: without what the stored version
+   * does not know, and with its defaults. Absent = `toStored` has done that.
+   */
+  settle?(judged: ApiObject): ApiObject;
   /** Like `fromStored` for an object in the view, most of which need no conversion; caches the result. */
   ofView?(stored: StoredObject): StoredObject;
   /**

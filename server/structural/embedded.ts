@@ -11,6 +11,7 @@ import { Problems } from "../api/problems.js";
 import type { FieldError } from "../api/status.js";
 import { validateMetadata } from "../api/validation-metadata.js";
 import { checkDns1035Label, checkPathSegmentName } from "../api/validation-names.js";
+import { DecodeFailure } from "../schema/value-codec.js";
 import { memberOf, type Structural } from "./structural.js";
 import { Findings } from "./value-findings.js";
 import { compileValidator } from "./value-validator.js";
@@ -87,9 +88,52 @@ export function readEmbedded(
     const { metadata } = resource;
     if (metadata === undefined || metadata === null || !isJsonObject(metadata)) return;
     const own: string[] = [];
-    setMember(resource, "metadata", withoutZeros(codec.decode(metadata, own), metadata));
+    const read = decodeAt(`${path}.metadata`, metadata, (sent) => codec.decode(sent, own));
+    setMember(resource, "metadata", withoutZeros(read, metadata));
     unknown.push(...own.map((field) => `${path}.metadata.${field}`));
   });
+}
+
+/** The decoded metadata; a failure names the place and shows what is there. @throws {DecodeFailure} */
+function decodeAt(
+  path: string,
+  metadata: JsonObject,
+  decode: (sent: JsonObject) => JsonValue,
+): JsonValue {
+  try {
+    return decode(metadata);
+  } catch (error) {
+    if (!(error instanceof DecodeFailure)) throw error;
+    const { field, message } = invalidValue(path, metadata, error.describe());
+    throw new DecodeFailure(undefined, `${field}: ${message}`);
+  }
+}
+
+/** The schema with its defaults read as objects are: without unknown fields in embedded metadata. */
+export function withReadDefaults(node: Structural, codec: MetadataCodec): Structural {
+  if (!node.has.embedded) return node;
+  const { items, properties, additional } = node;
+  const read = (child: Structural) => withReadDefaults(child, codec);
+  return Object.freeze({
+    ...node,
+    default: readDefault(node, codec),
+    items: items && read(items),
+    properties: new Map([...properties].map(([name, child]) => [name, read(child)])),
+    additional: typeof additional === "object" ? read(additional) : additional,
+  });
+}
+
+function readDefault(node: Structural, codec: MetadataCodec): JsonValue | undefined {
+  if (typeof node.default !== "object" || node.default === null) return node.default;
+  const read = structuredClone(node.default);
+  try {
+    readEmbedded(read, node, codec, []);
+    return read;
+  } catch (error) {
+    // An older definition may have a default of another shape, which objects then are refused for.
+    if (error instanceof DecodeFailure) return node.default;
+    throw error;
+  }
 }
 
 /** Decoding adds members that a stored object always has; an embedded one keeps only those sent. */

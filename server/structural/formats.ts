@@ -5,6 +5,7 @@
 import { isIPv6 } from "node:net";
 import { parseBlock, parseIp } from "../api/ip-address.js";
 import { checkDnsLabel, checkDnsSubdomain } from "../api/validation-names.js";
+import { parseWordDuration } from "../api/word-duration.js";
 
 type Check = (text: string) => boolean;
 
@@ -12,23 +13,26 @@ type Check = (text: string) => boolean;
 const LENGTH_MAX = 4_096;
 
 const MAIL = /^(?:"[^"]*"\s*|[^<>@",;:\\()[\]]*)<([^<>\s]+)>$/;
-const ADDRESS = /^[^\s@<>()[\]\\,;:"]+@[^\s@<>()[\]\\,;:"]+$/;
+const ATOM = String.raw`[^\s@<>()[\]\\,;:".]+`;
+const ADDRESS = new RegExp(
+  String.raw`^(?:${ATOM}(?:\.${ATOM})*|"(?:[^"\\]|\\.)+")@(?:${ATOM}(?:\.${ATOM})*|\[[^\s[\]\\]+\])$`,
+);
+/** One label with at most one inner hyphen, the second character; or labels below one of letters alone. */
 const HOSTNAME =
-  /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*\.?$/;
+  /^(?:[a-zA-Z0-9\p{S}\p{L}]-?[a-zA-Z0-9\p{S}\p{L}]{0,62}|[a-zA-Z0-9\p{S}\p{L}]|(?:[a-zA-Z0-9\p{S}\p{L}](?:[-a-zA-Z0-9\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?\.)+[a-zA-Z\p{L}]{2,63})$/u;
 const MAC = [
   /^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}$/,
   /^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){6}[0-9a-fA-F]{2}$/,
   /^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){18}[0-9a-fA-F]{2}$/,
+  /^(?:[0-9a-fA-F]{12}|[0-9a-fA-F]{16}|[0-9a-fA-F]{40})$/,
   /^[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}$/,
   /^[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){3}$/,
   /^[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){9}$/,
 ];
 const DATE_TIME =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|[+-](\d\d):?(\d\d))?$/;
+  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[^\n]\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/u;
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const GO_DURATION = /^[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
-const WORD_DURATION =
-  /^\d+\s*(?:ns|nano|nanos|nanosecond|nanoseconds|us|µs|micro|micros|microsecond|microseconds|ms|milli|millis|millisecond|milliseconds|s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hr|hrs|hour|hours|d|day|days|w|week|weeks)$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const RGB_PART = "(?:0|[1-9]\\d?|1\\d\\d?|2[0-4]\\d|25[0-5])";
 
@@ -42,8 +46,9 @@ const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["bsonobjectid", matches(/^[0-9a-fA-F]{24}$/)],
   ["uri", isRequestUri],
   ["email", isMail],
-  ["hostname", (text) => text.length <= 255 && HOSTNAME.test(text) && hasShortLabels(text)],
-  ["ipv4", (text) => parseIp(text)?.version === 4],
+  ["hostname", (text) => isShort(text, 255) && HOSTNAME.test(text) && hasShortLabels(text)],
+  // An IPv4 address within an IPv6 one counts as well.
+  ["ipv4", (text) => text.includes(".") && parseIp(text) !== undefined],
   ["ipv6", (text) => isIPv6(text) && !text.includes("%")],
   ["cidr", (text) => parseBlock(text) !== undefined],
   ["mac", (text) => text.length <= LENGTH_MAX && MAC.some((pattern) => pattern.test(text))],
@@ -55,13 +60,13 @@ const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["isbn10", isIsbn10],
   ["isbn13", isIsbn13],
   ["creditcard", isCreditCard],
-  ["ssn", matches(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
+  ["ssn", matches(/^\d{3}[- ]\d{2}[- ]\d{4}$/)],
   ["hexcolor", matches(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/)],
   [
     "rgbcolor",
     matches(new RegExp(`^rgb\\(\\s*${RGB_PART}\\s*,\\s*${RGB_PART}\\s*,\\s*${RGB_PART}\\s*\\)$`)),
   ],
-  ["byte", (text) => text.length % 4 === 0 && BASE64.test(text)],
+  ["byte", (text) => text !== "" && text.length % 4 === 0 && BASE64.test(text)],
   ["password", () => true],
   ["date", isDate],
   ["duration", isDuration],
@@ -88,8 +93,21 @@ export function isKnownFormat(format: string, type: string): boolean {
 
 function isRequestUri(text: string): boolean {
   if (/[^!-~\u0080-\uffff]/.test(text)) return false;
-  if (/%(?![0-9a-fA-F]{2})/.test(text)) return false;
-  return text.startsWith("/") || /^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text);
+  const scheme = /^[a-zA-Z][a-zA-Z0-9+.-]*:/.exec(text)?.[0] ?? "";
+  const rest = text.slice(scheme.length);
+  // What follows a scheme without a slash is not looked at.
+  if (!rest.startsWith("/")) return scheme !== "";
+  if (/%(?![0-9a-fA-F]{2})/.test(rest)) return false;
+  return (
+    scheme === "" || !rest.startsWith("//") || isAuthority(/^[^/?]*/.exec(rest.slice(2))?.[0] ?? "")
+  );
+}
+
+/** A host and its port; an address with colons stands in brackets. */
+function isAuthority(authority: string): boolean {
+  const host = authority.slice(authority.lastIndexOf("@") + 1);
+  if (host.startsWith("[")) return /^\[[^\]]*\](?::\d*)?$/.test(host);
+  return !/[[\]]/.test(host) && /^[^:]*(?::\d*)?$/.test(host);
 }
 
 function isMail(text: string): boolean {
@@ -99,7 +117,11 @@ function isMail(text: string): boolean {
 }
 
 function hasShortLabels(host: string): boolean {
-  return host.split(".").every((label) => label.length <= 63);
+  return host.split(".").every((label) => isShort(label, 63));
+}
+
+function isShort(text: string, bytesMax: number): boolean {
+  return text.length <= bytesMax && Buffer.byteLength(text) <= bytesMax;
 }
 
 function uuid(version: string, variant: string): Check {
@@ -163,6 +185,6 @@ function isDateTime(text: string): boolean {
 }
 
 function isDuration(text: string): boolean {
-  if (text.length > 128) return false;
-  return GO_DURATION.test(text) || WORD_DURATION.test(text);
+  if (parseWordDuration(text) !== undefined) return true;
+  return text.length <= 128 && GO_DURATION.test(text) && !/\d{19}/.test(text);
 }

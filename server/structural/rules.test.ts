@@ -116,6 +116,58 @@ describe("rules of a schema", () => {
     assert.equal(ask(schema, { frozen: "a" }, { frozen: "a" }).length, 1);
   });
 
+  test("D9: what is wrong below a list or an atomic map that is unchanged stays", () => {
+    const short: JsonSchema = {
+      ...text,
+      "x-kubernetes-validations": [{ rule: "self.size() < 3" }],
+    };
+    const schema = struct({
+      plain: { type: "array", items: struct({ name: short }) },
+      set: { type: "array", items: short, "x-kubernetes-list-type": "set" },
+      atomic: { ...struct({ name: short, other: text }), "x-kubernetes-map-type": "atomic" },
+      map: {
+        type: "array",
+        items: struct({ k: text, names: { type: "array", items: short } }),
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+        "x-kubernetes-validations": [{ rule: "self.size() < 2" }],
+      },
+      open: {
+        ...struct({}, { rule: "false" }),
+        "x-kubernetes-preserve-unknown-fields": true,
+      },
+      other: text,
+    });
+    const [one, two] = [
+      { k: "a", names: ["long"] },
+      { k: "b", names: [] },
+    ];
+    const old = {
+      plain: [{ name: "long" }],
+      set: ["long"],
+      atomic: { name: "long", other: "x" },
+      map: [one, two],
+    };
+    assert.deepEqual(ask(schema, { ...old, map: [two, one], other: "new" }, old), []);
+    const fields = (value: object) =>
+      ask(schema, { ...old, ...value }, old).map((error) => error.split(":")[0]);
+    assert.deepEqual(fields({ plain: [{ name: "long" }, { name: "" }] }), ["spec.plain[0].name"]);
+    assert.deepEqual(fields({ set: ["long", "a"] }), ["spec.set[0]"]);
+    assert.deepEqual(fields({ atomic: { name: "long" } }), []);
+    assert.deepEqual(fields({ map: [one, { k: "b", names: ["a"] }] }), ["spec.map"]);
+    assert.deepEqual(fields({ map: [{ k: "a", names: ["long", "a"] }] }), ["spec.map[0].names[0]"]);
+    // What the schema does not know is never known to be the same.
+    const open = { open: { anything: 1 } };
+    assert.equal(ask(schema, open, open).length, 1);
+  });
+
+  test("D10: a rule with an optional oldSelf judges what is unchanged too", () => {
+    const rule = { rule: "!oldSelf.hasValue() || self != 'a'", optionalOldSelf: true };
+    const schema = struct({ name: { ...text, "x-kubernetes-validations": [rule] } });
+    assert.deepEqual(ask(schema, { name: "a" }), []);
+    assert.equal(ask(schema, { name: "a" }, { name: "a" }).length, 1);
+  });
+
   test("sets and maps compare without order, and adding to them replaces", () => {
     const set: JsonSchema = { type: "array", items: text, "x-kubernetes-list-type": "set" };
     const map: JsonSchema = {

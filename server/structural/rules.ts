@@ -1,9 +1,8 @@
 /**
  * Evaluates a schema's CEL rules on objects: one budget for all rules of an object, transition rules
- * only with an old value, and a rule that does not use the old value never refuses an unchanged value.
+ * only with an old value, and a rule that does not use the old value never refuses what is unchanged.
  */
 
-import { deepEqual } from "../api/deep-equal.js";
 import {
   duplicateValue,
   forbiddenField,
@@ -12,12 +11,12 @@ import {
   requiredValue,
 } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
-import type { JsonValue } from "../api/meta.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
 import { Problems } from "../api/problems.js";
 import type { FieldError } from "../api/status.js";
 import { CelEvaluationError, type CelProgram } from "../cel/environment.js";
 import { type CompiledRule, compileRules, EVALUATION_COST_MAX } from "./compiled-rules.js";
-import { oldItems, oldMemberOf } from "./correlation.js";
+import { isUnchanged, oldItems, oldMemberOf } from "./correlation.js";
 import type { ValidationRule } from "./json-schema.js";
 import { memberOf, type Structural } from "./structural.js";
 import { WHOLE } from "./value-findings.js";
@@ -59,7 +58,8 @@ export function createRuleCheck(
   };
   return (object, old, { path = "", warn } = {}) => {
     const run = new Run(rulesOf, ratchets, warn);
-    run.check(object, old, root, isResource, path);
+    const anchor = anchorOf(root, object, old);
+    run.check({ value: object, old, node: root, isResource, path, anchor });
     return run.errors;
   };
 }
@@ -70,10 +70,31 @@ type RulesOf = (node: Structural, isResource: boolean) => readonly CompiledRule[
 const UNTYPED =
   "rule compiler initialization error: failed to convert to declType for CEL validation rules";
 
+/** A value whose old one is known. */
+interface Anchor {
+  readonly node: Structural;
+  readonly value: JsonValue;
+  readonly old: JsonValue;
+}
+
+/** A value in the object, with what is known about it. */
+interface Place {
+  readonly value: JsonValue;
+  /** What rules see as `oldSelf`; undefined = there is none. */
+  readonly old: JsonValue | undefined;
+  readonly node: Structural;
+  readonly isResource: boolean;
+  readonly path: string;
+  /** The nearest value with an old one, from here outwards; undefined = no value around has one. */
+  readonly anchor: Anchor | undefined;
+}
+
 class Run {
   readonly errors: FieldError[] = new Problems();
   readonly #rulesOf: RulesOf;
   readonly #ratchets: boolean;
+  /** Anchors that have been compared, by their value: many places may ask the same one. */
+  readonly #unchanged = new Map<JsonValue, boolean>();
   readonly #warn: ((text: string) => void) | undefined;
   #budget = OBJECT_COST_MAX;
   /** Set when the budget is used up or an evaluation was stopped: no further rule is evaluated. */
@@ -85,13 +106,8 @@ class Run {
     this.#ratchets = ratchets;
   }
 
-  check(
-    value: JsonValue,
-    old: JsonValue | undefined,
-    node: Structural,
-    isResource: boolean,
-    path: string,
-  ): void {
+  check(place: Place): void {
+    const { value, node, isResource, path } = place;
     if (!node.has.rules || this.#isOver) return;
     if (node.rules.length > 0 && value !== null) {
       const rules = this.#rulesOf(node, isResource);
@@ -100,51 +116,69 @@ class Run {
         return;
       }
       for (const rule of rules) {
-        this.#ask(rule, value, old, node, path);
+        this.#ask(rule, place);
         if (this.#isOver) return;
       }
     }
-    if (Array.isArray(value)) this.#checkItems(value, old, node, path);
-    else if (isJsonObject(value)) {
-      const olds = node.mapType === "atomic" ? undefined : old;
-      for (const [name, member] of Object.entries(value)) {
-        const known = memberOf(node, name);
-        if (typeof known !== "object" || !known.has.rules || member === undefined) continue;
-        const at = node.properties.has(name) ? join(path, name) : `${path}[${name}]`;
-        this.check(member, oldMemberOf(olds, name), known, known.isEmbedded, at);
-      }
+    if (Array.isArray(value)) this.#checkItems(value, place);
+    else if (isJsonObject(value)) this.#checkMembers(value, place);
+  }
+
+  #checkMembers(object: JsonObject, { old, node, path, anchor }: Place): void {
+    const olds = node.mapType === "atomic" ? undefined : old;
+    // Only the place of the anchor itself has an old value for its members.
+    const anchored = anchor?.value === object ? anchor.old : undefined;
+    for (const [name, member] of Object.entries(object)) {
+      const known = memberOf(node, name);
+      if (typeof known !== "object" || !known.has.rules || member === undefined) continue;
+      this.check({
+        value: member,
+        old: oldMemberOf(olds, name),
+        node: known,
+        isResource: known.isEmbedded,
+        path: node.properties.has(name) ? join(path, name) : `${path}[${name}]`,
+        anchor: anchorOf(known, member, oldMemberOf(anchored, name)) ?? anchor,
+      });
     }
   }
 
-  #checkItems(
-    list: readonly JsonValue[],
-    old: JsonValue | undefined,
-    node: Structural,
-    path: string,
-  ): void {
+  #checkItems(list: readonly JsonValue[], { old, node, path, anchor }: Place): void {
     const { items } = node;
     if (items === undefined || !items.has.rules) return;
-    const olds = old === undefined ? undefined : oldItems(node.schema, list, old);
-    list.forEach((item, index) => {
-      this.check(item, olds?.[index], items, items.isEmbedded, `${path}[${index}]`);
+    const anchored = anchor?.value === list ? oldItems(node.schema, list, anchor.old) : undefined;
+    list.forEach((value, index) => {
+      this.check({
+        value,
+        old: old === undefined ? undefined : anchored?.[index],
+        node: items,
+        isResource: items.isEmbedded,
+        path: `${path}[${index}]`,
+        anchor: anchorOf(items, value, anchored?.[index]) ?? anchor,
+      });
     });
   }
 
-  #ask(
-    compiled: CompiledRule,
-    self: JsonValue,
-    old: JsonValue | undefined,
-    node: Structural,
-    path: string,
-  ): void {
+  #isTolerated(anchor: Anchor | undefined): boolean {
+    if (anchor === undefined || !this.#ratchets) return false;
+    const { node, value, old } = anchor;
+    if (typeof value !== "object" || value === null) return isUnchanged(node.schema, value, old);
+    let known = this.#unchanged.get(value);
+    if (known === undefined) {
+      known = isUnchanged(node.schema, value, old);
+      this.#unchanged.set(value, known);
+    }
+    return known;
+  }
+
+  #ask(compiled: CompiledRule, { value: self, old, node, path, anchor }: Place): void {
     const { rule, program, usesOldSelf } = compiled;
     const isOptional = rule.optionalOldSelf === true;
     if (usesOldSelf && !isOptional && (old === undefined || old === null)) return;
     const shown = node.type;
     const refuse = (field: string, error: FieldError) => {
       // An existing error of an unchanged value does not refuse a change elsewhere.
-      const mayStay = this.#ratchets && !usesOldSelf && old !== undefined;
-      if (mayStay && deepEqual(self, old)) this.#warn?.(`${field}: ${error.message}`);
+      const mayStay = !usesOldSelf && this.#isTolerated(anchor);
+      if (mayStay) this.#warn?.(`${field}: ${error.message}`);
       else this.errors.push({ ...error, field });
     };
     const at = path === "" ? WHOLE : path;
@@ -217,6 +251,14 @@ function shownRule({ rule, message = "" }: ValidationRule): string {
 
 /** Longer results of message expressions are ignored. */
 const MESSAGE_LENGTH_MAX = 5 * 1024;
+
+function anchorOf(
+  node: Structural,
+  value: JsonValue,
+  old: JsonValue | undefined,
+): Anchor | undefined {
+  return old === undefined ? undefined : { node, value, old };
+}
 
 function join(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;

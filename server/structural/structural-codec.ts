@@ -19,7 +19,8 @@ import { areSorted, sortedKeys } from "../schema/sorted-keys.js";
 import type { StructCodec } from "../schema/struct-codec.js";
 import { DecodeFailure } from "../schema/value-codec.js";
 import { applyDefaults } from "./defaulting.js";
-import { readEmbedded, validateEmbedded } from "./embedded.js";
+import { readEmbedded, validateEmbedded, withReadDefaults } from "./embedded.js";
+import type { JsonSchema } from "./json-schema.js";
 import { validateListTypes } from "./list-types.js";
 import { copyAll, prune } from "./prune.js";
 import { createRuleCheck } from "./rules.js";
@@ -32,13 +33,17 @@ export interface StructuralCodec {
   decode(input: JsonValue, options?: DecodeOptions): DecodeResult;
   /** In place. */
   applyDefaults(object: ApiObject): void;
-  /**
-   * With `current`, existing errors of unchanged values are tolerated.
-   * @param warn receives tolerated errors of rules
-   */
-  validate(object: ApiObject, current?: ApiObject, warn?: (text: string) => void): FieldError[];
+  /** With `current`, existing errors of unchanged values are tolerated. */
+  validate(object: ApiObject, current?: ApiObject, options?: ValidationOptions): FieldError[];
   /** Canonical JSON text without trailing newline. */
   encode(object: ApiObject): string;
+}
+
+export interface ValidationOptions {
+  /** "status": of the schema only what it says of the status is asked. */
+  readonly subresource?: string;
+  /** Receives tolerated errors of rules. */
+  readonly warn?: ((text: string) => void) | undefined;
 }
 
 export interface StructuralCodecOptions {
@@ -63,7 +68,8 @@ const NOT_ASKED =
   "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
 export function createStructuralCodec(options: StructuralCodecOptions): StructuralCodec {
-  const { kind, apiVersion, structural, metadata } = options;
+  const { kind, apiVersion, metadata } = options;
+  const structural = options.structural && withReadDefaults(options.structural, metadata);
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   const opening = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":`;
   const refuse = (failure: DecodeFailure) =>
@@ -129,20 +135,22 @@ function readMetadata(
 }
 
 function createValidation(structural: Structural): StructuralCodec["validate"] {
-  const check = compileValidator(structural.schema);
+  const check = checkOf(structural.schema);
+  const status = structural.schema.properties?.status;
+  const checkStatus = status === undefined ? undefined : checkOf(status);
   const checkRules = structural.has.rules ? createRuleCheck(structural) : undefined;
-  return (object, current, warn) => {
+  const ofObject = (next: JsonObject, old: JsonObject | undefined): FieldError[] => [
+    ...check(next, old),
+    ...(structural.has.embedded ? validateEmbedded(next, structural) : []),
+  ];
+  const ofStatus = (next: JsonObject, old: JsonObject | undefined): FieldError[] =>
+    checkStatus === undefined || next.status === undefined
+      ? []
+      : checkStatus(next.status, old?.status, "status");
+  return (object, current, { subresource = "", warn } = {}) => {
     const next = object as unknown as JsonObject;
     const old = current as unknown as JsonObject | undefined;
-    let findings = new Findings();
-    check(next, findings);
-    if (findings.size > 0 && old !== undefined) {
-      // Only invalid objects are compared with their old state: a valid one costs no comparison.
-      findings = new Findings();
-      check(next, findings, old);
-    }
-    const errors = findings.size === 0 ? [] : findings.toErrors();
-    if (structural.has.embedded) errors.push(...validateEmbedded(next, structural));
+    const errors = subresource === "status" ? ofStatus(next, old) : ofObject(next, old);
     if (structural.has.uniqueLists) {
       const repeated = repeatedItems(next, structural);
       const wereThere =
@@ -154,6 +162,21 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
       errors.push(invalidValue(WHOLE, null, NOT_ASKED));
     } else errors.push(...checkRules(next, old, { warn }));
     return errors;
+  };
+}
+
+/** Checks a value by a schema; the messages name fields as from the value. */
+function checkOf(schema: JsonSchema) {
+  const check = compileValidator(schema);
+  return (value: JsonValue, old: JsonValue | undefined, base = ""): FieldError[] => {
+    let findings = new Findings();
+    check(value, findings);
+    if (findings.size > 0 && old !== undefined) {
+      // Only invalid objects are compared with their old state: a valid one costs no comparison.
+      findings = new Findings();
+      check(value, findings, old);
+    }
+    return findings.size === 0 ? [] : findings.toErrors(base);
   };
 }
 

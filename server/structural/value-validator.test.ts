@@ -294,6 +294,36 @@ test("floats are shown as Go shows them", () => {
   ]);
 });
 
+test("D9: an invalid value that is unchanged stays, whatever the order of a map list", () => {
+  const named: JsonSchema = {
+    type: "object",
+    properties: { k: { type: "string" }, v: { maxLength: 1 } },
+  };
+  const schema: JsonSchema = {
+    type: "object",
+    properties: {
+      list: {
+        type: "array",
+        maxItems: 1,
+        items: named,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+      },
+      atomic: { ...named, "x-kubernetes-map-type": "atomic" },
+      open: { type: "object", maxProperties: 0, "x-kubernetes-preserve-unknown-fields": true },
+    },
+  };
+  const [a, b] = [
+    { k: "a", v: "long" },
+    { k: "b", v: "x" },
+  ];
+  const old = { list: [a, b], atomic: { k: "a", v: "long" } };
+  assert.deepEqual(problems(schema, { list: [b, a], atomic: { k: "b", v: "long" } }, old), []);
+  assert.equal(problems(schema, { ...old, list: [b, { k: "c" }] }, old).length, 1);
+  // What the schema does not know is never known to be the same.
+  assert.equal(problems(schema, { open: { x: 1 } }, { open: { x: 1 } }).length, 1);
+});
+
 const scalars = fc.oneof(
   fc.string({ maxLength: 6 }),
   fc.integer({ min: -20, max: 20 }),

@@ -4,15 +4,13 @@
  * x-kubernetes-list-type (list-types.ts) and CEL rules (rules.ts).
  *
  * Ratcheting: given the old object, an invalid value that equals its old value is tolerated, so that
- * an object stored under an older schema can still be changed elsewhere. Only items of map lists,
- * which have keys, correlate with old items.
+ * an object stored under an older schema can still be changed elsewhere (correlation.ts).
  */
-import { deepEqual } from "../api/deep-equal.js";
 import { invalidValue } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
-import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
-import { oldItems } from "./correlation.js";
+import { isUnchanged, oldItems, oldMemberOf } from "./correlation.js";
 import { formatCheck, isKnownFormat } from "./formats.js";
 import { additionalSchema, itemSchema, type JsonSchema } from "./json-schema.js";
 import { compileJunctors } from "./junctors.js";
@@ -56,7 +54,7 @@ export function compileValidator(schema: JsonSchema): Check {
     } else {
       for (const each of checks) each(value, findings, old);
     }
-    if (old !== undefined && findings.size > before && deepEqual(value, old)) {
+    if (old !== undefined && findings.size > before && isUnchanged(schema, value, old)) {
       findings.truncate(before);
     }
   };
@@ -187,7 +185,6 @@ function objectCheck(schema: JsonSchema): Check | undefined {
   const bounds = [minProperties, maxProperties];
   const isMoot = checks.size === 0 && required.length === 0 && !isClosed;
   if (isMoot && checkOther === undefined && bounds.every((bound) => bound === undefined)) return;
-  const mayCorrelate = schema["x-kubernetes-map-type"] !== "atomic";
   return (value, findings, old) => {
     if (!isJsonObject(value)) return;
     findings.matches++;
@@ -200,7 +197,6 @@ function objectCheck(schema: JsonSchema): Check | undefined {
         findings.add(tooMany(count, maxProperties));
       }
     }
-    const olds = mayCorrelate && old !== undefined && isJsonObject(old) ? old : undefined;
     for (const name in value) {
       const member = value[name];
       if (findings.isFull) break;
@@ -211,7 +207,7 @@ function objectCheck(schema: JsonSchema): Check | undefined {
         continue;
       }
       const before = findings.size;
-      check(member, findings, oldMember(olds, name));
+      check(member, findings, oldMemberOf(old, name));
       if (findings.size > before) findings.prefix(before, `.${name}`);
     }
     for (const name of required) {
@@ -224,10 +220,6 @@ function objectCheck(schema: JsonSchema): Check | undefined {
 
 function repeatedItems(name: string, field: string): FieldError {
   return invalidValue(field, "", `${name} in body shouldn't contain duplicates`);
-}
-
-function oldMember(olds: JsonObject | undefined, name: string): JsonValue | undefined {
-  return olds !== undefined && Object.hasOwn(olds, name) ? olds[name] : undefined;
 }
 
 function forbiddenMember(member: string) {

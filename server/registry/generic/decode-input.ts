@@ -3,9 +3,11 @@
  * against the URL, checks for unknown fields, and sets defaults.
  */
 
+import { invalidValue } from "../../api/field-errors.js";
+import { isJsonObject } from "../../api/json-object.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
-import { badRequest, StatusError } from "../../api/status.js";
+import { badRequest, invalid, StatusError } from "../../api/status.js";
 import { isCustom, kindVersionOf, type ServedResource } from "../../kinds/served-resource.js";
 import { stringifyJson } from "../../schema/json-text.js";
 import { DecodeFailure } from "../../schema/value-codec.js";
@@ -29,6 +31,7 @@ export function decodeInput(
   input: ObjectInput,
   options: Pick<WriteOptions, "fieldValidation" | "warn">,
 ): ApiObject {
+  if (isCustom(resource) && !isScale(resource)) refuseOtherNames(resource, input);
   try {
     return decode(resource, input, options);
   } catch (error) {
@@ -54,7 +57,7 @@ function decode(
 
 /**
  * Version and kind may be missing, but must not differ from the URL's (S1-META-21). For custom kinds
- * they are required, as nothing else identifies the body.
+ * the kind is required, and the version too (refuseOtherNames).
  */
 function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -69,15 +72,13 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
       "couldn't get version/kind; json parse error: apiVersion and kind must be strings",
     );
   }
-  if (kind === "" && isCustom(resource) && resource.fact.subresource !== "scale") {
+  if (kind === "" && isCustom(resource) && !isScale(resource)) {
     throw badRequest(
       `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${stringifyJson(value).slice(0, SHOWN_CHARS_MAX)}'`,
     );
   }
   if (apiVersion !== "" && !acceptedVersions(resource).includes(apiVersion)) {
-    throw badRequest(
-      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
-    );
+    throw otherVersion(apiVersion, expected);
   }
   if (kind !== "" && kind !== resource.kind) {
     throw cannotBeHandled(
@@ -86,6 +87,39 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
       `the kind in the data (${kind}) does not match the expected kind (${resource.kind})`,
     );
   }
+}
+
+/**
+ * Nothing but its version and kind says what a custom object is: the version is required, and another kind is a
+ * mistake in a field. So is whatever a patch makes of them. @throws {StatusError} 400, 422
+ */
+function refuseOtherNames(resource: ServedResource, input: ObjectInput): void {
+  const { value, refuse } = input;
+  if (!isJsonObject(value)) return;
+  const expected = formatGroupVersion(kindVersionOf(resource));
+  const { apiVersion = "", kind = "" } = value;
+  if (typeof apiVersion !== "string" || typeof kind !== "string" || kind === "") return;
+  const isOtherVersion = apiVersion !== expected;
+  if (isOtherVersion && refuse === undefined) throw otherVersion(apiVersion, expected);
+  const problems = [
+    ...(kind === resource.kind ? [] : [invalidValue("kind", kind, `must be ${resource.kind}`)]),
+    ...(isOtherVersion ? [invalidValue("apiVersion", apiVersion, `must be ${expected}`)] : []),
+  ];
+  if (problems.length === 0) return;
+  const { metadata } = value;
+  const name = metadata !== undefined && isJsonObject(metadata) ? metadata.name : undefined;
+  const shown = typeof name === "string" ? name : "";
+  throw invalid({ group: resource.group, kind }, shown, problems);
+}
+
+function otherVersion(apiVersion: string, expected: string): StatusError {
+  return badRequest(
+    `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+  );
+}
+
+function isScale({ fact }: ServedResource): boolean {
+  return fact.subresource === "scale";
 }
 
 /** How much of a body a message quotes. */

@@ -24,16 +24,23 @@ export function prepareMetadataForCreate(
   options: { readonly isNamespaced: boolean; readonly namespace: string },
 ): void {
   const { metadata } = object;
-  if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== "") {
-    throw badRequest("resourceVersion should not be set on objects to be created");
-  }
   fillNamespace(metadata, options.isNamespaced, options.namespace);
   dropUnowned(metadata);
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
+  delete metadata.resourceVersion;
   delete metadata.generation;
   delete metadata.uid;
   delete metadata.creationTimestamp;
+}
+
+/**
+ * Only the store refuses a new object that names a revision, so that every other mistake is told first and
+ * a dry run, which does not get there, is answered. @throws {StatusError} 400
+ */
+export function refuseRevision(sent: string): void {
+  if (!/^\d+$/.test(sent) || /^0+$/.test(sent)) return;
+  throw badRequest("resourceVersion should not be set on objects to be created");
 }
 
 /** What a new object gets besides its name. */

@@ -124,12 +124,17 @@ test("S1-META-05: what belongs to the cluster loses the namespace that its manif
   assert.equal(made.object.metadata.namespace, undefined);
 });
 
-test("S1-META-09: a new object has no resourceVersion", async () => {
-  const error = await refusal(
-    create("configmaps", "default", { metadata: { name: "b", resourceVersion: "7" } }),
-  );
+test("S1-META-09, D13: a new object has no resourceVersion, which is said after all else", async () => {
+  const sent = { metadata: { name: "b", resourceVersion: "7" } };
+  const error = await refusal(create("configmaps", "default", sent));
   assert.equal(error.code, 400);
   assert.equal(error.message, "resourceVersion should not be set on objects to be created");
+  const invalid = await refusal(create("configmaps", "default", { ...sent, data: { "a b": "" } }));
+  assert.equal(invalid.code, 422);
+  for (const resourceVersion of ["0", "junk"]) {
+    const name = `b-${resourceVersion}`;
+    await create("configmaps", "default", { metadata: { name, resourceVersion } });
+  }
 });
 
 test("S1-GEN-21: a create in a namespace that does not exist is 404", async () => {

@@ -30,6 +30,7 @@ import {
   identify,
   isDeleting,
   prepareMetadataForCreate,
+  refuseRevision,
 } from "../generic/metadata.js";
 import type { Registry, WriteOptions } from "../generic/registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
@@ -96,6 +97,9 @@ function decideInNamespace(
 ): Decision | Promise<Decision> {
   const { resource, namespace, options } = target;
   const { isNamespaced } = resource;
+  const { resourceVersion: revision = "" } = served.metadata;
+  // An object that an update creates may name the revision of one that is gone.
+  const sentRevision = proposedName === undefined ? "" : revision;
   prepareMetadataForCreate(served, { isNamespaced, namespace });
   dedupeOwners(served.metadata, options);
   if (isNamespaced) {
@@ -106,7 +110,9 @@ function decideInNamespace(
   const finished = (made: Prepared, { existing, renamed }: Found) =>
     nextStage(pause, checkByRules(registry, target, made), (found) => {
       checkDeclared(registry, target, made, found);
-      return nextStage(pause, made, () => encode(registry, target, made, existing, renamed));
+      return nextStage(pause, made, () =>
+        withRevision(encode(registry, target, made, existing, renamed), sentRevision, options),
+      );
     });
   return nextStage(pause, prepare(registry, target, served), (made) =>
     nextStage(pause, beginOwners(registry, target, made), (finish) =>
@@ -203,7 +209,9 @@ function prepare({ naming }: Registry, { resource }: CreateTarget, served: ApiOb
   const { conversion, strategy } = resource;
   const errors = resource.codec.validate(served);
   const object = conversion === undefined ? served : conversion.toStored(served);
-  if (conversion !== undefined) resource.storedCodec.applyDefaults(object);
+  if (conversion !== undefined && conversion.settle === undefined) {
+    resource.storedCodec.applyDefaults(object);
+  }
   strategy.prepareForAdmission?.(object, { naming });
   return { object, errors };
 }
@@ -284,7 +292,8 @@ function encode(
   const { strategy, storedCodec } = resource;
   const { change, refusal } = reserve(registry, resource, object, undefined);
   // A status that clients may not send still gets defaults, which nobody owns.
-  if (strategy.hasStatusDefaults === true) storedCodec.applyDefaults(object);
+  const isSettled = resource.conversion?.settle !== undefined;
+  if (strategy.hasStatusDefaults === true && !isSettled) storedCodec.applyDefaults(object);
   return {
     action: "put",
     object,
@@ -293,6 +302,14 @@ function encode(
     reservations: change,
     refusal: existing === undefined ? refusal : nameTaken(resource, object, existing),
   };
+}
+
+/** A dry run shows the revision that the client sent. @throws {StatusError} 400 when it is no dry run */
+function withRevision(made: Decision, revision: string, { isDryRun }: WriteOptions): Decision {
+  if (revision === "") return made;
+  if (!isDryRun) refuseRevision(revision);
+  else made.object.metadata.resourceVersion = revision;
+  return made;
 }
 
 function strategyContext(registry: Registry, options: WriteOptions): StrategyContext {

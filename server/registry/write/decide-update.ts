@@ -19,6 +19,7 @@ import {
 } from "../../api/validation-metadata.js";
 import { keepTimesIfSame } from "../../apply/field-manager.js";
 import {
+  isCustom,
   isOwnShape,
   kindVersionOf,
   mainOf,
@@ -175,7 +176,7 @@ function toSent(resource: StoredResource, served: ApiObject): ApiObject {
   const { conversion, storedCodec } = resource;
   if (conversion === undefined || isOwnShape(resource)) return served;
   const sent = conversion.toStored(served);
-  storedCodec.applyDefaults(sent);
+  if (conversion.settle === undefined) storedCodec.applyDefaults(sent);
   return sent;
 }
 
@@ -311,10 +312,10 @@ function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[])
     : errors;
   if (target.subresource !== "") return counted;
   const known = collectProblems(() => validateMetadata(before.metadata, metadataRules(step)));
-  const isRestSame = deepEqual(
-    { ...next, metadata: undefined },
-    { ...before, metadata: undefined },
-  );
+  // What a definition tolerates of unchanged values is decided value by value.
+  const isRestSame =
+    !isCustom(target.resource) &&
+    deepEqual({ ...next, metadata: undefined }, { ...before, metadata: undefined });
   return counted.filter(({ field, message }) =>
     field.startsWith("metadata.")
       ? !known.some((old) => old.field === field && old.message === message)

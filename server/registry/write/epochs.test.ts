@@ -253,6 +253,8 @@ const car = {
   isCustom: true,
 };
 
+const NAMES = { kind: "ConfigMap", apiVersion: "example.com/v1" };
+
 test("a write to a kind that has changed meanwhile is left to whoever dispatched it", async () => {
   const { current } = registry.catalog;
   const catalog = new LiveCatalog(withCustom(current, [car]));
@@ -263,7 +265,7 @@ test("a write to a kind that has changed meanwhile is left to whoever dispatched
   const request = {
     resource: car,
     namespace: "shop",
-    input: inputOf({ kind: "ConfigMap", metadata: { name: "a" } }),
+    input: inputOf({ ...NAMES, metadata: { name: "a" } }),
     options: writeOptions(),
   };
   const creating = createObject({ ...replica, catalog }, request, noSignal);
@@ -278,7 +280,7 @@ test("a collection whose kind changes while it goes is answered with all that we
   const catalog = new LiveCatalog(withCustom(current, [car]));
   const options = writeOptions();
   for (let index = 0; index < 40; index++) {
-    const input = inputOf({ kind: "ConfigMap", metadata: { name: `car${index}` } });
+    const input = inputOf({ ...NAMES, metadata: { name: `car${index}` } });
     const request = { resource: car, namespace: "shop", input, options };
     await createObject({ ...registry, catalog }, request, noSignal);
   }

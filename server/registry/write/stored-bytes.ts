@@ -19,9 +19,10 @@ export interface StorableHost {
 /** @throws {StatusError} 500 for a value that could not be read again */
 export function storedBytes(
   registry: StorableHost,
-  { storedCodec }: Pick<StoredResource, "storedCodec">,
-  object: ApiObject,
+  { storedCodec, conversion }: Pick<StoredResource, "storedCodec" | "conversion">,
+  judged: ApiObject,
 ): Buffer {
+  const object = conversion?.settle?.(judged) ?? judged;
   const why = unstorable(object, 0);
   if (why !== undefined) throw refusal(registry, why);
   try {

@@ -118,7 +118,8 @@ test(`random writes (seed ${SEED}) answer what is stored, and store nothing when
     const before = storedAt(write)?.revision;
     const answers: (WriteResult | StatusError)[] = [];
     // A write of a lagging replica right after that of another one.
-    const isTwice = write.isDryRun && !ONCE.includes(write.verb) && write.kind !== "services";
+    const isOnce = ONCE.includes(write.verb) || write.kind === "services" || namesRevision(write);
+    const isTwice = write.isDryRun && !isOnce;
     for (const isDryRun of isTwice ? [true, false] : [write.isDryRun]) {
       answers.push(await run(draw.pick(replicas), { ...write, isDryRun }));
       await freshness.fresh();
@@ -143,6 +144,12 @@ test(`random writes (seed ${SEED}) answer what is stored, and store nothing when
   for (const { writeQueue } of replicas) assert.equal(writeQueue?.size, 0);
   await expectSameViews();
 });
+
+/** A create that names a revision is refused by the store alone, which a dry run does not ask. */
+function namesRevision({ verb, body }: RandomWrite): boolean {
+  const { metadata = {} } = body as { readonly metadata?: JsonObject };
+  return verb === "create" && metadata.resourceVersion !== undefined;
+}
 
 /** One replica knows an object from its own write, the other from reading it: both must be identical. */
 async function expectSameViews(): Promise<void> {
