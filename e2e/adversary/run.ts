@@ -6,8 +6,14 @@
  *   npm run adversary -- --only=yaml        attacks whose name contains the word
  *   npm run adversary -- --main=FILE        against another build's main.js
  *   npm run adversary -- --report=FOLDER    writes adversary.md and adversary.svg there
+ *   npm run adversary -- --beside           beside other work on the machine: only the thread's own work counts
  */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { loadavg } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { COMMAND } from "../harness/command.js";
 import { STORE_NAMES, type StoreName } from "../harness/stores.js";
 import { ATTACKS } from "./attacks.js";
 import { writeReport } from "./report.js";
@@ -20,9 +26,12 @@ const { values } = parseArgs({
     only: { type: "string", default: "" },
     main: { type: "string" },
     report: { type: "string" },
+    beside: { type: "boolean", default: false },
   },
 });
 
+const limits = values.beside ? LIMITS.shared : LIMITS.quiet;
+const startedLoad = loadavg()[0] ?? 0;
 const chosen = ATTACKS.filter(({ name }) => name.includes(values.only));
 const outcomes = new Map<StoreName, Outcome[]>();
 for (const store of STORE_NAMES.filter((name) => (values.store ?? name) === name)) {
@@ -39,18 +48,31 @@ for (const store of STORE_NAMES.filter((name) => (values.store ?? name) === name
   }
 }
 const all = [...outcomes.values()].flat();
-const broken = all.filter((outcome) => verdictOf(outcome, LIMITS.quiet) !== "");
+const broken = all.filter((outcome) => verdictOf(outcome, limits) !== "");
 console.log(`${all.length - broken.length} of ${all.length} held`);
-if (values.report !== undefined) await writeReport(values.report, outcomes);
+if (values.report !== undefined) {
+  const version = versionOf(resolve(values.main ?? COMMAND));
+  await writeReport(values.report, outcomes, { version, startedLoad, limits });
+}
 process.exitCode = broken.length === 0 ? 0 : 1;
 
 function lineOf(store: StoreName, outcome: Outcome): string {
   const { name, longestMs, statuses, grownMiB, keptMiB, refusalBytes, ownLatenessMs } = outcome;
-  const verdict = verdictOf(outcome, LIMITS.quiet);
+  const verdict = verdictOf(outcome, limits);
   const answers = statuses.map(([status, count]) => `${count}x${status}`).join(" ");
   return [
     `${store.padEnd(8)} ${name.padEnd(60)} waited ${longestMs.toFixed(0).padStart(6)} ms (${outcome.longestWorkMs.toFixed(0)} of work, own ${ownLatenessMs.toFixed(0)})`,
     `+${grownMiB} MiB, kept ${keptMiB}, refusal ${refusalBytes} B, ${answers}`,
     verdict === "" ? "held" : `BROKEN: ${verdict}`,
   ].join("  ");
+}
+
+/** Of the build whose main.js it is: dist/<form>/main.js in a checkout. */
+function versionOf(main: string): string {
+  const root = join(dirname(main), "..", "..");
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const commit = execFileSync("git", ["-C", root, "rev-parse", "--short", "HEAD"], {
+    encoding: "utf8",
+  });
+  return `${version}, ${commit.trim()}`;
 }
