@@ -3,8 +3,8 @@
  * bounded, because clients ask for it one group after the other.
  */
 import { StatusError } from "../api/status.js";
+import { describeFailure } from "../outbound/failures.js";
 import { UnreachableService } from "../outbound/services.js";
-import { describeFailure } from "../proxy/failures.js";
 import { forwardedHeaders, userHeaders } from "../proxy/forwarded-headers.js";
 import { passRequest } from "../proxy/pass-request.js";
 import { InvalidUpgrade, openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";

@@ -3,8 +3,13 @@
  * service's specification changes.
  */
 import type { Pool } from "undici";
+import {
+  type ConnectionCounts,
+  ConnectionPools,
+  sumOfCounts,
+} from "../outbound/connection-pools.js";
 import type { Address } from "../outbound/services.js";
-import { type ClientIdentity, ConnectionPools } from "../proxy/connection-pools.js";
+import { type ClientIdentity, CurrentTls } from "../outbound/tls-connections.js";
 import type { RemoteService } from "./api-services.js";
 
 export interface RemoteServerOptions {
@@ -22,6 +27,7 @@ const POOLS_MAX = 16;
 export class RemoteServer {
   readonly service: RemoteService;
   readonly #options: RemoteServerOptions;
+  readonly #tls: CurrentTls;
   readonly #pools = new ConnectionPools({
     placesMax: POOLS_MAX,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
@@ -32,17 +38,24 @@ export class RemoteServer {
   constructor(options: RemoteServerOptions) {
     this.service = options.service;
     this.#options = options;
+    const { namespace, service, caBundle, skipsVerification } = options.service;
+    this.#tls = new CurrentTls(() => ({
+      skipsVerification,
+      authorities: caBundle === "" ? undefined : [caBundle],
+      identity: options.identity(),
+      serverName: `${service}.${namespace}.svc`,
+    }));
+  }
+
+  get counts(): ConnectionCounts {
+    return this.#pools.counts;
   }
 
   /** The pool for the current address. @throws {UnreachableService} */
   pool(): Pool {
     if (this.#isClosed) throw new Error("the service is not there any more");
-    const { host, port } = this.#options.locate();
-    const { namespace, service, caBundle, skipsVerification } = this.service;
-    const serverName = `${service}.${namespace}.svc`;
-    const identity = this.#options.identity();
-    const tls = { serverName, skipsVerification, authorities: caBundle, identity };
-    return this.#pools.of({ scheme: "https", host, port, tls });
+    const address = this.#options.locate();
+    return this.#pools.of({ scheme: "https", ...address, tls: this.#tls.settings });
   }
 
   /** Requests under way end with their connections. */
@@ -68,6 +81,10 @@ export class RemoteServers {
       this.#servers.set(service, server);
     }
     return server;
+  }
+
+  get counts(): ConnectionCounts {
+    return sumOfCounts([...this.#servers.values()].map(({ counts }) => counts));
   }
 
   /** Closes the servers of removed or changed services. */

@@ -5,16 +5,14 @@
  * Connections belong to a client certificate and an address: when the certificate changes, idle ones are
  * closed, busy ones end with their request, and the next request performs a new handshake (S2-EXEC-09).
  */
-import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
-import { LRUCache } from "lru-cache";
-import { type Dispatcher, errors, Pool } from "undici";
+import { type Dispatcher, errors, type Pool } from "undici";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { endWith, type SpanAttributes, traceOf } from "../../storage/base/trace.js";
-import { ServerTrust } from "../../storage/x509/server-trust.js";
+import { type ConnectionCounts, ConnectionPools } from "../outbound/connection-pools.js";
 import { type Address, UnreachableService } from "../outbound/services.js";
+import { TlsSettings } from "../outbound/tls-connections.js";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
-import { tlsConnector } from "./tls-connections.js";
 
 export interface HttpsClientOptions {
   readonly endpoint: ClusterEndpoint;
@@ -71,26 +69,28 @@ const RESPONSE_BYTES_MAX = 1024 * 1024;
 const CONNECTIONS_MAX = 256;
 /** Addresses with kept connections: a service's endpoints come and go. */
 const ADDRESSES_MAX = 16;
-/** Idle connections close before typical servers and load balancers (60 s and more) close them. */
-const IDLE_TIMEOUT_MS = 30_000;
+const PORTS = { http: 80, https: 443 } as const;
 
 export class HttpsClient {
   readonly #options: HttpsClientOptions;
   readonly #url: URL;
   readonly #basePath: string;
-  /** By origin. */
-  readonly #pools = new LRUCache<string, Pool>({ max: ADDRESSES_MAX, dispose: retire });
-  readonly #trust: ServerTrust;
+  readonly #host: string;
+  readonly #pools = new ConnectionPools({
+    placesMax: ADDRESSES_MAX,
+    // The request's single deadline covers everything.
+    connectTimeoutMs: 0,
+    connectionsMax: CONNECTIONS_MAX,
+  });
   #certificate: Credentials["certificate"];
-  #secureContext: SecureContext | undefined;
+  #tls: TlsSettings;
 
   constructor(options: HttpsClientOptions) {
     this.#options = options;
     this.#url = new URL(options.endpoint.server);
     this.#basePath = this.#url.pathname;
-    const { endpoint, defaultAuthorities } = options;
-    const authorities = endpoint.ca === undefined ? defaultAuthorities : [endpoint.ca].flat();
-    this.#trust = endpoint.isInsecure ? ServerTrust.everybody : ServerTrust.of(authorities);
+    this.#host = this.#url.hostname.replace(/^\[|\]$/g, "");
+    this.#tls = this.#tlsSettings();
   }
 
   /**
@@ -134,7 +134,11 @@ export class HttpsClient {
 
   /** Closes idle connections; requests under way finish on their own. */
   close(): void {
-    this.#pools.clear();
+    this.#pools.retire();
+  }
+
+  get counts(): ConnectionCounts {
+    return this.#pools.counts;
   }
 
   #use({ certificate }: Credentials): void {
@@ -142,52 +146,31 @@ export class HttpsClient {
     if (known?.cert === certificate?.cert && known?.key === certificate?.key) return;
     this.close();
     this.#certificate = certificate;
-    this.#secureContext = undefined;
+    this.#tls = this.#tlsSettings();
   }
 
-  /** Connections to the server's current address. @throws {Error} if there is none */
+  /** Connections to the server's current address. @throws {UnreachableService} */
   #pool(): Pool {
-    const { protocol, host } = this.#url;
-    const other = this.#options.address?.();
-    const origin =
-      other === undefined
-        ? `${protocol}//${host}`
-        : `${protocol}//${hostPort(other.host, other.port)}`;
-    let pool = this.#pools.get(origin);
-    if (pool === undefined) {
-      pool = new Pool(origin, {
-        connections: CONNECTIONS_MAX,
-        pipelining: 1,
-        keepAliveTimeout: IDLE_TIMEOUT_MS,
-        // The request's single deadline covers everything.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        ...(protocol === "https:" && { connect: tlsConnector(this.#tlsOptions()) }),
-      });
-      this.#pools.set(origin, pool);
-    }
-    return pool;
+    const { protocol, port } = this.#url;
+    const scheme = protocol === "https:" ? "https" : "http";
+    const own = { host: this.#host, port: Number(port) || PORTS[scheme] };
+    const address = this.#options.address?.() ?? own;
+    return this.#pools.of({ scheme, ...address, ...(scheme === "https" && { tls: this.#tls }) });
   }
 
-  #tlsOptions() {
-    const { endpoint, address } = this.#options;
+  #tlsSettings(): TlsSettings {
+    const { endpoint, defaultAuthorities } = this.#options;
+    const { ca, isInsecure, serverName = this.#host } = endpoint;
     const certificate = this.#certificate;
-    const trust = this.#trust;
-    // A per-request address has no name of its own.
-    const name = endpoint.serverName ?? (address === undefined ? undefined : this.#url.hostname);
-    return {
-      timeout: 0,
-      trust,
-      secureContext: () => {
-        this.#secureContext ??= secureContextOf({
-          minVersion: "TLSv1.2",
-          ...trust.contextOptions,
-          ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
-        });
-        return this.#secureContext;
-      },
-      ...(name !== undefined && { servername: name }),
-    };
+    return new TlsSettings({
+      skipsVerification: isInsecure,
+      authorities: ca === undefined ? defaultAuthorities : [ca].flat(),
+      // An address of the moment has no name of its own.
+      serverName,
+      ...(certificate !== undefined && {
+        identity: { certificate: certificate.cert, key: certificate.key },
+      }),
+    });
   }
 
   async #send(
@@ -230,16 +213,6 @@ export class HttpsClient {
   }
 }
 
-/** @throws {TransportError} for an invalid or mismatched certificate or key */
-function secureContextOf(options: SecureContextOptions): SecureContext {
-  try {
-    return createSecureContext(options);
-  } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? "invalid";
-    throw new TransportError("connection", `certificates or key cannot be used: ${why}`);
-  }
-}
-
 async function collect(body: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -268,16 +241,7 @@ function toTransportError(error: unknown): TransportError {
   return new TransportError("connection", `connection failed: ${message || code}`, error);
 }
 
-function hostPort(host: string, port: number): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
 function joinPaths(base: string, path: string): string {
   if (path === "") return base;
   return `${base.endsWith("/") ? base.slice(0, -1) : base}/${path.startsWith("/") ? path.slice(1) : path}`;
-}
-
-/** Closes idle connections now and the others after their request. */
-function retire(pool: Pool): void {
-  void pool.close();
 }

@@ -3,6 +3,7 @@
  * per endpoint. A Service is resolved for each request.
  */
 import { LRUCache } from "lru-cache";
+import { type ConnectionCounts, sumOfCounts } from "../outbound/connection-pools.js";
 import type { Address, ServiceReference } from "../outbound/services.js";
 import type { CredentialSource } from "./credentials.js";
 import { HttpsClient } from "./https-client.js";
@@ -67,6 +68,10 @@ export class WebhookPlaces {
       this.#places.set(key, place);
     }
     return place;
+  }
+
+  get counts(): ConnectionCounts {
+    return sumOfCounts([...this.#places.values()].map(({ client }) => client.counts));
   }
 
   /** Closes idle connections; calls under way finish on their own. */

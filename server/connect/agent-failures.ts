@@ -6,7 +6,7 @@ import {
   relayedFailure,
   StatusError,
 } from "../api/status.js";
-import { describeFailure } from "../proxy/failures.js";
+import { describeFailure } from "../outbound/failures.js";
 import { InvalidUpgrade } from "../proxy/pass-upgrade.js";
 import { ClientGoneError } from "../request/request-state.js";
 

@@ -1,8 +1,8 @@
 /** The dependencies of connecting to nodes, pods and services, set by the wiring. */
 import type { Admission } from "../admission/admission.js";
 import type { Naming } from "../api/naming.js";
+import type { ConnectionPools } from "../outbound/connection-pools.js";
 import type { ServiceView } from "../outbound/services.js";
-import type { ConnectionPools } from "../proxy/connection-pools.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Kubelets } from "./kubelets.js";

@@ -4,8 +4,9 @@
  */
 import type { Pool } from "undici";
 import { nodeUnreachable } from "../api/status.js";
+import { type ConnectionCounts, ConnectionPools } from "../outbound/connection-pools.js";
 import type { ServiceView } from "../outbound/services.js";
-import { type ClientIdentity, ConnectionPools } from "../proxy/connection-pools.js";
+import { type ClientIdentity, CurrentTls } from "../outbound/tls-connections.js";
 import { nodeNamed } from "./targets.js";
 
 export interface KubeletsOptions {
@@ -42,10 +43,19 @@ const CONNECTIONS_MAX = 2_048;
 export class Kubelets {
   readonly #options: KubeletsOptions;
   readonly #pools: ConnectionPools;
+  readonly #trusted: CurrentTls;
+  readonly #anybody: CurrentTls;
 
   constructor(options: KubeletsOptions) {
     this.#options = options;
-    const { connectTimeoutMs } = options;
+    const { connectTimeoutMs, authorities, identity } = options;
+    const tls = (trusted: string) => ({
+      skipsVerification: trusted === "",
+      authorities: [trusted],
+      identity: identity(),
+    });
+    this.#trusted = new CurrentTls(() => tls(authorities()));
+    this.#anybody = new CurrentTls(() => tls(""));
     this.#pools = new ConnectionPools({
       placesMax: NODES_MAX,
       connectTimeoutMs,
@@ -53,14 +63,13 @@ export class Kubelets {
     });
   }
 
-  /** The number of nodes with connections, for metrics. */
-  get size(): number {
-    return this.#pools.size;
+  get counts(): ConnectionCounts {
+    return this.#pools.counts;
   }
 
   /** @throws {StatusError} 404 for an unknown node, 500 for one without an address */
   of(node: string): Kubelet {
-    const { view, preferredAddressTypes, defaultPort, authorities, identity } = this.#options;
+    const { view, preferredAddressTypes, defaultPort } = this.#options;
     const { status = {} } = nodeNamed(view, node);
     const { addresses = [], daemonEndpoints, declaredFeatures = [] } = status;
     const host = preferredAddressTypes
@@ -77,13 +86,8 @@ export class Kubelets {
       port,
       features: declaredFeatures,
       pool: ({ skipsVerification = false, isJudged = false } = {}) => {
-        const trusted = authorities();
-        const tls = {
-          skipsVerification: skipsVerification || trusted === "",
-          authorities: trusted,
-          identity: identity(),
-        };
-        return this.#pools.of({ scheme: "https", host, port, isJudged, tls });
+        const tls = skipsVerification ? this.#anybody : this.#trusted;
+        return this.#pools.of({ scheme: "https", host, port, isJudged, tls: tls.settings });
       },
     };
   }

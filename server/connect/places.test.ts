@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming } from "../api/naming.js";
 import { viewOf } from "../outbound/testing/view-of.js";
-import { NO_IDENTITY } from "../proxy/connection-pools.js";
+import { NO_IDENTITY } from "../outbound/tls-connections.js";
 import { Kubelets } from "./kubelets.js";
 import { locatePod, locateService, parseProxyName } from "./proxy-places.js";
 import { containerOf, podNamed } from "./targets.js";

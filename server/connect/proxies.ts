@@ -9,9 +9,10 @@
 import { posix } from "node:path";
 import type { Pool } from "undici";
 import { badRequest, nodeUnreachable, StatusError, serviceUnavailable } from "../api/status.js";
-import { judgeHost, RefusedAddress } from "../client/judged-address.js";
-import { NO_IDENTITY, type Place } from "../proxy/connection-pools.js";
-import { describeFailure } from "../proxy/failures.js";
+import type { Place } from "../outbound/connection-pools.js";
+import { describeFailure } from "../outbound/failures.js";
+import { judgeHost, RefusedAddress } from "../outbound/judged-address.js";
+import { TlsSettings } from "../outbound/tls-connections.js";
 import { forwardedHeaders } from "../proxy/forwarded-headers.js";
 import { passRequest } from "../proxy/pass-request.js";
 import { InvalidUpgrade, openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";
@@ -31,11 +32,7 @@ interface Backend {
   readonly host: string;
 }
 
-const INSECURE = Object.freeze({
-  skipsVerification: true,
-  authorities: "",
-  identity: NO_IDENTITY,
-});
+const INSECURE = new TlsSettings({ skipsVerification: true, authorities: undefined });
 
 /** The path after `proxy`, with its slashes; "" if empty. */
 export function proxiedPath({ subpath, path }: RequestInfo): ProxyOptions {

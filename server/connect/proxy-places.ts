@@ -1,7 +1,7 @@
 /** Resolves the pods and services that requests are proxied to; pods have global addresses. */
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
 import { badRequest, serviceUnavailable } from "../api/status.js";
-import { isGlobalUnicast } from "../client/judged-address.js";
+import { isGlobalUnicast } from "../outbound/judged-address.js";
 import {
   type Address,
   type Endpoint,

@@ -11,6 +11,7 @@ import {
   WebhookPlaces,
   type WebhookPlacesOptions,
 } from "../client/webhook-places.js";
+import type { ConnectionCounts } from "../outbound/connection-pools.js";
 import { ConversionFailure } from "./conversion-review.js";
 import type { AskWebhook } from "./webhook-converter.js";
 
@@ -51,6 +52,10 @@ export class ConversionClients implements Disposable {
         throw new ConversionFailure(`Post "${url}": ${error.message}`);
       }
     };
+  }
+
+  get counts(): ConnectionCounts {
+    return this.#places.counts;
   }
 
   [Symbol.dispose](): void {

@@ -18,6 +18,8 @@ export interface ServiceReference {
 export interface Address {
   readonly host: string;
   readonly port: number;
+  /** Whether users of a namespace have chosen the host, as they do with endpoints. */
+  readonly isJudged?: true;
 }
 
 /** Nowhere to connect to, in the existing API's words. */
@@ -186,7 +188,7 @@ function pickEndpoint(
   const first = all.filter(({ family }) => family === preferred);
   const choices = first.length > 0 ? first : all;
   const picked = choices[Math.floor(random() * choices.length)];
-  if (picked !== undefined) return { host: picked.host, port: picked.port };
+  if (picked !== undefined) return { host: picked.host, port: picked.port, isJudged: true };
   throw new UnreachableService(`no endpoints available for service ${JSON.stringify(name)}`);
 }
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { ConnectionPools } from "./connection-pools.js";
+import { ConnectionPools } from "../outbound/connection-pools.js";
 import { InvalidUpgrade, openUpgrade } from "./pass-upgrade.js";
 
 test("CVE-2020-8559: what is neither the protocol nor a refusal is not passed on (A7)", async () => {

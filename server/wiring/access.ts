@@ -15,6 +15,7 @@ import type { Facts } from "../schema/model.js";
 import { type Authentication, createAuthentication } from "./authentication.js";
 import { type Authorization, createAuthorization } from "./authorization.js";
 import { followDefinitions } from "./custom-kinds.js";
+import { OutgoingPlaces } from "./outgoing-places.js";
 import type { Security } from "./security.js";
 import { createServedCatalog, isGateEnabled, type Reviewers } from "./served-catalog.js";
 import { createViews, type Views } from "./storage.js";
@@ -27,6 +28,7 @@ export interface Access extends AsyncDisposable {
   readonly views: Views;
   readonly authentication: Authentication;
   readonly authorization: Authorization;
+  readonly outgoing: OutgoingPlaces;
 }
 
 export interface AccessParts {
@@ -65,7 +67,9 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     const views = createViews(config, store, catalog, logger, { metrics, feedLag });
     // The store works while the rest of this process is wired.
     views.view.readAhead();
-    customKinds = followDefinitions({ config, facts, codecs, catalog }, views.view);
+    const outgoing = new OutgoingPlaces(metrics);
+    const kinds = { config, facts, codecs, catalog, outgoing };
+    customKinds = followDefinitions(kinds, views.view);
     const common = { config, view: views.view, metrics, logger };
     const installation = tokenKeys.keys.signing.id;
     const authorization = opened.use(await createAuthorization({ ...common, installation }));
@@ -79,6 +83,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
       views,
       authentication,
       authorization,
+      outgoing,
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
   });

@@ -27,6 +27,7 @@ import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { Facts } from "../schema/model.js";
 import { identityReader } from "./client-identity.js";
+import type { OutgoingPlaces } from "./outgoing-places.js";
 import { precedenceOf } from "./served-group-versions.js";
 
 export interface Aggregation {
@@ -49,12 +50,13 @@ export interface AggregationWiring {
   readonly catalog: CatalogSource;
   readonly facts: Facts;
   readonly freshness: Barrier;
+  readonly outgoing: OutgoingPlaces;
   readonly logger: Logger;
 }
 
 /** Before the view has started. */
 export function createAggregation(wiring: AggregationWiring): Aggregation {
-  const { config, view, catalog, facts, freshness, logger } = wiring;
+  const { config, view, catalog, facts, freshness, outgoing, logger } = wiring;
   const { naming } = config;
   const services = new ApiServices();
   view
@@ -70,6 +72,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
         locate: () => resolveService(routes, { ...service, name: service.service }),
       }),
   );
+  outgoing.add("apiservice", servers);
   const documents = new RemoteDocuments();
   const specs = new RemoteSpecs({
     fetch: (remote, path, etag) => documents.fetch(remote, path, etag),

@@ -3,7 +3,7 @@
  * reread.
  */
 import { readFileSync } from "node:fs";
-import { type ClientIdentity, NO_IDENTITY } from "../proxy/connection-pools.js";
+import { type ClientIdentity, NO_IDENTITY } from "../outbound/tls-connections.js";
 
 /** Maximum age of a cached file. */
 const AGE_MS_MAX = 5_000;

@@ -7,10 +7,11 @@ import { Kubelets } from "../connect/kubelets.js";
 import { LastingAnswers } from "../connect/lasting-answers.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
 import type { Metrics } from "../http/metrics.js";
-import { ConnectionPools } from "../proxy/connection-pools.js";
+import { ConnectionPools } from "../outbound/connection-pools.js";
 import type { Registry } from "../registry/generic/registry.js";
 import type { RequestContext } from "../request/request-state.js";
 import { fileReader, identityReader } from "./client-identity.js";
+import type { OutgoingPlaces } from "./outgoing-places.js";
 
 export interface Connecting {
   readonly handler: VerbHandlers["connect"];
@@ -25,6 +26,7 @@ export interface ConnectingParts {
   readonly registry: Registry;
   readonly freshness: FreshnessBarrier;
   readonly metrics: Metrics;
+  readonly outgoing: OutgoingPlaces;
   /**
    * Checks the permission to create the resource that the request names. @throws {StatusError} 403
    */
@@ -38,7 +40,7 @@ const CONNECTIONS_MAX = 256;
 const CONNECT_TIMEOUT_MS = 30_000;
 
 export function createConnecting(parts: ConnectingParts): Connecting {
-  const { config, registry, freshness, metrics, authorizeCreate } = parts;
+  const { config, registry, freshness, metrics, outgoing, authorizeCreate } = parts;
   const { features, kubeletCertificateAuthority: authority } = config;
   const kubelets = new Kubelets({
     view: registry.view,
@@ -70,17 +72,8 @@ export function createConnecting(parts: ConnectingParts): Connecting {
     counts: createCounts(metrics),
     lasting: new LastingAnswers(),
   };
-  metrics.gauge(
-    {
-      name: "apiserver_connected_places",
-      help: "Places whose connections are kept: agents of nodes, and pods that are proxied to.",
-      labelNames: ["type"],
-    },
-    (set) => {
-      set(kubelets.size, "node");
-      set(pools.size, "pod");
-    },
-  );
+  outgoing.add("node", kubelets);
+  outgoing.add("pod", pools);
   return {
     handler: (ctx, resource) => handleConnect(ctx, resource, services),
     endAll: () => services.lasting.endAll(),

@@ -23,6 +23,7 @@ import { loadFacts } from "../types/load-facts.js";
 import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
 import { followDefinitions } from "./custom-kinds.js";
 import { addChecks } from "./health-checks.js";
+import { OutgoingPlaces } from "./outgoing-places.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
@@ -59,7 +60,8 @@ export async function runControlLoops(
   const { store, encryption, tokenKeys } = storage;
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, catalog, logger);
-  customKinds = followDefinitions({ config, facts, codecs, catalog }, view);
+  const outgoing = new OutgoingPlaces(metrics);
+  customKinds = followDefinitions({ config, facts, codecs, catalog, outgoing }, view);
   addChecks(observed.health, { view, freshness }, () => signal.aborted);
   const clock = systemClock;
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };

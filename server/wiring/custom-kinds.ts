@@ -10,17 +10,19 @@ import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
 import { resolveService } from "../outbound/services.js";
 import type { Facts } from "../schema/model.js";
+import type { OutgoingPlaces } from "./outgoing-places.js";
 
 export interface CustomKindsWiring {
   readonly config: Pick<Config, "naming" | "enableAggregatorRouting">;
   readonly facts: Facts;
   readonly codecs: KindCodecs;
   readonly catalog: LiveCatalog;
+  readonly outgoing: OutgoingPlaces;
 }
 
 /** Must be called before the view is started. */
 export function followDefinitions(
-  { config, facts, codecs, catalog }: CustomKindsWiring,
+  { config, facts, codecs, catalog, outgoing }: CustomKindsWiring,
   view: RegistryView,
 ): CustomKinds {
   const scaleCodec = codecs.forKind("autoscaling", "v1", "Scale");
@@ -29,6 +31,7 @@ export function followDefinitions(
   const clients = new ConversionClients({
     resolve: (service) => resolveService({ view, naming, usesEndpoints }, service),
   });
+  outgoing.add("conversion", clients);
   const kinds = new CustomKinds({
     catalog,
     naming,

@@ -41,11 +41,12 @@ const COMMIT_SLACK_MS = 5_000;
 
 export function createRegistry(parts: RegistryParts): Registry {
   const { config, metrics, exclusions } = parts;
-  const { catalog, views, authorization } = parts.access;
+  const { catalog, views, authorization, outgoing } = parts.access;
   const { store, encryption } = parts.storage;
   const { naming } = config;
   const files = parts.admissionFiles;
-  const ruleParts = { config, catalog, views, authorization, metrics, files, exclusions };
+  const shared = { config, catalog, views, authorization, metrics };
+  const ruleParts = { ...shared, outgoing, files, exclusions };
   const { plugins, passingRules } = createRulePlugins(ruleParts);
   const registry: Registry = {
     catalog,

@@ -18,6 +18,7 @@ import { createUser } from "../request/user-info.js";
 import type { AdmissionFiles } from "./admission-files.js";
 import { createRuleMetrics } from "./admission-metrics.js";
 import type { Authorization } from "./authorization.js";
+import type { OutgoingPlaces } from "./outgoing-places.js";
 import type { Views } from "./storage.js";
 
 export interface RuleParts {
@@ -26,12 +27,13 @@ export interface RuleParts {
   readonly views: Pick<Views, "view">;
   readonly authorization: Pick<Authorization, "authorizer">;
   readonly metrics: Metrics;
+  readonly outgoing: OutgoingPlaces;
   readonly files: Pick<AdmissionFiles, "manifests" | "credentials">;
   readonly exclusions: readonly ExcludedResource[];
 }
 
 export function createRulePlugins(parts: RuleParts): RulePlugins {
-  const { config, catalog, views, authorization, metrics, files, exclusions } = parts;
+  const { config, catalog, views, authorization, metrics, outgoing, files, exclusions } = parts;
   const { naming } = config;
   const { view } = views;
   const context: RuleContext = {
@@ -45,12 +47,15 @@ export function createRulePlugins(parts: RuleParts): RulePlugins {
     ...(files.manifests !== undefined && { manifests: files.manifests }),
   };
   const usesEndpoints = config.enableAggregatorRouting;
-  const callerOf = (plugin: RulePlugin) =>
-    new WebhookCaller({
+  const callerOf = (plugin: RulePlugin) => {
+    const caller = new WebhookCaller({
       naming,
       resolve: (service) => resolveService({ view, naming, usesEndpoints }, service),
       credentialsFor: files.credentials.get(plugin),
     });
+    outgoing.add("webhook", caller);
+    return caller;
+  };
   return createRules(context, {
     mutating: callerOf("MutatingAdmissionWebhook"),
     validating: callerOf("ValidatingAdmissionWebhook"),

@@ -98,7 +98,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     let isRefusing = false;
     addChecks(health, access.views, () => isEnding);
     addSpaceCheck(health, parts.storage.space);
-    const { catalog } = access;
+    const { catalog, outgoing } = access;
     const admissionFiles = await openAdmissionFiles({ config, catalog, metrics, logger });
     const registry = createRegistry({ ...parts, admissionFiles });
     observeStorage(metrics, access.views);
@@ -114,12 +114,14 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     flowControl?.spawn(lifecycle);
     const { freshness } = access.views;
     if (flowControl !== undefined) freshness.isThreadResting = flowControl.isHoldingBack;
-    const aggregation = createAggregation({ config, view, catalog, facts, freshness, logger });
+    const served = { config, view, catalog, facts, freshness, outgoing, logger };
+    const aggregation = createAggregation(served);
     const inFlightLimits = createInFlightLimits(config, flowControl);
     metrics.observeInFlight(() => inFlightLimits);
     const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
     const authorizeCreate = verbAuthorizer(access.authorization.authorizer, "create");
-    const connecting = createConnecting({ config, registry, freshness, metrics, authorizeCreate });
+    const connected = { config, registry, freshness, metrics, outgoing, authorizeCreate };
+    const connecting = createConnecting(connected);
     opened.defer(() => connecting.close());
     const connect = connecting.handler;
     const bounds = { flowControl, inFlightLimits, answerMemory };

@@ -4,8 +4,8 @@
  */
 import { firstOf } from "../../api/shown-value.js";
 import { internalError, type Status, StatusError } from "../../api/status.js";
-import { describeCertificateError } from "../../client/certificate-errors.js";
 import { TransportError } from "../../client/https-client.js";
+import { describeCertificateError } from "../../outbound/failures.js";
 
 /** No usable answer. */
 export class CallFailure extends Error {

@@ -14,6 +14,7 @@ import {
   type WebhookPlacesOptions,
 } from "../../client/webhook-places.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
+import type { ConnectionCounts } from "../../outbound/connection-pools.js";
 import type { WriteSubject } from "../matching/write-subject.js";
 import { AnswersOfWrite } from "./answers-of-write.js";
 import { CallFailure, describeHttpError, describeTransportError } from "./failures.js";
@@ -128,6 +129,10 @@ export class WebhookCaller {
       if (error instanceof UndecodableReview) throw fail(why, { cause: error });
       throw new CallFailure(name, `received invalid webhook response: ${why}`, { cause: error });
     }
+  }
+
+  get counts(): ConnectionCounts {
+    return this.#places.counts;
   }
 
   /** Closes idle connections; calls under way finish on their own. */

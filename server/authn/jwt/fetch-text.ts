@@ -3,14 +3,10 @@
  * few redirects, and the certificate rules for issuers (S2-OIDC-14). Errors name the address and the
  * reason, never the contents.
  */
-import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
-import { request } from "node:https";
-import { isIP } from "node:net";
-import { connect, type TLSSocket } from "node:tls";
 import type { Certificate } from "../../../storage/x509/certificate.js";
-import { ServerTrust } from "../../../storage/x509/server-trust.js";
 import { maySign } from "../../../storage/x509/verify-path.js";
+import { ConnectionPools } from "../../outbound/connection-pools.js";
+import { TlsSettings } from "../../outbound/tls-connections.js";
 
 export interface FetchRequest {
   /** https only. */
@@ -34,91 +30,73 @@ export const fetchText: Fetcher = async (wanted, signal) => {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
   let { url } = wanted;
   for (let redirection = 0; redirection <= REDIRECTIONS_MAX; redirection++) {
-    const message = await send(url, wanted, deadline);
-    const { statusCode = 0 } = message;
-    const { location } = message.headers;
-    if (statusCode >= 300 && statusCode < 400 && location !== undefined) {
-      message.destroy();
+    const { status, location, text } = await ask(url, wanted, deadline);
+    if (status >= 300 && status < 400 && location !== undefined) {
       url = new URL(location, url).href;
       continue;
     }
-    if (statusCode !== 200) {
-      message.destroy();
-      throw new Error(`${wanted.url}: HTTP status ${statusCode}`);
-    }
-    return await readAll(message, wanted.url);
+    if (status === 200) return text;
+    throw new Error(`${wanted.url}: HTTP status ${status}`);
   }
   throw new Error(`${wanted.url}: more than ${REDIRECTIONS_MAX} redirections`);
 };
 
-async function send(
+interface Answer {
+  readonly status: number;
+  readonly location: string | undefined;
+  /** "" unless the status is 200. */
+  readonly text: string;
+}
+
+/** Over a connection of its own, so that the certificate is checked each time. */
+async function ask(
   url: string,
   { url: first, authorities, bearer }: FetchRequest,
   signal: AbortSignal,
-): Promise<IncomingMessage> {
+): Promise<Answer> {
   if (!url.startsWith("https:")) throw new Error(`${url}: not an https address`);
-  const isFirst = new URL(url).origin === new URL(first).origin;
-  const authorization = bearer !== undefined && isFirst ? `Bearer ${bearer}` : undefined;
+  const { origin, hostname, port, pathname, search } = new URL(url);
+  const isFirst = origin === new URL(first).origin;
+  const place = {
+    scheme: "https",
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: Number(port) || 443,
+    tls: tlsOf(authorities),
+  } as const;
+  const pools = new ConnectionPools(ONE_CONNECTION);
   try {
-    // A separate connection, so that the certificate is checked each time.
-    const socket = await connectTo(new URL(url), trustOf(authorities), signal);
-    const outgoing = request(url, {
-      createConnection: () => socket,
+    const { statusCode, headers, body } = await pools.of(place).request({
+      method: "GET",
+      path: `${pathname}${search}`,
       headers: {
         accept: "application/json, application/jwt;q=0.9, */*;q=0.1",
-        connection: "close",
-        ...(authorization === undefined ? {} : { authorization }),
+        ...(bearer !== undefined && isFirst && { authorization: `Bearer ${bearer}` }),
       },
       signal,
     });
-    outgoing.end();
-    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
-    return response;
+    const { location } = headers;
+    // The connection ends below, which is an error of a body that nobody reads.
+    body.on("error", () => {});
+    const text = statusCode === 200 ? await readAll(body) : "";
+    return { status: statusCode, location: [location].flat()[0], text };
   } catch (error) {
     throw new Error(`${url}: ${(error as Error).message}`);
+  } finally {
+    pools.close();
   }
 }
 
+const ONE_CONNECTION = { placesMax: 1, connectionsMax: 1, connectTimeoutMs: DEADLINE_MS };
+
 /** Bundles are kept by their users, and reading all authorities of a machine takes a while. */
-const trusts = new WeakMap<readonly string[], ServerTrust>();
+const settings = new WeakMap<readonly string[], TlsSettings>();
 
-function trustOf(authorities: readonly string[]): ServerTrust {
-  const trust = trusts.get(authorities) ?? ServerTrust.of(authorities);
-  trusts.set(authorities, trust);
-  return trust;
-}
-
-/** A connection whose server is trusted; nothing has been sent on it. */
-function connectTo(url: URL, trust: ServerTrust, signal: AbortSignal): Promise<TLSSocket> {
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const socket = connect({
-      host,
-      port: Number(url.port) || 443,
-      ...(isIP(host) === 0 && { servername: host }),
-      ...trust.contextOptions,
-      ...trust.connectOptions,
-    });
-    const fail = (error: Error) => {
-      signal.removeEventListener("abort", cancel);
-      socket.destroy();
-      reject(error);
-    };
-    const cancel = () => fail(signal.reason);
-    signal.addEventListener("abort", cancel, { once: true });
-    socket.once("error", fail);
-    socket.once("secureConnect", () => {
-      try {
-        checkAuthorities(trust.check(socket, host));
-      } catch (error) {
-        return fail(error as Error);
-      }
-      signal.removeEventListener("abort", cancel);
-      socket.off("error", fail);
-      resolve(socket);
-    });
-  });
+function tlsOf(authorities: readonly string[]): TlsSettings {
+  const known = settings.get(authorities);
+  if (known !== undefined) return known;
+  const made = new TlsSettings({ authorities, checkChain: checkAuthorities });
+  settings.set(authorities, made);
+  return made;
 }
 
 /** A certificate that is trusted itself must be that of an authority (CA:TRUE), unlike elsewhere. */
@@ -128,18 +106,15 @@ function checkAuthorities([leaf, issuer]: readonly Certificate[]): void {
   }
 }
 
-async function readAll(message: IncomingMessage, url: string): Promise<string> {
+async function readAll(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  try {
-    for await (const chunk of message) {
-      bytes += (chunk as Buffer).length;
-      if (bytes > ANSWER_BYTES_MAX) break;
-      chunks.push(chunk as Buffer);
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > ANSWER_BYTES_MAX) {
+      throw new Error(`the answer has more than ${ANSWER_BYTES_MAX} bytes`);
     }
-  } catch (error) {
-    throw new Error(`${url}: ${(error as Error).message}`);
+    chunks.push(chunk);
   }
-  if (bytes <= ANSWER_BYTES_MAX) return Buffer.concat(chunks).toString("utf8");
-  throw new Error(`${url}: the answer has more than ${ANSWER_BYTES_MAX} bytes`);
+  return Buffer.concat(chunks).toString("utf8");
 }

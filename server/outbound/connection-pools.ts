@@ -1,64 +1,70 @@
 /**
- * ConnectionPools: connections to proxied servers, created on demand and bounded. undici keeps idle
- * connections, applies back-pressure, follows no redirects and does not retry.
+ * ConnectionPools: connections to other servers, created on demand and bounded. undici keeps idle connections,
+ * applies back-pressure, follows no redirects and does not retry.
  */
 
-import { isIP } from "node:net";
-import { createSecureContext } from "node:tls";
 import { Pool } from "undici";
-import { ServerTrust } from "../../storage/x509/server-trust.js";
-import { isGlobalUnicast, judgedLookup, RefusedAddress } from "../client/judged-address.js";
-import { tlsConnector } from "../client/tls-connections.js";
+import { judgedLookup, judgeSpelling } from "./judged-address.js";
+import { type TlsSettings, tlsConnector } from "./tls-connections.js";
 
 export interface Place {
   readonly scheme: "http" | "https";
+  /** A name or an address, IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
   /** Whether users choose the host: connections to forbidden addresses are then refused (judged-address.ts). */
-  readonly isJudged?: boolean;
-  /** The TLS settings. */
-  readonly tls?: PlaceTls;
+  readonly isJudged?: boolean | undefined;
+  /** For https. */
+  readonly tls?: TlsSettings;
 }
 
-export interface PlaceTls {
-  /** The name required in the certificate; default: the host. */
-  readonly serverName?: string;
-  readonly skipsVerification: boolean;
-  /** PEM; "" = the machine's authorities. */
-  readonly authorities: string;
-  readonly identity: ClientIdentity;
-}
-
-/** This server's client certificate, PEM; "" = none. */
-export interface ClientIdentity {
-  readonly certificate: string;
-  readonly key: string;
-}
-
-export const NO_IDENTITY: ClientIdentity = Object.freeze({ certificate: "", key: "" });
-
-/** How long a kept connection waits for the next request. */
+/** How long a kept connection waits for the next request: less than typical servers and load balancers do. */
 const KEEP_ALIVE_MS = 30_000;
 
 export interface ConnectionPoolsOptions {
   /** Number of pools; the least recently used is closed first. */
   readonly placesMax: number;
+  /** 0 = no limit of its own. */
   readonly connectTimeoutMs: number;
   /** Concurrent requests per place; further ones wait. Upgrades count until they are accepted. */
   readonly connectionsMax: number;
+}
+
+/** What there is at the moment. */
+export interface ConnectionCounts {
+  readonly places: number;
+  readonly connections: number;
+  /** Requests that wait for a connection. */
+  readonly waiting: number;
+}
+
+export function sumOfCounts(all: readonly ConnectionCounts[]): ConnectionCounts {
+  const sum = { places: 0, connections: 0, waiting: 0 };
+  for (const { places, connections, waiting } of all) {
+    sum.places += places;
+    sum.connections += connections;
+    sum.waiting += waiting;
+  }
+  return sum;
 }
 
 export class ConnectionPools {
   readonly #options: ConnectionPoolsOptions;
   /** In order of last use. */
   readonly #pools = new Map<string, Pool>();
+  readonly #numbers = new WeakMap<TlsSettings, number>();
+  #settings = 0;
 
   constructor(options: ConnectionPoolsOptions) {
     this.#options = options;
   }
 
-  get size(): number {
-    return this.#pools.size;
+  get counts(): ConnectionCounts {
+    return sumOfCounts(
+      [...this.#pools.values()].map(({ stats }) => {
+        return { places: 1, connections: stats.connected, waiting: stats.queued };
+      }),
+    );
   }
 
   /**
@@ -66,12 +72,11 @@ export class ConnectionPools {
    * @throws {RefusedAddress} for a judged place with a forbidden address
    */
   of(place: Place): Pool {
-    const { host, isJudged } = place;
-    // Connections to addresses look nothing up, so that these are judged here.
-    if (isJudged && isIP(host) !== 0 && !isGlobalUnicast(host)) {
-      throw new RefusedAddress("address not allowed");
-    }
-    const key = JSON.stringify(place);
+    const { scheme, host, port, isJudged = false, tls } = place;
+    // Connections to addresses look nothing up, and undici's URLs know more spellings of them.
+    if (isJudged) judgeSpelling(host);
+    const settings = tls === undefined ? "" : this.#numberOf(tls);
+    const key = `${scheme} ${host} ${port} ${isJudged} ${settings}`;
     const known = this.#pools.get(key);
     const pool = known ?? this.#open(place);
     this.#pools.delete(key);
@@ -80,10 +85,22 @@ export class ConnectionPools {
     return pool;
   }
 
+  /** Closes idle connections now and the others after their request. */
+  retire(): void {
+    for (const pool of this.#pools.values()) void pool.close();
+    this.#pools.clear();
+  }
+
   /** Requests under way end with their connections. */
   close(): void {
     for (const pool of this.#pools.values()) void pool.destroy();
     this.#pools.clear();
+  }
+
+  #numberOf(tls: TlsSettings): number {
+    const number = this.#numbers.get(tls) ?? ++this.#settings;
+    this.#numbers.set(tls, number);
+    return number;
   }
 
   #open({ scheme, host, port, isJudged, tls }: Place): Pool {
@@ -100,7 +117,7 @@ export class ConnectionPools {
       // Watches may be silent indefinitely; requests have their own deadlines.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: tls === undefined ? connection : tlsConnector({ ...connection, ...tlsOptions(tls) }),
+      connect: tls === undefined ? connection : tlsConnector({ ...connection, host, tls }),
     });
   }
 
@@ -111,20 +128,4 @@ export class ConnectionPools {
     // Requests under way may finish.
     void oldest[1].close();
   }
-}
-
-function tlsOptions({ serverName, skipsVerification, authorities, identity }: PlaceTls) {
-  const { certificate, key } = identity;
-  const trust = skipsVerification
-    ? ServerTrust.everybody
-    : ServerTrust.of(authorities === "" ? undefined : [authorities]);
-  return {
-    trust,
-    secureContext: () =>
-      createSecureContext({
-        ...trust.contextOptions,
-        ...(certificate === "" ? {} : { cert: certificate, key }),
-      }),
-    ...(serverName !== undefined && { servername: serverName }),
-  };
 }

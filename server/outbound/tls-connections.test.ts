@@ -5,7 +5,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { TestAuthority, type TestIdentity } from "../../e2e/harness/test-authority.js";
-import { HttpsClient, TransportError } from "./https-client.js";
+import { HttpsClient, TransportError } from "../client/https-client.js";
 
 const NO_CREDENTIALS = { current: async () => ({}), rejected: () => {} };
 

@@ -38,10 +38,17 @@ export function isGlobalUnicast(address: string): boolean {
   return family !== 0 && !SPECIAL.check(plain, family === 6 ? "ipv6" : "ipv4");
 }
 
+/** Says of a host what needs no resolver. @throws {RefusedAddress} */
+export function judgeSpelling(host: string): void {
+  const isAddress = isIP(host) !== 0;
+  if (isAddress && !isGlobalUnicast(host)) throw notAllowed();
+  if (!isAddress && (!NAME.test(host) || NUMBER_AT_END.test(host))) throw unknownHost(host);
+}
+
 /** @throws {RefusedAddress} for a host without addresses or with a forbidden one; the signal's reason */
 export async function judgeHost(host: string, signal: AbortSignal): Promise<void> {
-  if (isGlobalUnicast(host)) return;
-  if (isIP(host) !== 0) throw notAllowed();
+  judgeSpelling(host);
+  if (isIP(host) !== 0) return;
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
     const cancel = () => reject(signal.reason);
@@ -60,8 +67,6 @@ export const judgedLookup: LookupFunction = createJudgedLookup(lookup);
 /** @param resolve looks a name up, as Node's own does */
 export function createJudgedLookup(resolve: typeof lookup): LookupFunction {
   return (host, { all, ...options }, callback) => {
-    const fail = (error: RefusedAddress) => process.nextTick(callback, error, []);
-    if (!NAME.test(host) || NUMBER_AT_END.test(host)) return fail(unknownHost(host));
     resolve(host, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
       const [first] = addresses ?? [];
       if (error !== null) return callback(toRefusal(host, error), []);
