@@ -72,7 +72,7 @@ test("requests for another server's kinds are passed on as the user who asks, an
     await kubectl.ok(["api-resources", "--api-group=shop.example.com"]),
     /widgets .*wd .*Widget/,
   );
-  assert.match(await kubectl.ok(["explain", "widget.spec.size"]), /How large it is/);
+  await kubectl.explains("widget.spec.size", /How large it is/);
   // Older clients read one document of everything.
   const document = await eventually("version 2 of OpenAPI has them too", async () => {
     const { text } = (await one.client.get("/openapi/v2")).expect(200);

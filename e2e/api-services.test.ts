@@ -197,8 +197,8 @@ describe("API services of others", () => {
     assert.match(resources, /^notes +nt +notes\.example\.com\/v1 +true +Note$/m);
     assert.match(resources, /^cars +cars\.example\.com\/v1 +true +Car$/m);
     assert.match(resources, /^deployments +deploy +apps\/v1 +true +Deployment$/m);
-    assert.match(await kubectl.ok(["explain", "note.spec.text"]), /What is to be remembered/);
-    assert.match(await kubectl.ok(["explain", "car.spec.wheels"]), /How many it has/);
+    await kubectl.explains("note.spec.text", /What is to be remembered/);
+    await kubectl.explains("car.spec.wheels", /How many it has/);
 
     await using watching = kubectl.start(["get", "notes", "-w", "-o", "name"]);
     await watching.waitFor(/notes\.example\.com\/n/);

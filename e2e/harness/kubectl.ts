@@ -105,6 +105,13 @@ export class Kubectl implements AsyncDisposable {
     return stdout;
   }
 
+  /** `kubectl explain` of a kind of an API service, whose documents a server fetches beside its requests. */
+  async explains(field: string, expected: RegExp): Promise<void> {
+    await eventually(`kubectl explains ${field}`, async () =>
+      expected.test(await this.ok(["explain", field])),
+    );
+  }
+
   /** As run, for what must fail: gives what it said on standard error. */
   async fails(args: readonly string[], input?: string): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, input);
