@@ -74,7 +74,6 @@ describe("S1-WATCH-26: watches over WebSockets", () => {
       [["foo.bar"], "foo.bar"],
       [["binary.k8s.io"], "binary.k8s.io"],
       [["base64.binary.k8s.io"], "base64.binary.k8s.io"],
-      [["x", "base64.binary.k8s.io"], "base64.binary.k8s.io"],
     ];
     for (const [offered, chosen] of cases) {
       const socket = open("watch=1&resourceVersion=0", { protocols: offered });
@@ -85,6 +84,44 @@ describe("S1-WATCH-26: watches over WebSockets", () => {
       const json = messages[0]?.data.toString() ?? "";
       assert.equal((JSON.parse(json) as WatchEvent).object.metadata.name, "a");
       socket.terminate();
+    }
+  });
+
+  test("NEW-6: a WebSocket of a watch offers one sub-protocol, beside a token that says who it is", async () => {
+    const statusOf = async (socket: WebSocket): Promise<number> => {
+      const opened = once(socket, "open").then(() => 101);
+      const refused = once(socket, "unexpected-response").then(([, { statusCode }]) => statusCode);
+      const status = await Promise.race([opened, refused]);
+      socket.terminate();
+      return status;
+    };
+    const { ca } = server.credentials;
+    const accounts = "/api/v1/namespaces/default/serviceaccounts";
+    (await server.client.post(accounts, { metadata: { name: "watcher" } })).expect(201);
+    const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    const metadata = { name: "watchers" };
+    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["watch"] }];
+    (await server.client.post(`${rbac}/roles`, { metadata, rules })).expect(201);
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "watchers" };
+    const subjects = [{ kind: "ServiceAccount", namespace: "default", name: "watcher" }];
+    (await server.client.post(`${rbac}/rolebindings`, { metadata, roleRef, subjects })).expect(201);
+    const answer = await server.client.post(`${accounts}/watcher/token`, { spec: {} });
+    const { token } = answer.expect(201).object.status as { token: string };
+    const asProtocol = `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString("base64url")}`;
+    const authorization = `Bearer ${token}`;
+    const cases: [protocols: string[], headers: Record<string, string>, status: number][] = [
+      [["foo", "bar"], {}, 400],
+      [["base64.binary.k8s.io", "binary.k8s.io"], {}, 400],
+      [["foo", asProtocol], { authorization }, 400],
+      [["foo", asProtocol], {}, 101],
+      [["foo"], { authorization }, 101],
+    ];
+    for (const [protocols, headers, status] of cases) {
+      const isToken = headers.authorization !== undefined || protocols.includes(asProtocol);
+      const credentials = isToken ? { ca } : server.credentials;
+      const socket = open("watch=1", { protocols, headers, credentials });
+      socket.on("error", () => {});
+      assert.equal(await statusOf(socket), status, protocols.join());
     }
   });
 

@@ -12,7 +12,7 @@ import { forwardedHeaders } from "../proxy/forwarded-headers.js";
 import { openUpgrade, passOutcome, type UpgradeRequest } from "../proxy/pass-upgrade.js";
 import type { RequestContext } from "../request/request-state.js";
 import { type Upgrade, upgradeTo } from "../request/upgrade.js";
-import { bearerProtocolPrefix, refuseForeignOrigin } from "../response/web-socket-sink.js";
+import { protocolsOffered, refuseForeignOrigin } from "../response/web-socket-sink.js";
 import { unreachedAgent } from "./agent-failures.js";
 import type { ConnectServices } from "./connect-services.js";
 import type { Kubelet } from "./kubelets.js";
@@ -45,9 +45,9 @@ export async function connectToProcess(
   const container = containerOf(pod, options.container ?? "");
   const kubelet = kubeletOf(pod, services);
   const path = `/${subresource}/${namespace}/${name}/${container}?${streamParameters(options)}`;
-  const upgrade = askedUpgrade(ctx, services);
+  const upgrade = askedUpgrade(ctx);
   const { translates } = services.features;
-  const offered = protocolsOffered(upgrade);
+  const offered = offeredBy(upgrade);
   if (!translates || !offered.includes(`v5.channel.${services.naming.groupDomain}`)) {
     return await passThrough(ctx, upgrade, kubelet, path);
   }
@@ -71,9 +71,9 @@ export async function connectToPorts(
   const kubelet = kubeletOf(podNamed(services.view, namespace, name), services);
   const parameters = portForwardParameters(options);
   const path = `/portForward/${namespace}/${name}${parameters === "" ? "" : `?${parameters}`}`;
-  const upgrade = askedUpgrade(ctx, services);
+  const upgrade = askedUpgrade(ctx);
   const { groupDomain } = services.naming;
-  const inside = tunneledProtocols(protocolsOffered(upgrade), groupDomain);
+  const inside = tunneledProtocols(offeredBy(upgrade), groupDomain);
   if (!services.features.tunnels || inside.length === 0) {
     return await passThrough(ctx, upgrade, kubelet, path);
   }
@@ -99,20 +99,18 @@ function kubeletOf({ metadata, spec }: PodFields, { kubelets }: ConnectServices)
 }
 
 /** @throws {StatusError} 400; 403 for a page of another origin */
-function askedUpgrade(ctx: RequestContext, { naming }: ConnectServices): AskedUpgrade {
+function askedUpgrade(ctx: RequestContext): AskedUpgrade {
   const upgrade = upgradeTo(ctx.req);
   if (upgrade === undefined) throw badRequest("Upgrade request required");
   if (isWebSocket(upgrade)) {
-    refuseForeignOrigin(ctx, bearerProtocolPrefix(naming.groupDomain));
+    refuseForeignOrigin(ctx);
   }
   return upgrade;
 }
 
 /** The protocols of a WebSocket; others offer none. */
-function protocolsOffered(upgrade: AskedUpgrade): readonly string[] {
-  if (!isWebSocket(upgrade)) return [];
-  const header = upgrade.request.headers["sec-websocket-protocol"] ?? "";
-  return header.split(",").map((protocol) => protocol.trim());
+function offeredBy(upgrade: AskedUpgrade): readonly string[] {
+  return isWebSocket(upgrade) ? protocolsOffered({ req: upgrade.request }) : [];
 }
 
 function isWebSocket({ protocol }: AskedUpgrade): boolean {

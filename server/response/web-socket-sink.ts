@@ -20,10 +20,8 @@ export interface WebSocketOptions {
   readonly binaryProtocol: string;
   /** The sub-protocol whose messages are base64 text. */
   readonly base64Protocol: string;
-  /** Whether the sub-protocol changes the messages, or is merely echoed. */
+  /** Whether the sub-protocol changes the messages. Otherwise one may be offered, which is echoed. */
   readonly obeysProtocols: boolean;
-  /** The prefix of a sub-protocol that carries a bearer token and is never chosen. */
-  readonly bearerProtocolPrefix: string;
 }
 
 /**
@@ -46,13 +44,7 @@ export function webSocketOptions({ groupDomain }: Naming): WebSocketOptions {
     obeysProtocols: true,
     binaryProtocol: `binary.${groupDomain}`,
     base64Protocol: `base64.binary.${groupDomain}`,
-    bearerProtocolPrefix: bearerProtocolPrefix(groupDomain),
   };
-}
-
-/** The prefix of a sub-protocol that carries a bearer token. */
-export function bearerProtocolPrefix(groupDomain: string): string {
-  return `base64url.bearer.authorization.${groupDomain}.`;
 }
 
 /** Limit for client messages, which are not expected. */
@@ -70,7 +62,10 @@ export function openWebSocketSink(
   upgrade: Upgrade,
   options: WebSocketOptions,
 ): ResponseSink {
-  refuseForeignOrigin(ctx, options.bearerProtocolPrefix);
+  refuseForeignOrigin(ctx);
+  if (!options.obeysProtocols && protocolsOffered(ctx).length > 1) {
+    throw badRequest("a WebSocket of a watch may offer one subprotocol");
+  }
   const socket = acceptWebSocket(ctx, upgrade, options);
   ctx.status = 101;
   ctx.respond = false;
@@ -81,13 +76,17 @@ export function openWebSocketSink(
  * A page of another site can make a browser open a WebSocket, and the browser presents its user's
  * certificate. A token, by contrast, is sent deliberately.
  */
-export function refuseForeignOrigin(ctx: RequestContext, bearerPrefix: string): void {
+export function refuseForeignOrigin(ctx: RequestContext): void {
   const { origin, host, authorization } = ctx.req.headers;
-  const protocols = ctx.req.headers["sec-websocket-protocol"] ?? "";
   if (origin === undefined || authorization !== undefined) return;
-  if (protocols.split(",").some((name) => name.trim().startsWith(bearerPrefix))) return;
   const isOwn = URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
   if (!isOwn) throw forbiddenPath(`origin ${JSON.stringify(origin)} is not allowed`);
+}
+
+/** The subprotocols of a WebSocket. */
+export function protocolsOffered({ req }: Pick<RequestContext, "req">): readonly string[] {
+  const header = req.headers["sec-websocket-protocol"] ?? "";
+  return header === "" ? [] : header.split(",").map((protocol) => protocol.trim());
 }
 
 function acceptWebSocket(ctx: RequestContext, upgrade: Upgrade, options: WebSocketOptions) {
@@ -116,13 +115,14 @@ function acceptWebSocket(ctx: RequestContext, upgrade: Upgrade, options: WebSock
   return accepted;
 }
 
-function chooseProtocol(offered: readonly string[], options: WebSocketOptions): string | false {
-  const { binaryProtocol, base64Protocol, bearerProtocolPrefix } = options;
+function chooseProtocol(
+  offered: readonly string[],
+  { binaryProtocol, base64Protocol }: WebSocketOptions,
+): string | false {
   for (const known of [binaryProtocol, base64Protocol]) if (offered.includes(known)) return known;
   // A browser fails when none of its protocols is chosen; a single one is unambiguous.
-  const others = offered.filter((name) => !name.startsWith(bearerProtocolPrefix));
-  const [only] = others;
-  return others.length === 1 && only !== undefined ? only : false;
+  const [only] = offered;
+  return offered.length === 1 && only !== undefined ? only : false;
 }
 
 class WebSocketSink implements ResponseSink {
