@@ -7,6 +7,8 @@
  *   npm run adversary -- --main=FILE        against another build's main.js
  *   npm run adversary -- --report=FOLDER    writes adversary.md and adversary.svg there
  *   npm run adversary -- --beside           beside other work on the machine: only the thread's own work counts
+ *   npm run adversary -- --search=SECONDS   instead, searches for bodies that hold the thread longest, on each store
+ *   npm run adversary -- --search=60 --seed=7 the same search again, as far as times decide alike
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -15,9 +17,11 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { COMMAND } from "../harness/command.js";
 import { STORE_NAMES, type StoreName } from "../harness/stores.js";
+import type { Attacker } from "./attack.js";
 import { ATTACKS } from "./attacks.js";
 import { writeReport } from "./report.js";
 import { type Outcome, Scene } from "./scene.js";
+import { kindsOf, searchWorst } from "./search.js";
 import { LIMITS, verdictOf } from "./verdict.js";
 
 const { values } = parseArgs({
@@ -26,6 +30,8 @@ const { values } = parseArgs({
     only: { type: "string", default: "" },
     main: { type: "string" },
     report: { type: "string" },
+    search: { type: "string" },
+    seed: { type: "string" },
     beside: { type: "boolean", default: false },
   },
 });
@@ -39,6 +45,10 @@ for (const store of STORE_NAMES.filter((name) => (values.store ?? name) === name
     store,
     values.main === undefined ? {} : { main: values.main },
   );
+  if (values.search !== undefined) {
+    await search(scene, store, Number(values.search));
+    continue;
+  }
   const found: Outcome[] = [];
   outcomes.set(store, found);
   for (const attack of chosen) {
@@ -47,14 +57,47 @@ for (const store of STORE_NAMES.filter((name) => (values.store ?? name) === name
     console.log(lineOf(store, outcome));
   }
 }
-const all = [...outcomes.values()].flat();
-const broken = all.filter((outcome) => verdictOf(outcome, limits) !== "");
-console.log(`${all.length - broken.length} of ${all.length} held`);
-if (values.report !== undefined) {
-  const version = versionOf(resolve(values.main ?? COMMAND));
-  await writeReport(values.report, outcomes, { version, startedLoad, limits });
+if (values.search === undefined) await conclude();
+
+/** Says how many attacks the server held, and writes the report. */
+async function conclude(): Promise<void> {
+  const all = [...outcomes.values()].flat();
+  const broken = all.filter((outcome) => verdictOf(outcome, limits) !== "");
+  console.log(`${all.length - broken.length} of ${all.length} held`);
+  if (values.report !== undefined) {
+    const version = versionOf(resolve(values.main ?? COMMAND));
+    await writeReport(values.report, outcomes, { version, startedLoad, limits });
+  }
+  process.exitCode = broken.length === 0 ? 0 : 1;
 }
-process.exitCode = broken.length === 0 ? 0 : 1;
+
+/** Shows the worst bodies that were found in so many seconds. */
+async function search(scene: Scene, store: StoreName, seconds: number): Promise<void> {
+  const seed = Number(values.seed ?? Date.now() % 1_000_000);
+  const kinds = await kindsOf(scene.admin);
+  console.log(`${store}: ${kinds.length} kinds, --seed=${seed}`);
+  const endMs = performance.now() + 1_000 * seconds;
+  let tried = 0;
+  const found = await searchWorst({
+    kinds,
+    seed,
+    isOver: () => performance.now() > endMs,
+    async measure(path, body, name) {
+      tried++;
+      const run = async (attacker: Attacker) => {
+        await attacker.post(`${path}?dryRun=All`, body);
+      };
+      const outcome = await scene.attack({ name, run });
+      if (outcome.hasEnded) console.log(`${store}: the server ended by ${name}`);
+      return outcome.hasEnded ? Number.POSITIVE_INFINITY : outcome.longestWorkMs;
+    },
+  });
+  console.log(`${store}: ${tried} bodies, the worst:`);
+  for (const { workMs, recipe } of found) {
+    console.log(`${workMs.toFixed(0).padStart(6)} ms of work  ${JSON.stringify(recipe)}`);
+  }
+  if ((found[0]?.workMs ?? 0) > limits.workMs) process.exitCode = 1;
+}
 
 function lineOf(store: StoreName, outcome: Outcome): string {
   const { name, longestMs, statuses, grownMiB, keptMiB, refusalBytes, ownLatenessMs } = outcome;

@@ -62,6 +62,11 @@ export class Scene implements AsyncDisposable {
     return new Scene(store, options, await setStage(store, options));
   }
 
+  /** Speaks to the server as the administrator. */
+  get admin(): HttpsClient {
+    return this.#server.client;
+  }
+
   /** Runs the attack. A server that ended by it is replaced by a new one. */
   async attack(attack: Attack): Promise<Outcome> {
     const { url, credentials, pid } = this.#server;
