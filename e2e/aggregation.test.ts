@@ -23,20 +23,8 @@ test("requests for another server's kinds are passed on as the user who asks, an
   await using folder = await makeTempDir("aggregation");
   await using etcd = await startEtcd();
   const identity = await makeIdentity(folder.path);
-  await using back = await startServer({
-    flags: [
-      `--requestheader-client-ca-file=${identity.authority}`,
-      "--requestheader-username-headers=X-Remote-User",
-      "--requestheader-uid-headers=X-Remote-Uid",
-      "--requestheader-group-headers=X-Remote-Group",
-      "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-    ],
-  });
-  const flags = [
-    `--etcd-servers=${etcd.endpoint}`,
-    `--proxy-client-cert-file=${identity.certificate}`,
-    `--proxy-client-key-file=${identity.key}`,
-  ];
+  await using back = await startServer({ flags: proxiedBy(identity) });
+  const flags = [`--etcd-servers=${etcd.endpoint}`, ...proxyAs(identity)];
   await using one = await startServer({ flags });
   await using two = await startServer({ flags: [...flags, "--run-controllers=false"] });
   await defineWidgets(back.client);
@@ -105,6 +93,86 @@ test("requests for another server's kinds are passed on as the user who asks, an
   (await two.client.get(WIDGETS)).expect(404);
   const { text } = await two.client.get("/apis");
   assert.doesNotMatch(text, /shop\.example\.com/);
+});
+
+test("A13: what another server keeps of a namespace goes with it, and one that cannot be asked holds it", async () => {
+  await using folder = await makeTempDir("namespace-content");
+  const identity = await makeIdentity(folder.path);
+  await using back = await startServer({ flags: proxiedBy(identity) });
+  await using front = await startServer({ flags: proxyAs(identity) });
+  await defineWidgets(back.client);
+  await publish(front.client, back.port);
+  const SHOPS = "/api/v1/namespaces";
+  const pathIn = (name: string) => `/apis/shop.example.com/v1/namespaces/${name}/widgets`;
+  for (const name of ["goes", "held", "stays"]) {
+    for (const { client } of [front, back]) {
+      (await client.post(SHOPS, { metadata: { name } })).expect(201);
+    }
+    const finalizers = name === "held" ? ["example.com/hold"] : [];
+    const metadata = { name: "w", finalizers };
+    const widget = { apiVersion: "shop.example.com/v1", kind: "Widget", metadata };
+    (await back.client.post(pathIn(name), widget)).expect(201);
+  }
+  await eventually("it is available", async () => (await condition(front)).status === "True");
+
+  const isGone = async (name: string) =>
+    (await front.client.get(`${SHOPS}/${name}`)).status === 404;
+  const says = async (name: string, type: string) => {
+    const { status } = (await front.client.get(`${SHOPS}/${name}`)).expect(200).object as {
+      status?: { conditions?: { type: string; status: string; message: string }[] };
+    };
+    return status?.conditions?.find((one) => one.type === type && one.status === "True")?.message;
+  };
+  (await front.client.delete(`${SHOPS}/goes`)).expect(200);
+  await eventually("the namespace is gone", () => isGone("goes"));
+  assert.deepEqual((await back.client.get(pathIn("goes"))).expect(200).items, []);
+  assert.equal((await back.client.get(pathIn("stays"))).expect(200).items.length, 1);
+
+  (await front.client.delete(`${SHOPS}/held`)).expect(200);
+  await eventually("it says what holds it", async () => {
+    const [rest, finalizers] = [
+      await says("held", "NamespaceContentRemaining"),
+      await says("held", "NamespaceFinalizersRemaining"),
+    ];
+    return (
+      rest === "Some resources are remaining: widgets.shop.example.com has 1 resource instances" &&
+      finalizers ===
+        "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
+    );
+  });
+  const headers = { "content-type": "application/merge-patch+json" };
+  const body = JSON.stringify({ metadata: { finalizers: null } });
+  (await back.client.request(`${pathIn("held")}/w`, { method: "PATCH", headers, body })).expect(
+    200,
+  );
+  await eventually("the namespace is gone", () => isGone("held"));
+
+  await back.stop();
+  const metric = async (line: string) => (await front.client.get("/metrics")).text.includes(line);
+  // A changed one is looked at at once.
+  const priority = JSON.stringify({ spec: { versionPriority: 16 } });
+  const changed = { method: "PATCH", headers, body: priority };
+  (await front.client.request(`${SERVICES}/v1.shop.example.com`, changed)).expect(200);
+  // A12: what alerts look for, and the address in the condition.
+  await eventually("it is found dead", async () => (await condition(front)).status === "False");
+  const { message = "" } = await condition(front);
+  const url = `https://localhost:${back.port}/apis/shop.example.com/v1`;
+  assert.ok(message.startsWith(`failing or missing response from ${url}: `), message);
+  const label = 'name="v1.shop.example.com"';
+  assert.ok(await metric(`aggregator_unavailable_apiservice{${label}} 1\n`));
+  assert.ok(await metric('aggregator_unavailable_apiservice{name="v1.apps"} 0\n'));
+  const counted = `aggregator_unavailable_apiservice_total{${label},reason="FailedDiscoveryCheck"} 1\n`;
+  assert.ok(await metric(counted));
+
+  (await front.client.delete(`${SHOPS}/stays`)).expect(200);
+  const what = "unable to retrieve the complete list of server APIs";
+  const stale = "shop.example.com/v1: stale GroupVersion discovery: shop.example.com/v1";
+  const expected = `Discovery failed for some groups, 1 failing: ${what}: ${stale}`;
+  await eventually("it says whom it cannot ask", async () => {
+    return (await says("stays", "NamespaceDeletionDiscoveryFailure")) === expected;
+  });
+  (await front.client.delete(`${SERVICES}/v1.shop.example.com`)).expect(200);
+  await eventually("the namespace is gone", () => isGone("stays"));
 });
 
 test("a service that is dead is said to be, answers 503, and delays nothing else", async () => {
@@ -180,6 +248,7 @@ async function nameOfNext(events: AsyncGenerator<WatchEvent, void>): Promise<str
 interface Condition {
   readonly status?: string;
   readonly reason?: string;
+  readonly message?: string;
 }
 
 async function condition(
@@ -272,6 +341,23 @@ async function defineWidgets(client: HttpsClient): Promise<void> {
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   (await client.post(path, definition)).expect(201);
   await eventually("widgets are served", async () => (await client.get(WIDGETS)).status === 200);
+}
+
+type Identity = Awaited<ReturnType<typeof makeIdentity>>;
+
+/** Flags of the server behind, which believes the proxy about its users. */
+function proxiedBy({ authority }: Identity): string[] {
+  return [
+    `--requestheader-client-ca-file=${authority}`,
+    "--requestheader-username-headers=X-Remote-User",
+    "--requestheader-uid-headers=X-Remote-Uid",
+    "--requestheader-group-headers=X-Remote-Group",
+    "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+  ];
+}
+
+function proxyAs({ certificate, key }: Identity): string[] {
+  return [`--proxy-client-cert-file=${certificate}`, `--proxy-client-key-file=${key}`];
 }
 
 /** A proxy's certificate, and the authority that vouches for it, as files. */

@@ -35,6 +35,8 @@ export interface AggregationParts {
   readonly freshness: Barrier;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Told of a service that was available and is found not to be. */
+  readonly onUnavailable?: ((name: string, reason: string) => void) | undefined;
 }
 
 /** The interval of checks of a service's availability and published documents. */
@@ -152,7 +154,7 @@ async function followService(
 
 /** @returns whether it answered correctly */
 async function look(
-  { services, servers, check, documents, groups, logger }: AggregationParts,
+  { services, servers, check, documents, groups, logger, onUnavailable }: AggregationParts,
   service: RemoteService,
   report: ReportAvailability,
 ): Promise<boolean> {
@@ -167,6 +169,8 @@ async function look(
   if (!isSame) {
     try {
       await report(service.name, found);
+      const wasAvailable = availability?.isAvailable === true;
+      if (wasAvailable && !found.isAvailable) onUnavailable?.(service.name, found.reason);
     } catch (error) {
       logger.warn(
         { apiService: service.name, err: oneLine(error) },
@@ -176,6 +180,11 @@ async function look(
     }
   }
   return found.isAvailable;
+
+  /** Operators look for the address. */
+  function urlOf(service: RemoteService): string {
+    return `${servers.of(service).url}/apis/${formatGroupVersion(service)}`;
+  }
 
   async function examine(): Promise<Availability> {
     try {
@@ -188,9 +197,10 @@ async function look(
       if (error instanceof ServiceProblem) {
         return { isAvailable: false, reason: error.reason, message: why };
       }
-      const path = `/apis/${formatGroupVersion(service)}`;
       const isNowhere = error instanceof UnreachableService;
-      const message = isNowhere ? why : `failing or missing response from ${path}: ${why}`;
+      const message = isNowhere
+        ? why
+        : `failing or missing response from ${urlOf(service)}: ${why}`;
       return { isAvailable: false, reason: "FailedDiscoveryCheck", message };
     }
   }

@@ -71,6 +71,13 @@ export class ApiServices implements PartitionObserver {
   #remote = new Map<string, RemoteEntry>();
   readonly #listeners = new Set<() => void>();
   #sorted: readonly RemoteEntry[] = [];
+  /** By the name of the APIService, local ones too. */
+  readonly #available = new Map<string, boolean>();
+
+  /** Whether each APIService is available, by its name. */
+  get availabilities(): ReadonlyMap<string, boolean> {
+    return this.#available;
+  }
 
   /** Highest group priority first, then highest version, then by name. */
   get all(): readonly RemoteEntry[] {
@@ -90,6 +97,7 @@ export class ApiServices implements PartitionObserver {
     visit(namespace: string, after: string, visitor: (object: StoredObject) => undefined): void;
   }): void {
     this.#remote.clear();
+    this.#available.clear();
     objects.visit("", "", (object) => {
       this.#put(object);
       return undefined;
@@ -104,14 +112,19 @@ export class ApiServices implements PartitionObserver {
   }
 
   deleted(previous: StoredObject): void {
+    this.#available.delete(previous.name);
     this.#delete(previous.name, undefined);
     this.#changed();
   }
 
   /** @returns its group-version; undefined if it is not remote */
   #put(object: StoredObject): string | undefined {
-    const entry = read(object);
-    if (entry === undefined) return undefined;
+    const fields = fieldsOf(object);
+    const availability = availabilityOf(fields);
+    this.#available.set(object.name, availability?.isAvailable === true);
+    const service = remoteOf(object.name, fields);
+    if (service === undefined) return undefined;
+    const entry: RemoteEntry = { service, availability };
     const key = formatGroupVersion(entry.service);
     const known = this.#remote.get(key);
     // The same object while the specification is unchanged, because connections are keyed by it.
@@ -140,34 +153,34 @@ export class ApiServices implements PartitionObserver {
   }
 }
 
-/** undefined for a local or unreadable one. */
-function read(object: StoredObject): RemoteEntry | undefined {
-  if (object.corruption !== undefined) return undefined;
-  const { spec, status } = JSON.parse(object.bytes.toString("utf8")) as ApiServiceObject;
+/** What it has; nothing if it is unreadable. */
+function fieldsOf(object: StoredObject): ApiServiceObject {
+  if (object.corruption !== undefined) return {};
+  return JSON.parse(object.bytes.toString("utf8")) as ApiServiceObject;
+}
+
+function availabilityOf({ status }: ApiServiceObject): Availability | undefined {
+  const condition = status?.conditions?.find(({ type }) => type === "Available");
+  if (condition === undefined) return undefined;
+  const { reason = "", message = "" } = condition;
+  return { isAvailable: condition.status === "True", reason, message };
+}
+
+/** undefined for a local one. */
+function remoteOf(name: string, { spec }: ApiServiceObject): RemoteService | undefined {
   const service = spec?.service;
   if (spec === undefined || service === undefined || service === null) return undefined;
-  const condition = status?.conditions?.find(({ type }) => type === "Available");
   return {
-    service: {
-      name: object.name,
-      group: spec.group ?? "",
-      version: spec.version ?? "",
-      namespace: service.namespace ?? "",
-      service: service.name ?? "",
-      port: service.port ?? HTTPS_PORT,
-      caBundle: Buffer.from(spec.caBundle ?? "", "base64").toString("utf8"),
-      skipsVerification: spec.insecureSkipTLSVerify === true,
-      groupPriority: spec.groupPriorityMinimum ?? 0,
-      versionPriority: spec.versionPriority ?? 0,
-    },
-    availability:
-      condition === undefined
-        ? undefined
-        : {
-            isAvailable: condition.status === "True",
-            reason: condition.reason ?? "",
-            message: condition.message ?? "",
-          },
+    name,
+    group: spec.group ?? "",
+    version: spec.version ?? "",
+    namespace: service.namespace ?? "",
+    service: service.name ?? "",
+    port: service.port ?? HTTPS_PORT,
+    caBundle: Buffer.from(spec.caBundle ?? "", "base64").toString("utf8"),
+    skipsVerification: spec.insecureSkipTLSVerify === true,
+    groupPriority: spec.groupPriorityMinimum ?? 0,
+    versionPriority: spec.versionPriority ?? 0,
   };
 }
 

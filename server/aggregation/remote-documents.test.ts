@@ -57,7 +57,7 @@ test("discovery and OpenAPI are asked for by ETag, and are the same value until 
 test("what a service said last is stale as soon as it fails, and current when it answers again", async () => {
   const stub = createStub();
   const documents = new RemoteDocuments();
-  await assert.rejects(documents.refresh(stub.server), /status 404/);
+  await assert.rejects(documents.refresh(stub.server), /^Error: bad status from https:.*: 404$/);
   assert.equal(documents.of(SERVICE), undefined);
   stub.publish(RESOURCES, resourceList("carts"));
   await documents.refresh(stub.server);
@@ -152,7 +152,11 @@ function createStub() {
   return {
     answered,
     publish: (path: string, body: string) => bodies.set(path, { body, etag: `"${++count}"` }),
-    server: { service: SERVICE, pool: () => ({ request }) } as unknown as RemoteServer,
+    server: {
+      service: SERVICE,
+      url: "https://10.0.0.1:443",
+      pool: () => ({ request }),
+    } as unknown as RemoteServer,
   };
 }
 

@@ -67,7 +67,8 @@ export class RemoteDocuments {
     try {
       const answer = await this.fetch(remote, path, known?.etag ?? "");
       const isKnown = answer.status === 304 && known !== undefined;
-      if (!isKnown && answer.status !== 200) throw new Error(`${path}: status ${answer.status}`);
+      if (!isKnown && answer.status !== 200)
+        throw new Error(`bad status from ${remote.url}${path}: ${answer.status}`);
       const served = isKnown
         ? known.publication.served
         : toServed(service, JSON.parse(answer.body) as ResourceList);

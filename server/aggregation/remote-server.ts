@@ -58,6 +58,12 @@ export class RemoteServer {
     return this.#pools.of({ scheme: "https", ...address, tls: this.#tls.settings });
   }
 
+  /** Where it is now: "https://10.0.0.1:443". @throws {UnreachableService} */
+  get url(): string {
+    const { host, port } = this.#options.locate();
+    return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  }
+
   /** Requests under way end with their connections. */
   close(): void {
     this.#isClosed = true;

@@ -22,6 +22,8 @@ export interface Leftovers {
   readonly byFinalizer: ReadonlyMap<string, number>;
   /** Messages of refused deletions. */
   readonly failures: readonly string[];
+  /** By group-version: why nobody knows what another server has of the namespace. */
+  readonly undiscovered: ReadonlyMap<string, string>;
 }
 
 type Draft = Pick<NamespaceCondition, "type" | "status" | "reason" | "message">;
@@ -33,9 +35,9 @@ export function namespaceConditions(
   nowMs: number,
 ): NamespaceCondition[] | undefined {
   const drafts = [
-    draft("NamespaceDeletionDiscoveryFailure", "", {
+    draft("NamespaceDeletionDiscoveryFailure", discoveryText(leftovers), {
       ok: ["ResourcesDiscovered", "All resources successfully discovered"],
-      bad: ["DiscoveryFailed", ""],
+      bad: ["DiscoveryFailed", "Discovery failed for some groups, "],
     }),
     draft("NamespaceDeletionContentFailure", failureText(leftovers), {
       ok: ["ContentDeleted", "All content successfully deleted, may be waiting on finalization"],
@@ -79,6 +81,13 @@ function draft(
     reason: words.bad[0],
     message: firstOf(words.bad[1] + text, MESSAGE_CHARS_MAX),
   };
+}
+
+function discoveryText({ undiscovered }: Leftovers): string {
+  if (undiscovered.size === 0) return "";
+  const groups = [...undiscovered].map(([groupVersion, why]) => `${groupVersion}: ${why}`).sort();
+  const what = "unable to retrieve the complete list of server APIs";
+  return `${undiscovered.size} failing: ${what}: ${groups.join(", ")}`;
 }
 
 function failureText({ failures }: Leftovers): string {

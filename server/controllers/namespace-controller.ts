@@ -3,7 +3,8 @@
  *
  * A pass over a terminating namespace deletes its content, pods before the rest, because their shutdown
  * may need other content. If nothing is left, it removes our finalizer from `spec.finalizers`, which
- * deletes the namespace. Leftovers (others' finalizers, pods shutting down) are reported as conditions
+ * deletes the namespace. Servers behind APIServices are asked to delete what they keep of it, as theirs is part of
+ * it as well. Leftovers (others' finalizers, pods shutting down) are reported as conditions
  * and checked again, soon while there is progress, then more and more rarely.
  */
 import type { Clock } from "../../storage/base/clock.js";
@@ -29,6 +30,14 @@ export interface NamespaceControllerOptions {
   readonly naming: Naming;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** What other servers keep; absent = there are none. */
+  readonly remote?: RemoteContent | undefined;
+}
+
+/** Content of namespaces in servers behind APIServices. */
+export interface RemoteContent {
+  /** Deletes what they have of the namespace, and says what is left. Rejects only if the signal aborts. */
+  sweep(namespace: string, signal: AbortSignal): Promise<Leftovers>;
 }
 
 /** Runs until the signal aborts. */
@@ -72,7 +81,7 @@ function isTerminating(namespace: ApiObject | undefined): boolean {
 
 /** @returns the number of remaining objects; 0 = the namespace needs no more work */
 async function emptyNamespace(
-  { objects, naming, clock }: NamespaceControllerOptions,
+  { objects, naming, clock, remote }: NamespaceControllerOptions,
   namespaces: ControlledResource,
   name: string,
   signal: AbortSignal,
@@ -83,8 +92,9 @@ async function emptyNamespace(
   const finalizers = namespace.spec?.finalizers ?? [];
   if (!finalizers.includes(naming.namespaceFinalizer)) return 0;
 
-  const leftovers = await deleteContent(objects, name, signal);
-  if (leftovers.count === 0 && leftovers.failures.length === 0) {
+  const leftovers = await deleteContent(objects, remote, name, signal);
+  const { count, failures, undiscovered } = leftovers;
+  if (count === 0 && failures.length === 0 && undiscovered.size === 0) {
     const spec = { finalizers: finalizers.filter((item) => item !== naming.namespaceFinalizer) };
     await tolerateChange(objects.update(namespaces, { ...namespace, spec }, "finalize", signal));
     return 0;
@@ -112,6 +122,7 @@ async function tolerateChange(writing: Promise<unknown>): Promise<void> {
 
 async function deleteContent(
   objects: ObjectsApi,
+  remote: RemoteContent | undefined,
   namespace: string,
   signal: AbortSignal,
 ): Promise<Leftovers> {
@@ -136,7 +147,23 @@ async function deleteContent(
   if (resources.filter(isPods).every((pods) => objects.count(pods, namespace) === 0)) {
     await sweep(resources.filter((resource) => !isPods(resource)));
   }
-  return inventory(objects, resources, namespace, failures);
+  const others = await remote?.sweep(namespace, signal);
+  const own = inventory(objects, resources, namespace, failures);
+  return others === undefined ? own : together(own, others);
+}
+
+function together(own: Leftovers, others: Leftovers): Leftovers {
+  const byFinalizer = new Map(own.byFinalizer);
+  for (const [finalizer, count] of others.byFinalizer) {
+    byFinalizer.set(finalizer, (byFinalizer.get(finalizer) ?? 0) + count);
+  }
+  return {
+    count: own.count + others.count,
+    byResource: new Map([...own.byResource, ...others.byResource]),
+    byFinalizer,
+    failures: [...own.failures, ...others.failures],
+    undiscovered: others.undiscovered,
+  };
 }
 
 function inventory(
@@ -159,5 +186,5 @@ function inventory(
       }
     }
   }
-  return { count, byResource, byFinalizer, failures };
+  return { count, byResource, byFinalizer, failures, undiscovered: new Map() };
 }

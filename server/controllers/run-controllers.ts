@@ -14,7 +14,7 @@ import { GarbageCollector } from "./garbage-collector.js";
 import { runJobTtlController } from "./job-ttl-controller.js";
 import { LeaseLock } from "./lease-lock.js";
 import type { LeasePulse } from "./lease-pulse.js";
-import { runNamespaceController } from "./namespace-controller.js";
+import { type RemoteContent, runNamespaceController } from "./namespace-controller.js";
 import { runNamespaceDefault } from "./namespace-default-controller.js";
 import type { ObjectsApi } from "./objects-api.js";
 import { runPolicyStatus } from "./policy-status.js";
@@ -43,6 +43,8 @@ export interface ControllersOptions {
   readonly servedGroupVersions?: () => readonly LocalGroupVersion[];
   /** Types for checking policies; absent = no checks. */
   readonly published?: PublishedTypes;
+  /** What other servers keep of namespaces; absent = there are none. */
+  readonly remote?: RemoteContent;
   /** For storage migrations; absent = there are none. */
   readonly storage?: { readonly stored: StoredObjects; readonly migrations: MigrationMetrics };
   /** For the service account loops; absent = they do not run. */
@@ -79,7 +81,7 @@ export async function runControllers(
     const parts = { objects, naming, clock, logger };
     const isOn = (name: ControllerName) => isControllerEnabled(name, options.controllers ?? ["*"]);
     await Promise.all([
-      isOn("namespace") && runNamespaceController(parts, leading),
+      isOn("namespace") && runNamespaceController({ ...parts, remote: options.remote }, leading),
       isOn("customresourcedefinition") && runDefinitionController(parts, leading),
       isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
       isOn("resourcequota") && runResourceQuotas(parts, leading),

@@ -9,6 +9,7 @@ import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import { runAggregation, withAggregation } from "../aggregation/aggregation.js";
 import { ApiServices, type RemoteService } from "../aggregation/api-services.js";
+import { RemoteContent } from "../aggregation/remote-content.js";
 import { RemoteDocuments } from "../aggregation/remote-documents.js";
 import { RemoteServer, RemoteServers } from "../aggregation/remote-server.js";
 import { RemoteSpecs } from "../aggregation/remote-specs.js";
@@ -20,6 +21,7 @@ import { reportAvailability } from "../controllers/api-service-loop.js";
 import { isLostRace } from "../controllers/lost-race.js";
 import type { ObjectsApi } from "../controllers/objects-api.js";
 import type { RemoteSpec } from "../endpoints/openapi/merge-v2.js";
+import type { Metrics } from "../http/metrics.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import { resolveService } from "../outbound/services.js";
 import type { Barrier } from "../request/reach-now.js";
@@ -40,8 +42,12 @@ export interface Aggregation {
   readonly openApiSpecs: () => readonly RemoteSpec[];
   /** Whether a path names a resource that another server publishes. */
   isServed(info: RequestInfo): boolean;
+  /** What other servers keep of namespaces. */
+  readonly content: RemoteContent;
   /** Tracks the services, and writes their availability into their status. */
   spawn(lifecycle: Lifecycle, objects: ObjectsApi): void;
+  /** Ends its connections, where nothing was spawned. */
+  close(): void;
 }
 
 export interface AggregationWiring {
@@ -52,6 +58,8 @@ export interface AggregationWiring {
   readonly freshness: Barrier;
   readonly outgoing: OutgoingPlaces;
   readonly logger: Logger;
+  /** Absent in a process that does not serve. */
+  readonly metrics?: Metrics;
 }
 
 /** Before the view has started. */
@@ -98,6 +106,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
     freshness,
     clock: systemClock,
     logger,
+    onUnavailable: wiring.metrics && observeAvailability(wiring.metrics, services),
   };
   return {
     middleware: withAggregation(parts),
@@ -111,6 +120,8 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
       return found;
     },
     openApiSpecs: () => specs.current,
+    close: () => servers.close(),
+    content: new RemoteContent({ services, servers, documents, naming }),
     isServed({ group, version, resource, subresource }) {
       const entry = services.find(group, version);
       const facts = entry && documents.of(entry.service)?.served.facts;
@@ -140,4 +151,24 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
       );
     },
   };
+}
+
+/** @returns counts a service that is found unavailable */
+function observeAvailability(metrics: Metrics, services: ApiServices) {
+  metrics.gauge(
+    {
+      name: "aggregator_unavailable_apiservice",
+      help: "Gauge of APIServices which are marked as unavailable broken down by APIService name.",
+      labelNames: ["name"],
+    },
+    (set) => {
+      for (const [name, isAvailable] of services.availabilities) set(isAvailable ? 0 : 1, name);
+    },
+  );
+  const counter = metrics.counter({
+    name: "aggregator_unavailable_apiservice_total",
+    help: "Counter of APIServices which are marked as unavailable broken down by APIService name and reason.",
+    labelNames: ["name", "reason"],
+  });
+  return (name: string, reason: string) => counter.add(1, name, reason);
 }

@@ -20,6 +20,7 @@ import { LiveCatalog } from "../kinds/live-catalog.js";
 import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import { loadFacts } from "../types/load-facts.js";
+import { createAggregation } from "./aggregation.js";
 import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
 import { followDefinitions } from "./custom-kinds.js";
 import { addChecks } from "./health-checks.js";
@@ -64,6 +65,10 @@ export async function runControlLoops(
   customKinds = followDefinitions({ config, facts, codecs, catalog, outgoing }, view);
   addChecks(observed.health, { view, freshness }, () => signal.aborted);
   const clock = systemClock;
+  // Its loops run in the replicas; here only namespaces are emptied through it.
+  const aggregation = createAggregation({
+    ...{ config, view, catalog, facts, freshness, outgoing, logger },
+  });
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
   const ownership = createOwnership({ naming, clock, catalog });
   const registry = {
@@ -99,6 +104,7 @@ export async function runControlLoops(
         controllers,
         pulse: observed.pulse,
         servedGroupVersions: servedGroupVersions(catalog, facts),
+        remote: aggregation.content,
         published: createPublishedTypes(facts, catalog),
         storage: createStorageMigrations(registry, storage, metrics),
       },
@@ -106,6 +112,8 @@ export async function runControlLoops(
     );
   } catch (error) {
     if (!signal.aborted) throw error;
+  } finally {
+    aggregation.close();
   }
 }
 

@@ -114,7 +114,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     flowControl?.spawn(lifecycle);
     const { freshness } = access.views;
     if (flowControl !== undefined) freshness.isThreadResting = flowControl.isHoldingBack;
-    const served = { config, view, catalog, facts, freshness, outgoing, logger };
+    const served = { config, view, catalog, facts, freshness, outgoing, logger, metrics };
     const aggregation = createAggregation(served);
     const inFlightLimits = createInFlightLimits(config, flowControl);
     metrics.observeInFlight(() => inFlightLimits);

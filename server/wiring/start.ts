@@ -163,6 +163,7 @@ async function fillRegistry(parts: StartParts, milestones: Milestones): Promise<
     controllers,
     servedGroupVersions: served,
     published,
+    remote: serving.aggregation.content,
     storage: createStorageMigrations(registry, storage, parts.metrics),
   };
   return () =>
