@@ -11,6 +11,8 @@ export interface Credentials {
   readonly ca: string;
   readonly cert?: string;
   readonly key?: string;
+  /** false = whoever answers is believed. */
+  readonly rejectUnauthorized?: boolean;
 }
 
 export interface RequestOptions {

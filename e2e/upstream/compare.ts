@@ -1,6 +1,6 @@
 /**
  * One request to both peers, and in which parts the answers differ. Left out is what differs by nature:
- * times, uids, revisions, the order of errors, which the existing API takes from maps, and how columns are
+ * times, uids, revisions, addresses of services, the order of errors, which the existing API takes from maps, and how columns are
  * described.
  */
 import { withoutVersions } from "../../server/registry/apiextensions/testing/refused-definitions.js";
@@ -8,7 +8,13 @@ import type { Answer, HttpsClient, RequestOptions } from "../harness/https-clien
 import type { Peers } from "./peers.js";
 
 /** As columns show ages. */
-const AGE = /^\d+s$/;
+const AGE = /^(?:\d+[smhd]){1,2}$/;
+const TIME = /\b\d{4}(?:-\d\d){2}T\d\d(?::\d\d){2}Z/g;
+const REVISION = /(?<=resourceVersion\\":\\")\d+/g;
+const CERTIFICATE = /(?<=X509SHA256=)[0-9a-f]+/g;
+const UID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+/** An address that a server has given to a service. */
+const SERVICE_ADDRESS = /^10(?:\.\d+){3}$/;
 
 export interface Difference {
   readonly request: string;
@@ -19,7 +25,7 @@ export interface Difference {
 
 /** @returns undefined where both say the same */
 export async function compare(
-  { ours, theirs }: Peers,
+  { ours, theirs }: Pick<Peers, "ours" | "theirs">,
   path: string,
   options: RequestOptions = {},
 ): Promise<{ readonly status: number; readonly difference?: Difference }> {
@@ -49,7 +55,8 @@ async function send(client: HttpsClient, path: string, options: RequestOptions):
 /** What counts of an answer. */
 function plain(answer: Answer): object {
   const warnings = [answer.headers.warning ?? []].flat().join(", ");
-  const body = answer.text.startsWith("{") ? (JSON.parse(answer.text) as JsonObject) : answer.text;
+  const text = answer.text.replaceAll(UID, "UID").replaceAll(CERTIFICATE, "sum");
+  const body = text.startsWith("{") ? (JSON.parse(text) as JsonObject) : text;
   const shown = typeof body === "string" ? body : withoutNature(body);
   return { status: answer.status, warnings, body: shown };
 }
@@ -73,6 +80,7 @@ function withoutNature(body: JsonObject): unknown {
       if (name === "description") return undefined;
       if (typeof value === "string" && AGE.test(value)) return "T";
     }
+    if (typeof value === "string" && SERVICE_ADDRESS.test(value)) return "address";
     if (["uid", "resourceVersion", "creationTimestamp", "managedFields"].includes(name))
       return undefined;
     return ["lastTransitionTime", "time", "deletionTimestamp"].includes(name) ? "T" : value;
@@ -91,7 +99,8 @@ function plainStatus(status: JsonObject): unknown {
 
 /** Without what the compiler of expressions says: that is another one, with words of its own. */
 function shown(message: string): string {
-  return withoutVersions(message).replace(/(?<=(?:compilation failed|no such overload)).*/s, "");
+  const timeless = withoutVersions(message).replaceAll(TIME, "T").replaceAll(REVISION, "N");
+  return timeless.replace(/(?<=(?:compilation failed|no such overload)).*/s, "");
 }
 
 /** JSON with sorted members. */
