@@ -52,7 +52,14 @@ function definition({ url, ca }: WebhookStub): object {
       },
       versions: [
         { name: "v2", served: true, storage: true, schema: schema({ address: text }) },
-        { name: "v1", served: true, storage: false, schema: v1, subresources: { scale: PORT } },
+        {
+          name: "v1",
+          served: true,
+          storage: false,
+          schema: v1,
+          subresources: { scale: PORT },
+          selectableFields: [{ jsonPath: ".spec.host" }],
+        },
       ],
     },
   };
@@ -280,6 +287,62 @@ describe("conversion by webhook", () => {
     (await client.get(`${V2}/broken`)).expect(200);
     hook.answer = (call) => convert(call);
     (await client.get(`${V1}/broken`)).expect(200);
+  });
+
+  test("D6: what its version cannot show is deleted neither alone nor with others", async () => {
+    hook.answer = (call) => {
+      const { uid } = reviewOf(call).request;
+      const result = { status: "Failed", message: "no such port" };
+      return { body: { ...call.body, response: { uid, result, convertedObjects: [] } } };
+    };
+    await create(V2, "v2", "unshown", { address: "y:1" });
+    for (const path of [`${V1}/unshown`, `${V1}?fieldSelector=metadata.name%3Dunshown`, V1 ?? ""]) {
+      const { message, reason } = (await client.delete(path)).expect(500, path).object;
+      const said = /^conversion webhook for example\.com\/v2, Kind=Host failed: no such port$/;
+      assert.match(String(message), said);
+      assert.equal(reason, undefined);
+    }
+    (await client.delete(`${V2}/unshown`)).expect(200);
+    hook.answer = (call) => convert(call);
+  });
+
+  test("D5: fields are selected as the version has them, in lists, watches and deletions", async () => {
+    const names = async (selector: string, more = "") => {
+      const path = `${V1}?fieldSelector=${encodeURIComponent(selector)}${more}`;
+      return (await client.get(path)).expect(200).items.map(({ metadata }) => metadata.name);
+    };
+    await create(V2, "v2", "red", { address: "red:1" });
+    await create(V2, "v2", "blue", { address: "blue:1" });
+    assert.deepEqual(await names("spec.host=red"), ["red"]);
+    assert.deepEqual(await names("spec.host=red", "&limit=1"), ["red"]);
+    assert.deepEqual(await names("metadata.name=blue,spec.host!=red"), ["blue"]);
+
+    const told: string[] = [];
+    const abort = new AbortController();
+    const path = `${V1}?watch=1&fieldSelector=spec.host%3Dred`;
+    const events = await client.watch(path, abort.signal);
+    const reading = (async () => {
+      for await (const { type, object } of events) told.push(`${type} ${object.metadata.name}`);
+    })().catch(() => {});
+    const headers = { "content-type": "application/merge-patch+json" };
+    const paint = async (name: string, address: string) => {
+      const body = JSON.stringify({ spec: { address } });
+      (await client.request(`${V2}/${name}`, { method: "PATCH", headers, body })).expect(200);
+    };
+    await paint("red", "red:2");
+    await paint("blue", "red:3");
+    await paint("red", "grey:3");
+    await paint("blue", "blue:3");
+    await eventually("five events", () => told.length === 5);
+    abort.abort();
+    await reading;
+    const [first, ...others] = ["ADDED red", "MODIFIED red", "ADDED blue", "DELETED red"];
+    assert.deepEqual(told, [first, ...others, "DELETED blue"]);
+
+    (await client.delete(`${V1}?fieldSelector=spec.host%3Dblue`)).expect(200);
+    assert.deepEqual(await names("spec.host=blue"), []);
+    assert.deepEqual(await names("spec.host=grey"), ["red"]);
+    (await client.delete(`${V1}/red`)).expect(200);
   });
 
   test("a slow webhook delays nobody else", async () => {

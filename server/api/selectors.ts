@@ -26,6 +26,8 @@ export interface Selector {
   readonly name: string | undefined;
   /** The only namespace that can match, from the URL or from `metadata.namespace=`; "" = all. */
   readonly namespace: string;
+  /** Whether objects have to be converted before they can be matched. */
+  readonly asksServedFields: boolean;
   /** Other fields that the selector requires to equal one value, by path. */
   readonly fixedFields: FieldValues;
 }
@@ -37,6 +39,8 @@ export interface SelectorOptions {
   readonly fieldSelector?: string | undefined;
   /** Besides metadata.name and metadata.namespace. */
   readonly selectableFieldNames?: readonly string[] | undefined;
+  /** Reads the fields of the version that is served; absent = the object has them. */
+  readonly fieldsOf?: ((object: SelectableObject) => FieldValues) | undefined;
   /** A client's field name -> the objects' name of the field. */
   readonly selectableFieldAliases?: Readonly<Record<string, string>> | undefined;
 }
@@ -64,16 +68,18 @@ export function compileSelector(options: SelectorOptions): Selector {
     ({ path, operator }) =>
       operator === "equals" && path !== NAME_FIELD && path !== NAMESPACE_FIELD,
   );
-  const tests = compileFields(fields);
+  const tests = compileFields(fields, options.fieldsOf);
   if (namespace !== "") tests.unshift((object) => object.namespace === namespace);
   if (labels.length > 0) {
     const matchesLabels = compileRequirements(labels);
     tests.push((object) => matchesLabels(object.labels));
   }
+  const asksOthers = fields.some(({ path }) => path !== NAME_FIELD && path !== NAMESPACE_FIELD);
   return {
     matches: (object) => tests.every((test) => test(object)),
     isEverything: false,
     isFiltered: true,
+    asksServedFields: asksOthers && options.fieldsOf !== undefined,
     name: fixed(NAME_FIELD),
     namespace: namespace === "" ? (fixed(NAMESPACE_FIELD) ?? "") : namespace,
     fixedFields:
@@ -100,6 +106,7 @@ function selectNamespace(namespace: string): Selector {
     matches: namespace === "" ? () => true : (object) => object.namespace === namespace,
     isEverything: namespace === "",
     isFiltered: false,
+    asksServedFields: false,
     name: undefined,
     namespace,
     fixedFields: NO_FIELDS,
@@ -109,14 +116,17 @@ function selectNamespace(namespace: string): Selector {
 type Test = (object: SelectableObject) => boolean;
 
 /** One test for each field, however often the selector names it: few fields can be selected by. */
-function compileFields(terms: readonly FieldRequirement[]): Test[] {
+function compileFields(
+  terms: readonly FieldRequirement[],
+  fieldsOf: SelectorOptions["fieldsOf"] = ({ fields }) => fields,
+): Test[] {
   const rules = new Map<string, FieldRule>();
   for (const { path, operator, value } of terms) {
     const rule = rules.get(path) ?? { equals: new Set(), differs: new Set() };
     rules.set(path, rule);
     rule[operator].add(value);
   }
-  return [...rules].map(([path, rule]) => compileField(path, rule));
+  return [...rules].map(([path, rule]) => compileField(path, rule, fieldsOf));
 }
 
 interface FieldRule {
@@ -124,12 +134,16 @@ interface FieldRule {
   readonly differs: Set<string>;
 }
 
-function compileField(path: string, { equals, differs }: FieldRule): Test {
+function compileField(
+  path: string,
+  { equals, differs }: FieldRule,
+  fieldsOf: NonNullable<SelectorOptions["fieldsOf"]>,
+): Test {
   if (equals.size > 1) return () => false;
   const [only] = equals;
   const test = (value: string) =>
     (only === undefined || value === only) && (differs.size === 0 || !differs.has(value));
   if (path === NAME_FIELD) return (object) => test(object.name);
   if (path === NAMESPACE_FIELD) return (object) => test(object.namespace);
-  return (object) => test(object.fields[path] ?? "");
+  return (object) => test(fieldsOf(object)[path] ?? "");
 }

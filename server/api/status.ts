@@ -384,6 +384,11 @@ export function internalError(message: string, cause?: unknown): StatusError {
   });
 }
 
+/** 500: an object that its webhook does not convert, in the webhook's words. */
+export function failedConversion(message: string, cause?: unknown): StatusError {
+  return failure({ code: 500, message, cause });
+}
+
 /** Maximum number of keys in a message. */
 const UNREADABLE_PATHS_MAX = 100;
 

@@ -139,6 +139,7 @@ function createVersion(
   const strategy = customStrategy({
     codec,
     toServed: conversion?.remote && conversion.fromStored,
+    ofView: conversion?.ofView,
     isTerminating: isConditionTrue(definition, "Terminating"),
     subresources: version.subresources ?? {},
     selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),

@@ -2,9 +2,16 @@
  * Strategy of a custom resource: the definition's settings beside the schema, and the schema's
  * rules, checked on the object to be stored together with the one it replaces.
  */
-import type { ApiObject, JsonValue } from "../api/meta.js";
+import type {
+  FieldExtractor,
+  FieldValues,
+  StoredObject,
+} from "../../storage/objects/stored-object.js";
+import { isJsonObject } from "../api/json-object.js";
+import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import { STANDARD_FINALIZERS } from "../api/validation-metadata.js";
+import { NotConverted } from "../kinds/conversion.js";
 import type { ResourceStrategy, StrategyContext } from "../kinds/strategy.js";
 import { statusOnly } from "../registry/generic/status-parts.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -21,6 +28,8 @@ export interface CustomStrategyOptions {
   /** Whether the definition is terminating. */
   readonly isTerminating: boolean;
   readonly subresources: Subresources;
+  /** An object of the view in the codec's version, if it is served otherwise than stored. @throws {NotConverted} */
+  readonly ofView: ((object: StoredObject) => StoredObject) | undefined;
   /** In the definition's spelling: ".spec.color". */
   readonly selectableFields: readonly string[];
 }
@@ -50,7 +59,7 @@ export function customStrategy(options: CustomStrategyOptions): CustomStrategy {
     hasStatusDefaults: hasStatus,
     finalizers: "any",
     warnings: finalizerWarnings,
-    ...selectable(options.selectableFields),
+    ...selectable(options.selectableFields, options.ofView),
     prepareForCreate(next) {
       if (hasStatus) delete next.status;
     },
@@ -92,7 +101,8 @@ function checkScale(next: ApiObject, { scale }: Subresources, subresource: strin
 /** Selectors name fields without the leading dot. */
 function selectable(
   paths: readonly string[],
-): Pick<ResourceStrategy, "selectableFields" | "selectableFieldNames"> {
+  ofView: CustomStrategyOptions["ofView"],
+): Pick<ResourceStrategy, "selectableFields" | "selectableFieldNames" | "servedFields"> {
   if (paths.length === 0) return {};
   const fields = paths.map((path) => ({ name: path.replace(/^\./, ""), steps: scaleSteps(path) }));
   const selectableFields = (object: Readonly<Record<string, unknown>>) => {
@@ -106,5 +116,34 @@ function selectable(
   return {
     selectableFields: Object.assign(selectableFields, { parse: parseJson }),
     selectableFieldNames: fields.map(({ name }) => name),
+    ...(ofView && { servedFields: servedFieldsBy(ofView, selectableFields) }),
+  };
+}
+
+/** Without members when it cannot be read: whoever shows it says why. @throws {NotConverted} */
+function readBy(ofView: (object: StoredObject) => StoredObject, object: StoredObject): JsonObject {
+  if (object.corruption !== undefined) return {};
+  try {
+    const served = parseJson(ofView(object).bytes);
+    return isJsonObject(served) ? served : {};
+  } catch (error) {
+    if (error instanceof NotConverted) throw error;
+    return {};
+  }
+}
+
+/** They are read once for each version of an object. */
+function servedFieldsBy(
+  ofView: (object: StoredObject) => StoredObject,
+  extract: FieldExtractor,
+): (object: StoredObject) => FieldValues {
+  const known = new WeakMap<StoredObject, FieldValues>();
+  return (object) => {
+    let values = known.get(object);
+    if (values === undefined) {
+      values = extract(readBy(ofView, object));
+      known.set(object, values);
+    }
+    return values;
   };
 }

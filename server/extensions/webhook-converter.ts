@@ -6,7 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
-import { internalError, type StatusError } from "../api/status.js";
+import { failedConversion, type StatusError } from "../api/status.js";
 import { NotConverted } from "../kinds/conversion.js";
 import { stringifyJson } from "../schema/json-text.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -101,7 +101,7 @@ export class WebhookConverter {
     const why = error instanceof Error ? error.message : String(error);
     const isAboutAnswer = error instanceof ConversionFailure && why.startsWith("returned ");
     const text = isAboutAnswer ? why : `failed: ${why}`;
-    return internalError(`conversion webhook for ${kind} ${text}`, error);
+    return failedConversion(`conversion webhook for ${kind} ${text}`, error);
   }
 }
 

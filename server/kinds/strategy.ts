@@ -4,7 +4,11 @@
  * Strategies of built-in resources are in server/registry, one file per API group.
  */
 import type { PartitionId } from "../../storage/objects/keys.js";
-import type { FieldExtractor } from "../../storage/objects/stored-object.js";
+import type {
+  FieldExtractor,
+  FieldValues,
+  StoredObject,
+} from "../../storage/objects/stored-object.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import type { FieldError } from "../api/status.js";
@@ -82,6 +86,11 @@ export interface ResourceStrategy {
   readonly finalizers?: "any";
   /** Selectable fields besides metadata.name and metadata.namespace: path -> value. */
   readonly selectableFields?: FieldExtractor;
+  /**
+   * The same of an object in the view, as the served version has them; absent = the stored object's.
+   * @throws {NotConverted} when a webhook has to convert it first
+   */
+  readonly servedFields?: (object: StoredObject) => FieldValues;
   /** Names of those fields: a selector on any other field is a 400. */
   readonly selectableFieldNames?: readonly string[];
   /** Aliases of such fields in selectors -> the name in `selectableFields`. */

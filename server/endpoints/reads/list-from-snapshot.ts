@@ -66,16 +66,20 @@ export async function sendAll(listing: Listing, start: Start, tree: ObjectTree):
   if (isSent) await body.end();
 }
 
-/** Runs before anything is sent, so that a failed conversion can still be a proper error. */
-async function prepareAll(
-  { resource, selector, ctx }: Listing,
-  { after }: Start,
+/**
+ * Runs before anything is sent, so that a failed conversion can still be a proper error, and before anything is
+ * selected by fields of the served version.
+ */
+export async function prepareAll(
+  { resource, selector, ctx }: Pick<Listing, "resource" | "selector" | "ctx">,
+  { after }: Pick<Start, "after">,
   tree: ObjectTree,
 ): Promise<void> {
   const { namespace } = selector;
+  const isAny = !selector.isFiltered || selector.asksServedFields;
   const objects: StoredObject[] = [];
   await visitInTurns({ tree, namespace, after }, (object) => {
-    if (!selector.isFiltered || selector.matches(object)) objects.push(object);
+    if (isAny || selector.matches(object)) objects.push(object);
     return undefined;
   });
   for (let at = 0; at < objects.length; at += PREPARED_MAX) {

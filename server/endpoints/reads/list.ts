@@ -11,10 +11,10 @@ import { formatContinueToken, type ListIdentity, parseContinueToken } from "../c
 import type { ListMetadata } from "../representation.js";
 import { openListBody } from "./list-body.js";
 import { readHistoricalPage, sendAllFromHistory } from "./list-from-history.js";
-import { readPage, refuseCorrupt, sendAll } from "./list-from-snapshot.js";
+import { prepareAll, readPage, refuseCorrupt, sendAll } from "./list-from-snapshot.js";
 import { continuation, expiredToken, isExpired, startOf } from "./list-start.js";
 import type { Listing, ListServices, Page, Start } from "./listing.js";
-import { prepareObjects } from "./prepare.js";
+import { prepareObjects, remoteOf } from "./prepare.js";
 import { parseListOptions } from "./read-options.js";
 import { namespaceOf, selectorOf } from "./resource-read.js";
 
@@ -62,6 +62,8 @@ function send(listing: Listing, start: Start, limit: number): Promise<void> {
 async function sendPage(listing: Listing, start: Start, limit: number): Promise<void> {
   const { resource, services, representation, selector } = listing;
   const { revision, tree } = start;
+  const isConverted = selector.asksServedFields && remoteOf(resource) !== undefined;
+  if (isConverted && tree !== undefined) await prepareAll(listing, start, tree);
   const page =
     tree === undefined
       ? await readHistoricalPage(listing, start, limit)

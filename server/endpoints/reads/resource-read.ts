@@ -3,7 +3,7 @@
  */
 
 import type { Naming } from "../../api/naming.js";
-import { compileSelector, type Selector } from "../../api/selectors.js";
+import { compileSelector, type Selector, type SelectorOptions } from "../../api/selectors.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Compression } from "../../response/compression.js";
@@ -44,7 +44,19 @@ export function selectorOf(ctx: RequestContext, resource: StoredResource): Selec
     namespace: namespaceOf(ctx, resource),
     labelSelector: query.get("labelSelector") ?? "",
     fieldSelector: [fieldSelector, nameTerm].filter((term) => term !== "").join(","),
-    selectableFieldNames: resource.strategy.selectableFieldNames,
-    selectableFieldAliases: resource.strategy.selectableFieldAliases,
+    ...selectableOf(resource),
   });
+}
+
+/** What field selectors may ask of a resource's objects. */
+export function selectableOf({
+  strategy,
+}: StoredResource): Pick<
+  SelectorOptions,
+  "selectableFieldNames" | "selectableFieldAliases" | "fieldsOf"
+> {
+  const { selectableFieldNames, selectableFieldAliases, servedFields } = strategy;
+  // Objects of resources with fields of their version are those of the view.
+  const fieldsOf = servedFields as SelectorOptions["fieldsOf"];
+  return { selectableFieldNames, selectableFieldAliases, fieldsOf };
 }

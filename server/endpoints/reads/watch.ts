@@ -103,6 +103,8 @@ class WatchStream implements WatchSink, Tick {
   #nextBookmarkAtMs: number;
   /** The resource's remote conversion; most resources have none. */
   readonly #remote: ReturnType<typeof remoteOf>;
+  /** Whether events are selected here, as their objects have to be converted first. */
+  readonly #selectsLate: boolean;
   /** Counts the events of all the resource's watches. */
   readonly #events: { value: number };
   #watcher: Watcher | undefined;
@@ -126,6 +128,7 @@ class WatchStream implements WatchSink, Tick {
     this.#options = options;
     this.#services = services;
     this.#remote = remoteOf(resource);
+    this.#selectsLate = this.#remote !== undefined && selector.asksServedFields;
     this.#events = services.watchEvents(resource);
     const now = services.ticker.now();
     this.#openedAtMs = now;
@@ -150,7 +153,7 @@ class WatchStream implements WatchSink, Tick {
     const watcher = partition.watch(
       {
         scope: watchScope(this.#selector, this.resource.strategy.triggerField),
-        matches: this.#selector.matches,
+        matches: this.#selectsLate ? inScope(this.#selector) : this.#selector.matches,
         sink: this,
       },
       after,
@@ -189,6 +192,28 @@ class WatchStream implements WatchSink, Tick {
   }
 
   send(type: EventType, event: ObjectEvent): boolean {
+    if (!this.#selectsLate || event.state.corruption !== undefined) {
+      return this.#sendSelected(type, event);
+    }
+    const states = [event.state, event.previous].filter((state) => state !== undefined);
+    const preparing = prepareObjects(this.resource, states, this.#closedSignal());
+    if (preparing === undefined) return this.#select(event);
+    this.#isPreparing = true;
+    void this.#goOn(preparing, () => this.#select(event));
+    return false;
+  }
+
+  /** What the watcher does for every other selector. */
+  #select(event: ObjectEvent): boolean {
+    const { state, previous } = event;
+    const { matches } = this.#selector;
+    const matchedBefore = previous !== undefined && matches(previous);
+    const matchesNow = event.type !== "DELETED" && matches(state);
+    if (matchesNow) return this.#sendSelected(matchedBefore ? "MODIFIED" : "ADDED", event);
+    return matchedBefore ? this.#sendSelected("DELETED", event) : true;
+  }
+
+  #sendSelected(type: EventType, event: ObjectEvent): boolean {
     const object = type === "DELETED" ? this.#ended(event) : event.state;
     if (object.corruption !== undefined) {
       this.#watcher?.close();
@@ -198,7 +223,7 @@ class WatchStream implements WatchSink, Tick {
     const preparing = this.#remote === undefined ? undefined : this.#prepare(object, event);
     if (preparing !== undefined) {
       this.#isPreparing = true;
-      void this.#sendPrepared(preparing, type, object, event);
+      void this.#goOn(preparing, () => this.#sendReady(type, object, event));
       return false;
     }
     return this.#sendReady(type, object, event);
@@ -233,12 +258,8 @@ class WatchStream implements WatchSink, Tick {
     return prepareObjects(this.resource, objects, this.#closedSignal());
   }
 
-  async #sendPrepared(
-    preparing: Promise<void>,
-    type: EventType,
-    object: StoredObject,
-    event: ObjectEvent,
-  ): Promise<void> {
+  /** @param next what waits for the conversion; false = the sink is full, or waits again */
+  async #goOn(preparing: Promise<void>, next: () => boolean): Promise<void> {
     try {
       await preparing;
     } catch (error) {
@@ -247,7 +268,7 @@ class WatchStream implements WatchSink, Tick {
       return;
     }
     this.#isPreparing = false;
-    if (!this.#isEnding && this.#sendReady(type, object, event)) this.#watcher?.resume();
+    if (!this.#isEnding && next()) this.#watcher?.resume();
   }
 
   #closedSignal(): AbortSignal {
@@ -386,9 +407,10 @@ class WatchStream implements WatchSink, Tick {
   /** Returns false if the conversion failed; the client then has the error. */
   async #prepareState(tree: ObjectTree): Promise<boolean> {
     const { namespace, matches } = this.#selector;
+    const isAny = this.#selectsLate;
     const objects: StoredObject[] = [];
     await visitInTurns({ tree, namespace, after: "" }, (object) => {
-      if (object.corruption === undefined && matches(object)) objects.push(object);
+      if (object.corruption === undefined && (isAny || matches(object))) objects.push(object);
       return undefined;
     });
     try {
@@ -459,6 +481,13 @@ function watchScope(selector: Selector, triggerField: string | undefined): Watch
     ...(name === undefined ? {} : { name }),
     ...(trigger === undefined ? {} : { trigger }),
   };
+}
+
+/** What can be told without the fields of the object. */
+function inScope({ namespace, name }: Selector): (object: StoredObject) => boolean {
+  return (object) =>
+    (namespace === "" || object.namespace === namespace) &&
+    (name === undefined || object.name === name);
 }
 
 /** An event as one watcher sees it. */

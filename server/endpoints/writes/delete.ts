@@ -20,6 +20,7 @@ import {
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { parseListOptions } from "../reads/read-options.js";
+import { selectableOf } from "../reads/resource-read.js";
 import { answerDeleted, answerDeletedCollection } from "./answer-deleted.js";
 import { decodeObject, encodingOf, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun, remarksOf } from "./write-options.js";
@@ -81,8 +82,7 @@ export async function handleDeleteCollection(
     namespace,
     labelSelector: query.get("labelSelector"),
     fieldSelector: query.get("fieldSelector"),
-    selectableFieldNames: resource.strategy.selectableFieldNames,
-    selectableFieldAliases: resource.strategy.selectableFieldAliases,
+    ...selectableOf(resource),
   });
   const { user } = ctx.state;
   const warn = (text: string) => ctx.state.addWarning(text);

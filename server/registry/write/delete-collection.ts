@@ -12,7 +12,7 @@ import type { Selector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
 import { isCurrent } from "../../kinds/catalog.js";
 import { isStored, type StoredResource } from "../../kinds/served-resource.js";
-import type { SignalSource } from "../../request/lazy-signal.js";
+import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import type { AdmissionRemarks, Registry } from "../generic/registry.js";
 import { refresh } from "./commit.js";
@@ -45,6 +45,9 @@ export interface DeletedCollection {
   readonly revision: Revision;
 }
 
+/** Objects converted in one call. */
+const CONVERTED_MAX = 500;
+
 /** Concurrent transactions: enough to fill the time that one waits for the disk. */
 const CONCURRENCY_MAX = 32;
 
@@ -56,7 +59,7 @@ export async function deleteCollection(
 ): Promise<DeletedCollection> {
   warnOfDefault(target);
   await refresh(registry);
-  const { objects, revision } = matching(registry, target);
+  const { objects, revision } = await matching(registry, target, signal);
   const deleted = new Array<StoredObject | undefined>(objects.length);
   await forEachOf(objects, async (object, index) => {
     deleted[index] = await deleteFound(registry, target, object, signal);
@@ -65,12 +68,28 @@ export async function deleteCollection(
   return { resource, objects: deleted.filter((object) => object !== undefined), revision };
 }
 
-function matching(
+async function matching(
   registry: Registry,
-  { resource, namespace, selector, limit = 0 }: DeleteCollectionTarget,
-): { objects: StoredObject[]; revision: Revision } {
+  { resource, namespace, selector, limit = 0, user }: DeleteCollectionTarget,
+  signal: SignalSource,
+): Promise<{ objects: StoredObject[]; revision: Revision }> {
   const { tree, revision } = registry.view.partition(resource.partition).snapshot();
   const objects: StoredObject[] = [];
+  // Objects are selected, and shown to who deletes them, in the version that was asked: what cannot be shown stays.
+  const remote = user === undefined ? undefined : resource.conversion?.remote;
+  if (remote !== undefined) {
+    const asked: StoredObject[] = [];
+    const isAny = selector.asksServedFields;
+    tree.visit(namespace, "", (object) => {
+      const isReadable = object.corruption === undefined;
+      if (isReadable && !remote.isReady(object) && (isAny || selector.matches(object)))
+        asked.push(object);
+      return undefined;
+    });
+    for (let at = 0; at < asked.length; at += CONVERTED_MAX) {
+      await remote.prepare(asked.slice(at, at + CONVERTED_MAX), signalOf(signal));
+    }
+  }
   tree.visit(namespace, "", (object) => {
     // Unreadable objects are only deleted by name (S1-UNS-10).
     if (object.corruption === undefined && selector.matches(object)) objects.push(object);

@@ -61,6 +61,10 @@ export function decideDelete(
   const { resource, options } = target;
   const { current } = found;
   const object = parseCurrent(current);
+  // What cannot be shown to the client stays; loops of ours delete it all the same.
+  if (target.user !== undefined && resource.conversion?.remote !== undefined) {
+    resource.conversion.fromStored({ ...object });
+  }
   const nowMs = registry.clock.now();
   const action = decideDeletion(resource, object, current.revision, options, nowMs);
   if (action === "pending") return { action: "same", object };
