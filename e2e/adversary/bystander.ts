@@ -1,5 +1,5 @@
 /**
- * The bystander: another user, in a process of its own, who gets one small object every 20 ms. Told "mark" by its
+ * The bystander: another user, in a process of its own, who gets one small object every 20 ms unless some still wait. Told "mark" by its
  * parent, it says how long it waited at most since the last mark, how often it asked, and what failed. A request
  * that still waits counts with its time so far.
  */
@@ -7,6 +7,8 @@ import { readFileSync } from "node:fs";
 import { Agent, get } from "node:https";
 
 const EVERY_MS = 20;
+/** Requests under way; with more of them it would wait for its own, and be a load itself. */
+const UNDER_WAY_MAX = 4;
 
 export interface BystanderPlace {
   readonly url: string;
@@ -58,7 +60,7 @@ class Bystander {
     const nowMs = performance.now();
     this.#seen.ownLatenessMs = Math.max(this.#seen.ownLatenessMs, nowMs - this.#dueMs);
     this.#dueMs = nowMs + EVERY_MS;
-    this.#ask(nowMs);
+    if (this.#underWay.size < UNDER_WAY_MAX) this.#ask(nowMs);
   }
 
   #ask(sinceMs: number): void {
