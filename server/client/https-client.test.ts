@@ -50,6 +50,19 @@ test("a path is appended to the address, and every status is an answer", async (
   client.close();
 });
 
+test("CVE-2020-8561: a redirect is an answer, so that no webhook sends this server anywhere", async () => {
+  for (const status of [301, 302, 307, 308]) {
+    await using stub = await openWebhookStub(({ url }) => ({
+      status: url === "/review" ? status : 200,
+      headers: { location: "/else" },
+    }));
+    const client = clientFor(await configOf(stub.kubeconfig));
+    assert.equal((await client.request(POST, never)).status, status);
+    assert.equal(stub.calls.length, 1);
+    client.close();
+  }
+});
+
 test("a server that the authorities do not vouch for is not talked to, unless told so", async () => {
   await using stub = await openWebhookStub();
   await using stranger = await openWebhookStub();
