@@ -35,6 +35,8 @@ export interface PodSpec {
   readonly shareProcessNamespace?: Maybe<boolean>;
   readonly securityContext?: Maybe<PodSecurityContext>;
   readonly hostname?: string;
+  readonly hostnameOverride?: Maybe<string>;
+  readonly setHostnameAsFQDN?: Maybe<boolean>;
   readonly subdomain?: string;
   readonly affinity?: Maybe<Affinity>;
   readonly tolerations?: Maybe<readonly Toleration[]>;

@@ -34,12 +34,14 @@ const SELECTABLE = [
 export const podStrategy: ResourceStrategy = {
   judgedBy: ["classes", "accounts"],
   prepareForCreate(next: PodObject, { nowMs }) {
+    endsInTime(next);
     next.status = { phase: "Pending", qosClass: qualityOfService(next) };
     if ((next.spec?.schedulingGates?.length ?? 0) > 0) {
       Object.assign(next.status, { conditions: [gatedCondition(nowMs)] });
     }
   },
   prepareForUpdate(next: PodObject, current: PodObject, { subresource }) {
+    endsInTime(next);
     if (subresource !== "status") return;
     keepMetadataField(next, current, "ownerReferences");
     const before = current.status?.qosClass;
@@ -63,6 +65,13 @@ export const podStrategy: ResourceStrategy = {
   triggerField: "spec.nodeName",
   returnsDeletedObject: true,
 };
+
+/** A negative time to end in is the shortest one. Templates keep theirs, as whoever wrote them compares. */
+function endsInTime({ spec }: PodObject): void {
+  if (spec !== undefined && Number(spec.terminationGracePeriodSeconds ?? 0) < 0) {
+    spec.terminationGracePeriodSeconds = 1;
+  }
+}
 
 function gatedCondition(nowMs: number): object {
   return {

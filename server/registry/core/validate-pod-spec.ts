@@ -8,6 +8,7 @@ import {
   forbiddenField,
   invalidValue,
   requiredValue,
+  tooLongValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
@@ -249,16 +250,44 @@ function validateGates(field: string, { errors, spec }: PodCheck): void {
   });
 }
 
-function validateNames(field: string, { errors, spec }: PodCheck): void {
-  if (spec.hostUsers === false) {
-    for (const [member, shown] of [
-      ["hostPID", "HostPID"],
-      ["hostIPC", "HostIPC"],
-    ] as const) {
-      if (spec[member] !== true) continue;
-      errors.push(forbiddenField(`${field}.${shown}`, "when `pod.Spec.HostUsers` is false"));
-    }
+const OWN_USERS = "when `hostUsers` is false";
+
+/** Users of the pod's own go with no other namespace of the node, and with no block device. */
+function validateHostUsers(field: string, { errors, spec }: PodCheck): void {
+  if (spec.hostUsers !== false) return;
+  for (const [member, shown] of [
+    ["hostNetwork", "hostNetwork"],
+    ["hostPID", "HostPID"],
+    ["hostIPC", "HostIPC"],
+  ] as const) {
+    if (spec[member] === true) errors.push(forbiddenField(`${field}.${shown}`, OWN_USERS));
   }
+  for (const list of ["initContainers", "containers", "ephemeralContainers"] as const) {
+    spec[list]?.forEach(({ volumeDevices }, index) => {
+      if ((volumeDevices?.length ?? 0) === 0) return;
+      errors.push(forbiddenField(`${field}.${list}[${index}].volumeDevices`, OWN_USERS));
+    });
+  }
+}
+
+const HOSTNAME_CHARS_MAX = 64;
+
+function validateHostnameOverride(field: string, { errors, spec }: PodCheck): void {
+  const name = spec.hostnameOverride ?? undefined;
+  if (name === undefined) return;
+  const at = `${field}.hostnameOverride`;
+  for (const member of ["setHostnameAsFQDN", "hostNetwork"] as const) {
+    if (spec[member] !== true) continue;
+    errors.push(forbiddenField(at, `may not be specified when ${member} is true`));
+  }
+  if (name.length > HOSTNAME_CHARS_MAX) errors.push(tooLongValue(at, HOSTNAME_CHARS_MAX));
+  validateDnsSubdomain(name, at, errors);
+}
+
+function validateNames(field: string, check: PodCheck): void {
+  const { errors, spec } = check;
+  validateHostUsers(field, check);
+  validateHostnameOverride(field, check);
   for (const member of ["serviceAccountName", "nodeName", "priorityClassName"] as const) {
     const name = spec[member] ?? "";
     if (name !== "") validateDnsSubdomain(name, `${field}.${member}`, errors);

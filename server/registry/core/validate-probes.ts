@@ -92,7 +92,9 @@ function validateAction(
       errors,
     });
   } else {
-    validatePortOrName(handler[name]?.port, `${field}.port`, errors);
+    // A port that is not given is 0 for gRPC, where it is a number.
+    const port = handler[name]?.port ?? (name === "grpc" ? 0 : undefined);
+    validatePortOrName(port, `${field}.port`, errors);
   }
 }
 

@@ -14,7 +14,6 @@ import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import {
   type Maybe,
-  rangeText,
   validateDnsLabel,
   validateLocalPath,
   validateNoBacksteps,
@@ -29,6 +28,7 @@ import {
   validateResourceFieldRef,
 } from "./validate-environment.js";
 import { type ClaimSpec, validateClaimSpec } from "./validate-storage.js";
+import { validatePodSource } from "./volume-sources.js";
 
 /** In the order of the existing API's checks: the first one set is the source. */
 const SOURCES: readonly string[] = [
@@ -104,6 +104,7 @@ function validateSource(volume: Volume, field: string, check: PodCheck): void {
   }
   const at = `${field}.${source}`;
   SOURCE_RULES[source]?.(volume[source] as never, at, check);
+  validatePodSource(source, volume[source], { field: at, errors });
   if (source === "ephemeral") validateClaimName(volume.name, field, check);
 }
 
@@ -135,13 +136,8 @@ const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
     validateFileSource(source, field, errors);
   },
   nfs({ path }: { path: string }, field, { errors }) {
-    if (path === "" || path.startsWith("/")) return;
+    if (path.startsWith("/")) return;
     errors.push(invalidValue(`${field}.path`, path, "must be an absolute path"));
-  },
-  iscsi({ lun }: { lun?: Whole }, field, { errors }) {
-    if (lun !== undefined && (lun < 0 || lun > 255)) {
-      errors.push(invalidValue(`${field}.lun`, lun, rangeText(0, 255)));
-    }
   },
   downwardAPI(source: { defaultMode?: Maybe<Whole>; items?: Maybe<DownwardFile[]> }, field, check) {
     validateMode(source.defaultMode, `${field}.defaultMode`, check.errors);

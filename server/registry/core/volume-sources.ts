@@ -1,6 +1,6 @@
 /**
- * Sources of PersistentVolumes that drivers outside of this API read: what they cannot do without, and values that none
- * of them takes.
+ * Sources of volumes, of pods and PersistentVolumes, that drivers outside of this API read: what they cannot do
+ * without, and values that none of them takes.
  */
 
 import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
@@ -14,6 +14,7 @@ const BYTE_MAX = 255;
 const IQN = /^iqn\.\d{4}-\d{2}\.([a-z0-9-.]*[a-z0-9])(:[^,;*&$|\s]+)?$/;
 const EUI = /^eui.[0-9a-fA-F]{16}$/;
 const NAA = /^naa.[0-9a-fA-F]{32}$/;
+const PREFIXES = ["iqn", "eui", "naa"];
 const SECRETS = [
   "controllerPublishSecretRef",
   "controllerExpandSecretRef",
@@ -25,23 +26,6 @@ const MANAGED_URI =
   "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  csi(source, field, errors) {
-    for (const member of SECRETS) {
-      const secret = source[member] as Maybe<Source>;
-      if (!secret) continue;
-      for (const part of ["name", "namespace"]) {
-        if (textOf(secret, part) === "") errors.push(requiredValue(`${field}.${member}.${part}`));
-      }
-    }
-  },
-  iscsi(source, field, errors) {
-    const iqn = textOf(source, "iqn");
-    const isOf = (prefix: string, form: RegExp) => iqn.startsWith(prefix) && form.test(iqn);
-    if (iqn !== "" && !isOf("iqn", IQN) && !isOf("eui", EUI) && !isOf("naa", NAA)) {
-      errors.push(invalidValue(`${field}.iqn`, iqn, "must be valid format"));
-    }
-    validateByte(source, `${field}.lun`, { least: 0, errors });
-  },
   fc(source, field, errors) {
     const [names, ids] = [listOf(source, "targetWWNs"), listOf(source, "wwids")];
     if (names.length === 0 && ids.length === 0) {
@@ -82,6 +66,43 @@ const CHECKS: Readonly<Record<string, Check>> = {
   awsElasticBlockStore(source, field, errors) {
     validatePartition(source, `${field}.partition`, errors);
   },
+  gcePersistentDisk(source, field, errors) {
+    validatePartition(source, `${field}.partition`, errors);
+  },
+  quobyte(source, field, errors) {
+    const registry = textOf(source, "registry");
+    const isPair = (text: string) => /^(?:[^:[\]]*|\[[^[\]]*\]):[^:[\]]*$/.test(text);
+    if (registry === "" || registry.split(",").every(isPair)) return;
+    const why = "must be a host:port pair or multiple pairs separated by commas";
+    errors.push(invalidValue(`${field}.registry`, registry, why));
+  },
+};
+
+const FORMAT = "must be valid format";
+
+/** What is particular to volumes of pods. */
+const POD_CHECKS: Readonly<Record<string, Check>> = {
+  csi(source, field, errors) {
+    const secret = source.nodePublishSecretRef as Maybe<Source>;
+    if (!secret || textOf(secret, "name") !== "") return;
+    errors.push(requiredValue(`${field}.nodePublishSecretRef.name`));
+  },
+  iscsi: (source, field, errors) =>
+    validateIscsi(source, `${FORMAT} starting with iqn, eui, or naa`, { field, errors }),
+};
+
+/** What is particular to PersistentVolumes. */
+const PERSISTENT_CHECKS: Readonly<Record<string, Check>> = {
+  csi(source, field, errors) {
+    for (const member of SECRETS) {
+      const secret = source[member] as Maybe<Source>;
+      if (!secret) continue;
+      for (const part of ["name", "namespace"]) {
+        if (textOf(secret, part) === "") errors.push(requiredValue(`${field}.${member}.${part}`));
+      }
+    }
+  },
+  iscsi: (source, field, errors) => validateIscsi(source, FORMAT, { field, errors }),
   gcePersistentDisk(source, _field, errors) {
     if (textOf(source, "pdName") === "") errors.push(requiredValue("spec.persistentDisk.pdName"));
     validatePartition(source, "spec.persistentDisk.partition", errors);
@@ -90,7 +111,31 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
 /** The first source is the volume; further ones are a mistake of their own. */
 export function validateForeignSource(name: string, source: unknown, errors: FieldError[]): void {
-  CHECKS[name]?.(source as Source, `spec.${name}`, errors);
+  const check = PERSISTENT_CHECKS[name] ?? CHECKS[name];
+  check?.(source as Source, `spec.${name}`, errors);
+}
+
+/** The same for a volume of a pod. @param field the path of the source */
+export function validatePodSource(
+  name: string,
+  source: unknown,
+  { field, errors }: { readonly field: string; readonly errors: FieldError[] },
+): void {
+  const check = POD_CHECKS[name] ?? CHECKS[name];
+  check?.(source as Source, field, errors);
+}
+
+function validateIscsi(
+  source: Source,
+  ofUnknown: string,
+  { field, errors }: { readonly field: string; readonly errors: FieldError[] },
+): void {
+  const iqn = textOf(source, "iqn");
+  const form = [IQN, EUI, NAA].find((_one, index) => iqn.startsWith(PREFIXES[index] as string));
+  if (iqn !== "" && form?.test(iqn) !== true) {
+    errors.push(invalidValue(`${field}.iqn`, iqn, form === undefined ? ofUnknown : FORMAT));
+  }
+  validateByte(source, `${field}.lun`, { least: 0, errors });
 }
 
 function validateByte(

@@ -82,6 +82,11 @@ function prepared(name: string, object: TestObject): { stored: ApiObject; proble
   return { stored, problems: all.map(({ field, message }) => `${field}: ${message}`) };
 }
 
+/** The object as a create would store it. */
+export function storedOf(name: string, object: TestObject): ApiObject {
+  return prepared(name, object).stored;
+}
+
 /** The errors of creating the object. */
 export function problemsOf(name: string, object: TestObject): string[] {
   return prepared(name, object).problems;
