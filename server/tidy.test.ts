@@ -187,6 +187,18 @@ test("problems of clients' values are collected in Problems, which ends the find
   );
 });
 
+test("H4: bodies of requests become values in request-body.ts only, whose functions count them", () => {
+  expectNone(
+    files.filter(({ path, isTest, code }) => {
+      const readsBodies = /\bread(?:Body|Bytes|Object)\(/.test(code);
+      const isHandler = path.startsWith("server/endpoints/") && !path.endsWith("/request-body.ts");
+      return isHandler && !isTest && readsBodies && /\bparse(?:Json|Yaml|Cbor)\(/.test(code);
+    }),
+    ({ path }) =>
+      `${path} parses a body itself: use the functions of request-body.ts (decision 77)`,
+  );
+});
+
 test("D11: JSON is read by parseJson, which keeps every digit, but where no integer is long", () => {
   const rounding = files.filter(({ path, isTest, code }) => {
     const isOurs = path.startsWith("server/") || path.startsWith("storage/");
