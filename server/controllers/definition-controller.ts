@@ -101,7 +101,7 @@ async function cleanUp(
   definition: Definition,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { objects, definitions, finalizer, clock } = parts;
+  const { objects, definitions, finalizer } = parts;
   const { spec, status, metadata } = definition;
   const plural = status?.acceptedNames?.plural ?? "";
   const resource = objects.resources.find(
@@ -113,17 +113,43 @@ async function cleanUp(
     await objects.deleteAll(resource, "", signal);
     await objects.refresh();
     if (objects.count(resource, "") > 0) {
-      const now = formatTime(clock.now());
-      const conditions = new Conditions(status?.conditions ?? [], now);
       const message = "CustomResource deletion is in progress";
-      conditions.set(condition("Terminating", "True", "InstanceDeletionInProgress", message));
-      const told: ApiObject = { ...definition, status: { ...status, conditions: conditions.all } };
-      await objects.update(definitions, told, "status", signal);
+      const ongoing = condition("Terminating", "True", "InstanceDeletionInProgress", message);
+      await tell(parts, definition, ongoing, signal);
       return false;
     }
   }
   const finalizers = (metadata.finalizers ?? []).filter((one) => one !== finalizer);
-  const freed: ApiObject = { ...definition, metadata: { ...metadata, finalizers } };
+  // Whoever still holds the definition sees in it that its objects are gone.
+  const held = finalizers.length === 0 ? definition : await tellCleaned(parts, definition, signal);
+  const freed: ApiObject = { ...held, metadata: { ...held.metadata, finalizers } };
   await objects.update(definitions, freed, "", signal);
   return true;
+}
+
+async function tellCleaned(
+  parts: Parts,
+  definition: Definition,
+  signal: AbortSignal,
+): Promise<Definition> {
+  const cleaned = condition(
+    "Terminating",
+    "False",
+    "InstanceDeletionCompleted",
+    "removed all instances",
+  );
+  return await tell(parts, definition, cleaned, signal);
+}
+
+async function tell(
+  { objects, definitions, clock }: Parts,
+  definition: Definition,
+  told: ReturnType<typeof condition>,
+  signal: AbortSignal,
+): Promise<Definition> {
+  const { status } = definition;
+  const conditions = new Conditions(status?.conditions ?? [], formatTime(clock.now()));
+  conditions.set(told);
+  const next: ApiObject = { ...definition, status: { ...status, conditions: conditions.all } };
+  return await objects.update(definitions, next, "status", signal);
 }

@@ -15,7 +15,11 @@ import type { Naming } from "../api/naming.js";
 import { withCustom } from "../kinds/catalog.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
 import type { MainResource } from "../kinds/served-resource.js";
-import { type Definition, isConditionTrue } from "../registry/apiextensions/definition.js";
+import {
+  type Definition,
+  isConditionTrue,
+  isEnding,
+} from "../registry/apiextensions/definition.js";
 import type { NameHolder } from "../registry/apiextensions/definition-status.js";
 import type { DefinitionSource } from "../registry/apiextensions/definition-strategy.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -36,6 +40,9 @@ interface Entry {
   /** Everything that its resources depend on. */
   readonly served: readonly unknown[];
   readonly resources: readonly MainResource[];
+  readonly stored: StoredObject;
+  /** Shared with entries of the same definition that show its objects alike. */
+  readonly form: object;
 }
 
 export class CustomKinds implements DefinitionSource {
@@ -95,13 +102,14 @@ export class CustomKinds implements DefinitionSource {
       metadata.uid,
       metadata.generation,
       isConditionTrue(definition, "Established"),
-      isConditionTrue(definition, "Terminating"),
+      isEnding(definition),
       holder.acceptedNames,
     ];
     // A status change leaves everything derived from the definition in place.
     if (known !== undefined && deepEqual(known.served, served)) return { ...known, holder };
-    const resources = createCustomResources(object, definition, this.#parts);
-    return { holder, served, resources };
+    const form = known !== undefined && endsAlike(known, definition) ? known.form : {};
+    const resources = createCustomResources(object, definition, this.#parts, form);
+    return { holder, served, resources, stored: object, form };
   }
 
   #publish(): void {
@@ -109,6 +117,20 @@ export class CustomKinds implements DefinitionSource {
     const resources = [...this.#entries.values()].flatMap((entry) => entry.resources);
     catalog.replace(withCustom(catalog.current, resources));
   }
+}
+
+/**
+ * Whether nothing but the beginning of its deletion is new: then watches stay, so that they tell of the objects
+ * that go with the definition.
+ */
+function endsAlike({ stored, holder }: Entry, next: Definition): boolean {
+  if (!isEnding(next)) return false;
+  const previous = parseDefinition(stored);
+  return (
+    previous?.metadata.uid === next.metadata.uid &&
+    deepEqual(holder.acceptedNames, next.status?.acceptedNames ?? {}) &&
+    deepEqual(previous?.spec, next.spec)
+  );
 }
 
 /** Undefined for a stored value that is not a definition. */

@@ -17,6 +17,7 @@ import {
   type Definition,
   type DefinitionVersion,
   isConditionTrue,
+  isEnding,
   schemaOf,
 } from "../registry/apiextensions/definition.js";
 import type { ResourceFact } from "../schema/model.js";
@@ -48,6 +49,7 @@ export function createCustomResources(
   stored: StoredObject,
   definition: Definition,
   parts: CustomResourceParts,
+  form?: object,
 ): readonly MainResource[] {
   if (!isConditionTrue(definition, "Established")) return [];
   const versions = definition.spec?.versions ?? [];
@@ -70,11 +72,12 @@ export function createCustomResources(
   };
   const isByWebhook = definition.spec?.conversion?.strategy === "Webhook";
   const converter = isByWebhook ? parts.createConverter(definition) : undefined;
-  return versions
-    .filter(({ served }) => served === true)
-    .map((version) =>
-      createVersion({ stored, definition, version, storage, converter }, codecOf, parts),
-    );
+  const served = versions.filter((version) => version.served === true);
+  // A definition that ends without a served version still has objects to delete, in the stored one.
+  const shown = served.length === 0 && isEnding(definition) ? [storage] : served;
+  return shown.map((version) =>
+    createVersion({ stored, definition, version, storage, converter, form }, codecOf, parts),
+  );
 }
 
 /** The view holds the definition's bytes anyway: a schema is parsed from them on use. */
@@ -90,6 +93,8 @@ interface VersionOf {
   readonly version: DefinitionVersion;
   /** The storage version. */
   readonly storage: DefinitionVersion;
+  /** What resources share that show objects alike. */
+  readonly form: object | undefined;
   /** undefined = all versions have the same shape. */
   readonly converter: WebhookConverter | undefined;
 }
@@ -140,7 +145,7 @@ function createVersion(
     codec,
     toServed: conversion?.remote && conversion.fromStored,
     ofView: conversion?.ofView,
-    isTerminating: isConditionTrue(definition, "Terminating"),
+    isTerminating: isEnding(definition),
     subresources: version.subresources ?? {},
     selectableFields: selectable.map(({ jsonPath = "" }) => jsonPath),
   });
@@ -154,6 +159,7 @@ function createVersion(
     strategy,
     printer: customPrinter(version.additionalPrinterColumns ?? [], conversion?.ofView),
     isCustom: true,
+    shownAs: of.form,
     subresources: subresourcesOf(fact, version, scaleCodec, { validate, conversion }),
   });
 }
@@ -176,7 +182,7 @@ function factOf(
     kind,
     listKind,
     namespaced: definition.spec?.scope === "Namespaced",
-    verbs: isConditionTrue(definition, "Terminating") ? TERMINATING_VERBS : VERBS,
+    verbs: isEnding(definition) ? TERMINATING_VERBS : VERBS,
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
     onByDefault: true,

@@ -207,6 +207,13 @@ function groupsOf(
   return Object.freeze(made);
 }
 
+/** Whether the catalog still shows objects as this resource does. */
+export function isShownAlike(catalog: Catalog, resource: StoredResource): boolean {
+  const { shownAs, group, version, resource: plural } = mainOf(resource);
+  if (shownAs === undefined || isCurrent(catalog, resource)) return isCurrent(catalog, resource);
+  return catalog.findMain(group, version, plural)?.shownAs === shownAs;
+}
+
 /** Whether the catalog still has this very resource, or its main resource. */
 export function isCurrent(catalog: Catalog, resource: StoredResource): boolean {
   const main = mainOf(resource);

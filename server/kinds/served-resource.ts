@@ -73,6 +73,8 @@ export interface MainResource extends Resource, OfStoredObjects {
   readonly id: string;
   /** Whether it was added at run time, and may change or be removed. */
   readonly isCustom: boolean;
+  /** What it shares with a successor that shows objects alike, so that watches go on; undefined = with none. */
+  readonly shownAs: object | undefined;
   /** Whether objects are stored in its group-version. */
   readonly isStoredVersion: boolean;
 }
@@ -174,6 +176,7 @@ export interface MainDefinition {
   readonly printer?: TablePrinter;
   /** Whether it was added at run time, and may change or be removed. Default false. */
   readonly isCustom?: boolean;
+  readonly shownAs?: object | undefined;
   readonly subresources: readonly SubresourceDefinition[];
 }
 
@@ -188,6 +191,7 @@ export function createMainResource(definition: MainDefinition): MainResource {
     id: isCustom ? `${name}/${randomUUID()}` : name,
     isCustom,
     isStoredVersion,
+    shownAs: definition.shownAs,
     ...namesOf(fact),
     codec,
     partition: partitionId(stored.group, fact.resource),
@@ -211,7 +215,8 @@ function createSubresource(
   if (action !== undefined) return createActionResource(fact, codec, action);
   if (connector !== undefined) return createConnectResource(fact, codec, connector);
   if (part === undefined) return main;
-  const { id: _id, isCustom: _isCustom, isStoredVersion: _isStoredVersion, ...common } = main;
+  const { id: _id, isCustom: _isCustom, isStoredVersion: _isStoredVersion, ...shared } = main;
+  const { shownAs: _shownAs, ...common } = shared;
   return Object.freeze({
     ...common,
     form: "part",

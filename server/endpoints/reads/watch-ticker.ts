@@ -3,7 +3,7 @@
  * each.
  */
 import type { Clock } from "../../../storage/base/clock.js";
-import { type Catalog, isCurrent } from "../../kinds/catalog.js";
+import { type Catalog, isShownAlike } from "../../kinds/catalog.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 
 /** Precise enough for a timeout of one second. */
@@ -74,7 +74,7 @@ export class WatchTicker {
   finishOutdated(catalog: Catalog): void {
     const outdated: Tick[] = [];
     for (const watch of this.#watches)
-      if (!isCurrent(catalog, watch.resource)) outdated.push(watch);
+      if (!isShownAlike(catalog, watch.resource)) outdated.push(watch);
     for (const watch of outdated) watch.endHere();
     // One turn later, so that the feed does not wait for their pending events.
     setImmediate(() => {

@@ -67,6 +67,14 @@ export interface DefinitionCondition {
   readonly observedGeneration?: number;
 }
 
+/** Whether it is being deleted: it takes no new objects, also once the old ones are gone. */
+export function isEnding(definition: Definition): boolean {
+  return (
+    isConditionTrue(definition, "Terminating") ||
+    definition.metadata.deletionTimestamp !== undefined
+  );
+}
+
 export function isConditionTrue({ status }: Definition, type: string): boolean {
   return (status?.conditions ?? []).some(
     (condition) => condition.type === type && condition.status === "True",

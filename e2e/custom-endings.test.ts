@@ -1,0 +1,90 @@
+/**
+ * How a definition ends: its objects go first, which watches tell, whether or not any version is served, and
+ * whoever still holds the definition sees in it that they are gone.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { eventually } from "./harness/eventually.js";
+import type { HttpsClient } from "./harness/https-client.js";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const DEFINITION = `${DEFINITIONS}/boats.example.com`;
+const BOATS = "/apis/example.com/v1/namespaces/default/boats";
+const openAPIV3Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+
+const definition = (finalizers: readonly string[] = []) => ({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "boats.example.com", finalizers },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "boats", kind: "Boat" },
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } }],
+  },
+});
+const boat = { apiVersion: "example.com/v1", kind: "Boat", metadata: { name: "a" } };
+
+describe("endings of definitions", () => {
+  let server: ServerProcess;
+  let client: HttpsClient;
+
+  before(async () => {
+    server = await startServer({ flags: ["--run-controllers"] });
+    client = server.client;
+    await eventually("the default namespace is there", async () => {
+      return (await client.get("/api/v1/namespaces/default")).status === 200;
+    });
+  });
+  after(() => server?.[Symbol.asyncDispose]());
+
+  const isGone = () =>
+    eventually("the definition is gone", async () => (await client.get(DEFINITION)).status === 404);
+  const patch = async (body: object) => {
+    const headers = { "content-type": "application/merge-patch+json" };
+    const sent = { method: "PATCH", headers, body: JSON.stringify(body) };
+    return (await client.request(DEFINITION, sent)).expect(200);
+  };
+
+  test("D7: a watch is told of every object that goes with its definition", async () => {
+    (await client.post(DEFINITIONS, definition())).expect(201);
+    (await client.post(BOATS, boat)).expect(201);
+    const told: string[] = [];
+    const events = await client.watch(`${BOATS}?watch=1`, AbortSignal.timeout(20_000));
+    (await client.delete(DEFINITION)).expect(200);
+    for await (const { type, object } of events) told.push(`${type} ${object.metadata.name}`);
+    assert.deepEqual(told, ["ADDED a", "DELETED a"]);
+    await isGone();
+  });
+
+  test("D8: a definition without a served version goes, and its objects with it", async () => {
+    (await client.post(DEFINITIONS, definition())).expect(201);
+    (await client.post(BOATS, boat)).expect(201);
+    const [version] = definition().spec.versions;
+    await patch({ spec: { versions: [{ ...version, served: false }] } });
+    (await client.get(BOATS)).expect(404);
+    (await client.delete(DEFINITION)).expect(200);
+    await isGone();
+    (await client.post(DEFINITIONS, definition())).expect(201);
+    assert.deepEqual((await client.get(BOATS)).expect(200).items, []);
+    (await client.delete(DEFINITION)).expect(200);
+    await isGone();
+  });
+
+  test("D22: a definition that somebody holds says that its objects are gone", async () => {
+    (await client.post(DEFINITIONS, definition(["example.com/mine"]))).expect(201);
+    (await client.post(BOATS, boat)).expect(201);
+    (await client.delete(DEFINITION)).expect(200);
+    await eventually("the condition says so", async () => {
+      const { metadata, status } = (await client.get(DEFINITION)).expect(200).object;
+      const { conditions = [] } = status as { conditions?: { type: string; reason: string }[] };
+      const ending = conditions.find(({ type }) => type === "Terminating");
+      const isHeld = metadata.finalizers?.join() === "example.com/mine";
+      return isHeld && ending?.reason === "InstanceDeletionCompleted";
+    });
+    (await client.post(BOATS, boat)).expect(403);
+    await patch({ metadata: { finalizers: [] } });
+    await isGone();
+  });
+});
