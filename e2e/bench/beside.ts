@@ -5,6 +5,7 @@
  *
  *   node dist/e2e/bench/beside.js --against=MAIN            another build's dist/bundle/main.js
  *   node dist/e2e/bench/beside.js create get --against-node-flags=--max-semi-space-size=16
+ *     --against-node=PATH       another Node.js
  *     --node-flags=A,B  --against-node-flags=A,B   options of Node; without them those that are shipped
  *     --flags=A,B       --against-flags=A,B        the server's
  *     --env=A=1;B=2     --against-env=A=;B=2       its environment, beside what the image sets
@@ -35,6 +36,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     against: { type: "string" },
+    "against-node": { type: "string" },
     "node-flags": { type: "string" },
     "against-node-flags": { type: "string" },
     flags: { type: "string", default: "" },
@@ -139,6 +141,7 @@ async function open(opened: Cleanup, isOther: boolean): Promise<Contender> {
     await startServer({
       ...(etcd !== undefined && { etcdEndpoints: [etcd.endpoint] }),
       ...(isOther && values.against !== undefined && { main: values.against }),
+      ...(isOther && values["against-node"] !== undefined && { node: values["against-node"] }),
       nodeFlags: [...shippedNodeFlags(), ...words(nodeFlags)],
       flags: words(values[isOther ? "against-flags" : "flags"]),
     }),

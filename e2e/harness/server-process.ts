@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly flags?: readonly string[];
   /** The main.js of another build, such as an older release's; default: this one's. */
   readonly main?: string;
+  /** The Node.js that runs it; default: this one's. */
+  readonly node?: string;
   /** Options of Node itself, such as "--cpu-prof". */
   readonly nodeFlags?: readonly string[];
 }
@@ -86,7 +88,7 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
     ...(options.flags ?? []),
   ];
   const started = performance.now();
-  const running = new RunningProgram(process.execPath, args);
+  const running = new RunningProgram(options.node ?? process.execPath, args);
   try {
     return await waitUntilReady(running, dataDir, started, tempDir);
   } catch (error) {
