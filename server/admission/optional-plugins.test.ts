@@ -70,7 +70,7 @@ test("ExtendedResourceToleration: who asks for a device tolerates its taint", ()
   assert.deepEqual((again as { tolerations: unknown }).tolerations, tolerations);
 });
 
-test("DenyServiceExternalIPs: no new external addresses, old ones may stay and go", () => {
+test("DenyServiceExternalIPs, CVE-2020-8554: no new external addresses, old ones may stay and go", () => {
   const ask = (now: string[], before?: string[]) =>
     chain.validate(
       attributes("services", { externalIPs: now }, before && { externalIPs: before }),

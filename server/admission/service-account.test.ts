@@ -236,7 +236,7 @@ test("a mirror pod is left as it is, and has neither account nor secrets nor tok
   );
 });
 
-test("an account may limit its pods to the Secrets that it names", async () => {
+test("CVE-2023-2728, CVE-2024-3177: an account may limit its pods to the Secrets that it names", async () => {
   const { view, plugin } = open();
   putAccount(view, "default", {
     metadata: { annotations: { "kubernetes.io/enforce-mountable-secrets": "true" } },

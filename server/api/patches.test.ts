@@ -123,7 +123,7 @@ test("R12: replace of a missing member adds it, and copy of one gives null, as i
   assert.deepEqual(run({ a: 1 }, [{ op: "copy", from: "/b", path: "/c" }]), { a: 1, c: null });
 });
 
-test("H2: copies do not make later operations copy the whole, and moved items are bounded", () => {
+test("H2, CVE-2019-1002100: copies do not make later operations copy the whole, and moved items are bounded", () => {
   const list = Array.from({ length: 200_000 }, () => 1);
   const copies = Array.from({ length: 300 }, () => ({ op: "copy", from: "/x", path: "/list/-" }));
   const patched = run({}, [

@@ -27,7 +27,7 @@ function check(validate: Validate, table: readonly (readonly [string, string?])[
   }
 }
 
-test("A9: addresses have no leading zeros and hide no address of the other family", () => {
+test("A9, CVE-2021-25737: addresses have no leading zeros and hide no address of the other family", () => {
   const common = [
     ["10.1.2.3"],
     ["2001:db8::1"],

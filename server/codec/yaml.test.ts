@@ -39,7 +39,7 @@ test("S1-FV-04: the last of several equal keys counts, and each is named", () =>
   assert.deepEqual([...duplicateFields].toSorted(), ["a", "spec.c[0].x"]);
 });
 
-test("what is no YAML, or more than JSON can say, is refused in one line", () => {
+test("CVE-2019-11253, CVE-2019-11254: what is no YAML, or more than JSON can say, is refused in one line", () => {
   const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
   for (let i = 0; i < 8; i++) {
     const [from, to] = [String.fromCharCode(97 + i), String.fromCharCode(98 + i)];

@@ -67,7 +67,7 @@ test("verbs are reported as upstream does: apply, connect, and nothing that a cl
   assert.doesNotMatch(text, /BREW/i);
 });
 
-test("a family beyond its bound counts all further label sets as other", async () => {
+test("CVE-2020-8552: a family beyond its bound counts all further label sets as other", async () => {
   const registry = new Registry();
   const family = new CounterFamily(registry, {
     name: "x_total",

@@ -84,7 +84,7 @@ function goawayOf(received: readonly Buffer[]): number | undefined {
   return undefined;
 }
 
-test("H5: who takes back one request after the other loses the connection, and is counted", async () => {
+test("H5, CVE-2023-44487: who takes back one request after the other loses the connection, and is counted", async () => {
   let begun = 0;
   await using front = await openFront({
     handler(ctx) {
@@ -102,7 +102,7 @@ test("H5: who takes back one request after the other loses the connection, and i
   assert.match(text, /apiserver_http2_connections_ended_total\{reason="resets"\} 1/);
 });
 
-test("H5: who sends frames of control all the time loses the connection", async () => {
+test("H5, CVE-2019-9512: who sends frames of control all the time loses the connection", async () => {
   await using front = await openFront();
   for (const one of [
     frame(FRAME.ping, 0, 0, Buffer.alloc(8)),

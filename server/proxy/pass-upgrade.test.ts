@@ -8,7 +8,7 @@ import { eventually } from "../../e2e/harness/eventually.js";
 import { ConnectionPools } from "../outbound/connection-pools.js";
 import { InvalidUpgrade, openUpgrade } from "./pass-upgrade.js";
 
-test("CVE-2020-8559: what is neither the protocol nor a refusal is not passed on (A7)", async () => {
+test("CVE-2018-1002102, CVE-2020-8559: what is neither the protocol nor a refusal is not passed on (A7)", async () => {
   const server = createServer();
   server.on("upgrade", ({ url }, socket) => {
     socket.on("error", () => {});

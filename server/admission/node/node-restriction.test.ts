@@ -120,7 +120,7 @@ test("S2-NODE-06: users that are no nodes are not restricted; a node without a n
   );
 });
 
-test("S2-NODE-06: a node writes its own Node only, without taints, owners and forbidden labels", async () => {
+test("S2-NODE-06, CVE-2025-5187: a node writes its own Node only, without taints, owners and forbidden labels", async () => {
   const own = targetOf("", "nodes", "n1", "");
   const status = targetOf("", "nodes", "n1", "status");
   await merge(own, { metadata: { labels: { "kubernetes.io/hostname": "h", custom: "x" } } });
@@ -172,7 +172,7 @@ test("S2-NODE-06: a node writes its own Node only, without taints, owners and fo
   await refused(create("", "nodes", { metadata: { name: "n5" } }, n1), /to modify node "n5"/);
 });
 
-test("S2-NODE-06: of pods a node creates those that mirror its own, without references", async () => {
+test("S2-NODE-06, CVE-2025-4563: of pods a node creates those that mirror its own, without references", async () => {
   const owner = {
     apiVersion: "v1",
     kind: "Node",

@@ -34,7 +34,7 @@ const metadataOf = (object: unknown) => (object as JsonObject | null)?.metadata 
 const versionsOf = ({ object, oldObject }: SentRequest) =>
   [object, oldObject].map((one) => metadataOf(one)?.resourceVersion);
 
-test("A27: rules see the resourceVersion of both objects", async () => {
+test("A27, CVE-2021-25735: rules see the resourceVersion of both objects", async () => {
   const made = await harness.create("configmaps", configMap());
   const { name = "", resourceVersion: first } = made.object.metadata;
   await both();
