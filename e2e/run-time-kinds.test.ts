@@ -74,9 +74,15 @@ async function undefine(client: HttpsClient, { plural }: Kind): Promise<void> {
 }
 
 async function create(client: HttpsClient, kind: Kind, name: string): Promise<unknown> {
-  const answer = await client.post(collection(kind), { kind: kind.kind, metadata: { name } });
+  const answer = await client.post(collection(kind), objectOf(kind, { name }));
   return (answer.expect(201, `${name} of ${kind.plural}`).object.spec as { mark: string }).mark;
 }
+
+const objectOf = ({ group, kind }: Kind, metadata: object) => ({
+  apiVersion: `${group}/v1`,
+  kind,
+  metadata,
+});
 
 function hasPartition({ access }: KindReplica, kind: Kind): boolean {
   return [...access.views.view.partitions].some(({ id }) => id === partition(kind));
@@ -98,7 +104,7 @@ function runLoad(kind: Kind): { stop(): Promise<string[]> } {
       await allowed(client, `${collection(kind)}?resourceVersion=0`, 200, 404);
       await allowed(client, `${collection(kind)}?fieldSelector=metadata.name%3Dx`, 200, 404);
       const name = `w${number}-${round}`;
-      const made = await client.post(collection(kind), { kind: kind.kind, metadata: { name } });
+      const made = await client.post(collection(kind), objectOf(kind, { name }));
       if (made.status !== 201 && made.status !== 404) wrong.push(`create: ${made.text}`);
       await allowed(client, `${collection(kind)}/${name}`, 200, 404);
       await allowed(client, "/apis", 200);
@@ -233,7 +239,7 @@ test("a field becomes selectable in the turn of the change, for objects that wer
   const selector = `${collection(BOATS)}?fieldSelector=spec.colour%3Dred`;
   await define(first.client, BOATS, "1");
   for (const [name, colour] of Object.entries({ ada: "red", bob: "blue" })) {
-    const body = { kind: "Boat", metadata: { name }, spec: { colour } };
+    const body = { ...objectOf(BOATS, { name }), spec: { colour } };
     (await first.client.post(collection(BOATS), body)).expect(201);
   }
   (await second.client.get(selector)).expect(400);
@@ -255,7 +261,7 @@ test("garbage is collected and namespaces are emptied of kinds that came while t
   const ownerReferences = [
     { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: metadata.uid },
   ];
-  const dependent = { kind: "Car", metadata: { name: "dependent", ownerReferences } };
+  const dependent = objectOf(CARS, { name: "dependent", ownerReferences });
   (await second.client.post(collection(CARS), dependent)).expect(201);
   await create(second.client, CARS, "free");
   (await first.client.delete(`${maps}/owner`)).expect(200);
