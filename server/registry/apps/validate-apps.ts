@@ -8,6 +8,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
@@ -21,6 +22,7 @@ import {
   type Whole,
 } from "../../api/validation-values.js";
 import type { PodTemplateSpec } from "../core/pod-types.js";
+import { validatePodTemplate } from "../core/validate-pod-spec.js";
 import {
   type ClaimObject,
   validateClaimSpec,
@@ -260,6 +262,11 @@ const statefulSetRules: Rules<StatefulSet> = {
       validateDnsLabel(service, "spec.serviceName", errors);
     }
     validateSelectorAndTemplate(spec, "spec", { kind: "statefulset", naming, errors });
+    const found = podProblems(spec, naming);
+    // Templates that were stored before they were judged do not stand in the way of other changes.
+    const wereThere =
+      found.length > 0 && current !== undefined && podProblems(current.spec, naming).length > 0;
+    if (!wereThere) errors.push(...found);
     return errors;
   },
   change(next, current) {
@@ -290,6 +297,20 @@ function validateStatefulUpdate(
   validateNotMoreThanAll(maxUnavailable, `${field}.maxUnavailable`, errors);
 }
 
+/** Problems of the pods that the set would make, which have its claims as their first volumes. */
+function podProblems(spec: StatefulSet["spec"], naming: Naming): Problems {
+  const { template, volumeClaimTemplates } = spec ?? {};
+  const errors = new Problems();
+  const claims = (volumeClaimTemplates ?? []).map(({ metadata: { name = "" } = {} }) => ({
+    name,
+    persistentVolumeClaim: { claimName: name },
+  }));
+  const volumes = [...claims, ...(template?.spec?.volumes ?? [])];
+  const pod = { spec: { ...template?.spec, volumes } };
+  validatePodTemplate(pod, "spec.template", { naming, errors });
+  return errors;
+}
+
 /** The claims of a set, which become volumes of its pods by their names. */
 function validateClaimTemplates(claims: readonly ClaimObject[], errors: FieldError[]): void {
   claims.forEach(({ spec }, index) => {
@@ -300,11 +321,9 @@ function validateClaimTemplates(claims: readonly ClaimObject[], errors: FieldErr
   claims.forEach(({ metadata }, index) => {
     const volume = `spec.template.spec.volumes[${index}]`;
     const name = metadata?.name ?? "";
-    if (name !== "") validateDnsLabel(name, `${volume}.name`, errors);
-    else {
-      errors.push(requiredValue(`${volume}.persistentVolumeClaim.claimName`));
-      errors.push(requiredValue(`${volume}.name`));
-    }
+    if (name !== "") return;
+    errors.push(requiredValue(`${volume}.persistentVolumeClaim.claimName`));
+    errors.push(requiredValue(`${volume}.name`));
   });
 }
 

@@ -87,7 +87,7 @@ export function validateLastingTemplate(
   field: string,
   { kind, naming, errors }: Omit<WorkloadUse, "kind"> & { readonly kind: string },
 ): void {
-  // Claim templates add volumes to its pods, so mounts can only be checked when the pods are made.
+  // Claim templates add volumes to its pods, so the rules of sets judge them together.
   if (kind === "statefulset") validateTemplateMetadata(template ?? {}, field, errors);
   else validatePodTemplate(template ?? {}, field, { naming, errors });
   const { restartPolicy = "", activeDeadlineSeconds } = template?.spec ?? {};
