@@ -336,14 +336,16 @@ test("a dry run asks only those without side effects, and says that it is one", 
   assert.deepEqual(member(request, "options", "dryRun"), ["All"]);
 });
 
-test("warnings and audit annotations of webhooks arrive", async () => {
+test("A22: warnings and audit annotations of webhooks arrive", async () => {
   await validating();
   hook.respond = () => ({
     allowed: true,
     warnings: ["this is old"],
-    auditAnnotations: { mood: "good" },
+    // A22: those with keys that are none are left out.
+    auditAnnotations: { mood: "good", "a b": "x", "a/b": "x", "": "x" },
   });
   const { warnings, annotations } = await harness.create("configmaps", configMap());
+  assert.ok([...annotations.values()].every((value) => value !== "x"));
   assert.deepEqual(warnings, ["this is old"]);
   assert.equal(annotations.get("judge.example.com/mood"), "good");
 });
