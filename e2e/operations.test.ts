@@ -7,6 +7,7 @@ import { startEtcd } from "./tools/etcd.js";
 
 /** Present only with flags that this server was not given. */
 const CONDITIONAL = new Set([
+  "aggregator_unavailable_apiservice_total",
   "apiserver_audit_error_total",
   "apiserver_audit_event_total",
   "apiserver_audit_level_total",
