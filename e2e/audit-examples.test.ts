@@ -1,5 +1,5 @@
 /**
- * The audit policies that the documentation of the existing API shows, in words of our own, on a running
+ * The audit policies that the documentation of kube-apiserver shows, in words of our own, on a running
  * server: what is recorded of requests that matter to them, and that no secret is.
  */
 import assert from "node:assert/strict";

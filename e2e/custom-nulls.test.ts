@@ -1,6 +1,6 @@
 /**
  * Nulls in custom objects where the schema has none: not sent at all for every write but an apply, whose
- * sender would own the field. Both is as the existing API does it, to which the same is sent by e2e/upstream.
+ * sender would own the field. Both is as kube-apiserver does it, to which the same is sent by e2e/upstream.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

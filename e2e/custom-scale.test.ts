@@ -1,6 +1,6 @@
 /**
  * scale of custom objects where the definition's paths lead to nothing, or to what its schema does not take:
- * answered as the existing API does, to which the same is sent by e2e/upstream.
+ * answered as kube-apiserver does, to which the same is sent by e2e/upstream.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

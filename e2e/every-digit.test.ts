@@ -1,7 +1,7 @@
 /**
  * D11: integers of 64 bits keep every digit, in definitions (defaults, enums), in objects, in selectors, patches,
  * rules, messages and what is shown. Bodies and answers are text here, as JSON.parse would round them. The
- * answers are those of the existing API to the same requests.
+ * answers are those of kube-apiserver to the same requests.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

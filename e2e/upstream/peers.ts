@@ -1,5 +1,5 @@
 /**
- * Two servers that are asked the same: ours, and the existing API for custom resources, built from its
+ * Two servers that are asked the same: ours, and kube-apiserver for custom resources, built from its
  * own sources (main.go). Each stands on an etcd of its own.
  */
 import { readFile } from "node:fs/promises";

@@ -1,5 +1,5 @@
 /**
- * Compares this server with the existing API for custom resources, in answers to the same random
+ * Compares this server with kube-apiserver for custom resources, in answers to the same random
  * requests: `npm run test:upstream`, or `-- --seed=7 --definitions=5000 --objects=20000` for more. A
  * command of its own, as it fetches and builds Go programs for ten minutes the first time.
  *

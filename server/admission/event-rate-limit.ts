@@ -104,7 +104,7 @@ interface EventObject {
   readonly involvedObject?: Readonly<Record<string, string | undefined>>;
 }
 
-/** What is counted together; as in messages of existing servers. */
+/** What is counted together; as in messages of kube-apiserver. */
 const KEYS: Readonly<Record<EventLimitType, (attributes: AdmissionAttributes) => string>> = {
   Server: () => "",
   Namespace: ({ namespace }) => namespace,

@@ -1,5 +1,5 @@
 /**
- * Factories of FieldError with the existing API's messages, so that validations read like their
+ * Factories of FieldError with kube-apiserver's messages, so that validations read like their
  * rules:
  * `invalidValue("spec.port", 0, "must be between 1 and 65535, inclusive")`.
  */

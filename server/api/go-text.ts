@@ -1,5 +1,5 @@
 /**
- * JSON values in the existing server's message format: it is written in Go and formats maps and lists
+ * JSON values in kube-apiserver's message format: it is written in Go and formats maps and lists
  * with Go's own verbs, and clients show the result. Pure.
  */
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";

@@ -1,6 +1,6 @@
 /**
- * The operations of a JSON patch, and what is said when one does not fit the object, in the words of the
- * existing API (odd ones included), which people search for and clients compare.
+ * The operations of a JSON patch, and what is said when one does not fit the object, in the words of
+ * kube-apiserver (odd ones included), which people search for and clients compare.
  */
 import type { JsonValue } from "./meta.js";
 import { cutPath } from "./shown-value.js";
@@ -17,7 +17,7 @@ export type JsonPatchOperation =
 
 /** 422: the document is well-formed, but does not fit this object. */
 export class JsonPatchFailure extends StatusError {
-  /** What failed, in the words of the existing API. */
+  /** What failed, in the words of kube-apiserver. */
   readonly why: string;
   /** Whether a `test` found another value. */
   readonly isTest: boolean;
@@ -55,7 +55,7 @@ export class Misfit extends Error {
   }
 }
 
-/** In the existing API's words, odd ones included. */
+/** In kube-apiserver's words, odd ones included. */
 export function describe(operation: FitOperation, { at, why }: Misfit): string {
   const { op } = operation;
   const pointer = at === "from" && "from" in operation ? operation.from : operation.path;

@@ -2,7 +2,7 @@
  * JSON Patch, RFC 6902: `parseJsonPatch` checks a document's form once, `applyJsonPatch` runs it on a
  * value and gives the result; all operations or none. Works on copies along the paths it changes.
  *
- * As in the existing API, a document that is no list of operations is 400, more than 10,000 of them
+ * As in kube-apiserver, a document that is no list of operations is 400, more than 10,000 of them
  * 413, an operation that fails or copies beyond 3 MiB 422 (S1-PATCH-02, S1-PATCH-03, S1-PATCH-10);
  * a negative index counts from an array's end; `replace` of a missing member adds it, and `copy` of one
  * gives null (R12).
@@ -151,14 +151,14 @@ class PatchRun {
   }
 
   #test(path: Pointer, expected: JsonValue): void {
-    // A missing member equals null, as in the existing API.
+    // A missing member equals null, as in kube-apiserver.
     const actual = this.#find(path) ?? null;
     if (deepEqual(actual, expected)) return;
     throw new JsonPatchFailure(`testing value ${show(path)} failed: test failed`, true);
   }
 
   #copied(from: Pointer): JsonValue {
-    // A missing member is null, as in the existing API.
+    // A missing member is null, as in kube-apiserver.
     const value = this.#find(from, "from") ?? null;
     this.#copiedBytes += sizeOf(value);
     if (this.#copiedBytes > JSON_PATCH_COPIED_BYTES_MAX) {

@@ -1,7 +1,7 @@
 /**
  * StatusError: every unsuccessful answer to a client. It carries the API `Status` object and is
  * made only by the factories below; only the http layer renders it. Reasons and messages are those
- * of the existing API, as client libraries branch on them (S1-ERR-08, S1-ERR-09).
+ * of kube-apiserver, as client libraries branch on them (S1-ERR-08, S1-ERR-09).
  */
 
 import { formatGroupResource, type GroupResource } from "./names.js";
@@ -353,7 +353,7 @@ export function disruptionRefused(why: string, retryAfterSeconds: number): Statu
   });
 }
 
-/** 500 without a reason: the existing API's answer to an eviction that it cannot decide. */
+/** 500 without a reason: kube-apiserver's answer to an eviction that it cannot decide. */
 export function evictionUnsupported(message: string): StatusError {
   return failure({ code: 500, message });
 }

@@ -1,5 +1,5 @@
 /**
- * Rules for the `metadata` of all types (S1-META-01, S1-META-15, S1-META-17), with the existing API's
+ * Rules for the `metadata` of all types (S1-META-01, S1-META-15, S1-META-17), with kube-apiserver's
  * messages and reasons. Pure functions; the registry handles fields that clients may not set before
  * they run.
  */

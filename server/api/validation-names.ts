@@ -1,7 +1,7 @@
 /**
  * Checks of names and other short texts: DNS labels and subdomains, path segments, label keys and
  * values. Each check returns all error messages of a value, none when it is valid. The texts are
- * those of the existing API (apimachinery util/validation), as people search for them.
+ * those of kube-apiserver (apimachinery util/validation), as people search for them.
  */
 
 /** Checks one value; `isPrefix` is true for a generateName, which may end in a dash. */
@@ -158,7 +158,7 @@ export function checkLabelValue(value: string): string[] {
   return messages;
 }
 
-/** Names are of characters, keys and values of labels of bytes, in the existing API's words. */
+/** Names are of characters, keys and values of labels of bytes, in kube-apiserver's words. */
 function tooLong(max: number, unit: "characters" | "bytes" = "characters"): string {
   return `must be no more than ${max} ${unit}`;
 }

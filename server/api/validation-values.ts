@@ -1,6 +1,6 @@
 /**
  * Checks of single values that many types share: bounded numbers, ports, IP addresses and blocks,
- * paths, map keys. Each adds its errors to `errors`, with the existing API's texts. Pure.
+ * paths, map keys. Each adds its errors to `errors`, with kube-apiserver's texts. Pure.
  */
 import { isIP } from "node:net";
 import { invalidValue } from "./field-errors.js";

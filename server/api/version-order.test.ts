@@ -1,4 +1,4 @@
-/** Versions are ordered by preference as in the existing API. */
+/** Versions are ordered by preference as in kube-apiserver. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compareVersions } from "./version-order.js";

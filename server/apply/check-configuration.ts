@@ -1,6 +1,6 @@
 /**
  * Checks that an applied object is a valid configuration of its type: known fields, correct scalars, lists and
- * maps, and items with unique keys (S1-SSA-21, S1-SSA-22). The messages are the existing server's, paths
+ * maps, and items with unique keys (S1-SSA-21, S1-SSA-22). The messages are kube-apiserver's, paths
  * first: `.data.k: expected string, got &value.valueUnstructured{Value:1}`. The format of scalars is checked
  * when the merged object is decoded. Pure.
  */

@@ -1,6 +1,6 @@
 /**
  * The differences between two states of an object, as sets of fields (S1-SSA-09): the changed ones
- * (new or with another value) and the removed ones. As in the existing API, a new struct, map or
+ * (new or with another value) and the removed ones. As in kube-apiserver, a new struct, map or
  * item counts itself and everything below it; the order of lists that are owned by item does not
  * count.
  */

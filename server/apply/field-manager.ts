@@ -4,7 +4,7 @@
  * storage nor HTTP. The registry calls `update` with the final object of every write but an apply, and
  * `apply` to make an apply's object.
  *
- * Where the existing API and the specification differ, the specification counts (ruling C-13): an
+ * Where kube-apiserver and the specification differ, the specification counts (ruling C-13): an
  * empty list of entries clears nothing, and a request that clears and changes owns its changes.
  */
 

@@ -141,7 +141,7 @@ test("S1-SSA-02: elements have one spelling and one order", () => {
   assert.equal(sortElements(ordered), ordered, "what is in order stays as it is");
 });
 
-test("paths are described as the existing API does", () => {
+test("paths are described as kube-apiserver does", () => {
   const path = ["f:spec", 'k:{"name":"x","port":80}', 'v:"a"', "v:1", "i:3"];
   assert.equal(describePath(path), '.spec[name="x",port=80][="a"][=1][3]');
 });

@@ -199,7 +199,7 @@ function walk(
   return below.every(([element, node]) => walk(node, [...prefix, element], visit));
 }
 
-/** The set with its elements in the existing API's order. */
+/** The set with its elements in kube-apiserver's order. */
 export function canonicalSet(set: FieldSet): FieldSet {
   let changed: FieldSetBuilder | undefined;
   for (const element in set) {

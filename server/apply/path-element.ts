@@ -64,7 +64,7 @@ function entriesOf(keys: JsonObject): [string, JsonValue][] {
 
 const KIND_RANK: Readonly<Record<string, number>> = { ".": -1, f: 0, k: 1, v: 2, i: 3 };
 
-/** The existing API's order of elements. */
+/** kube-apiserver's order of elements. */
 export function compareElements(a: string, b: string): number {
   const [kind, other] = [a.charAt(0), b.charAt(0)];
   if (kind !== other) return (KIND_RANK[kind] ?? 4) - (KIND_RANK[other] ?? 4);
@@ -75,7 +75,7 @@ export function compareElements(a: string, b: string): number {
 /** Behind so many elements it is cheaper to read each once than in each comparison. */
 const FEW = 16;
 
-/** Elements in the existing API's order, of which there may be tens of thousands. @returns themselves if in order */
+/** Elements in kube-apiserver's order, of which there may be tens of thousands. @returns themselves if in order */
 export function sortElements(elements: readonly string[]): readonly string[] {
   if (elements.length < 2) return elements;
   if (elements.length <= FEW)

@@ -5,10 +5,10 @@
  * result handles them.
  *
  * Directives: `$patch` (replace, delete, merge), `$retainKeys`, `$deleteFromPrimitiveList/<field>`,
- * `$setElementOrder/<field>`. Order of list items as the existing API has it: items of the patch in the
+ * `$setElementOrder/<field>`. Order of list items as kube-apiserver has it: items of the patch in the
  * order of the directive or else of the patch, other items stay before those that they stood before.
  *
- * Unlike in the existing API, an unsuitable patch is never a 500: malformed directives are 400,
+ * Unlike in kube-apiserver, an unsuitable patch is never a 500: malformed directives are 400,
  * unmergeable lists 422 (S1-PATCH-11); and directives in new values do not end up in the object.
  */
 import { isJsonObject } from "../api/json-object.js";

@@ -1,6 +1,6 @@
 /**
  * AuditEvent: what is kept of a request for those who look later: who asked for what, as whom, from
- * where, why it was decided so, and what became of it (S2-REQ-09). In the form of the existing API's
+ * where, why it was decided so, and what became of it (S2-REQ-09). In the form of kube-apiserver's
  * `Event` of the group audit, at its level `Metadata`: no bodies, so nothing secret.
  */
 import { isIP } from "node:net";

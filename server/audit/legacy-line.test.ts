@@ -17,7 +17,7 @@ const EMPTY: AuditEvent = {
   stageTimestamp: "2030-01-02T03:04:05.000001Z",
 };
 
-/** The cases of the existing server's own test, then what its formatting rules imply. */
+/** The cases of kube-apiserver's own test, then what its formatting rules imply. */
 const CASES: readonly (readonly [what: string, event: Partial<AuditEvent>, line: string])[] = [
   [
     "what is not known has a word in its place",

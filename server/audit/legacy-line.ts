@@ -1,6 +1,6 @@
 /**
  * The legacy format of the audit log (`--audit-log-format=legacy`): an event as one line of text for
- * people and old collectors, with a part of what the event holds, in the words of the existing API's
+ * people and old collectors, with a part of what the event holds, in the words of kube-apiserver's
  * server. Nothing that a client sends can end the line or a quoted value. Pure.
  */
 import { GO_ESCAPES } from "../api/go-text.js";

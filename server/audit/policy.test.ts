@@ -9,7 +9,7 @@ import { AuditPolicyError, parseAuditPolicy, RECORD_ALL } from "./policy.js";
 const naming = createNaming(DEFAULT_VENDOR);
 const HEAD = `apiVersion: audit.${naming.groupDomain}/v1\nkind: Policy\n`;
 
-/** In the shape of the example of the existing API's documentation. */
+/** In the shape of the example of kube-apiserver's documentation. */
 const EXAMPLE = `${HEAD}omitStages: [RequestReceived]
 rules:
   - level: RequestResponse

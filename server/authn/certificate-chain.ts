@@ -106,7 +106,7 @@ export function subjectOf(certificate: Certificate): CertificateSubject {
 
 /**
  * The uid in a user's certificate; "" if absent, undefined if it is not a single non-empty text; such a
- * certificate is refused, as in the existing API.
+ * certificate is refused, as in kube-apiserver.
  */
 export function uidOf({ subjectAttributes }: Certificate): string | undefined {
   const attributes = subjectAttributes.filter(({ type }) => type === UID);

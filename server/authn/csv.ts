@@ -1,6 +1,6 @@
 /**
  * Comma-separated values as the static token file has them: RFC 4180, rows of any length, empty lines
- * skipped, spaces kept. A quote inside an unquoted field is an error, as in the existing API.
+ * skipped, spaces kept. A quote inside an unquoted field is an error, as in kube-apiserver.
  */
 
 export class CsvError extends Error {

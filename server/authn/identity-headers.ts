@@ -13,7 +13,7 @@ export interface FrontProxyHeaders {
   readonly extraPrefix: readonly string[];
 }
 
-/** The defaults that clients of the existing API know. */
+/** The defaults that clients of kube-apiserver know. */
 export const STANDARD_HEADERS: FrontProxyHeaders = Object.freeze({
   username: ["x-remote-user"],
   uid: ["x-remote-uid"],

@@ -48,7 +48,7 @@ export function parseTokenFile(path: string, text: string, logger: Logger): Toke
       logger.warn(at, "empty token in the token file; the record is skipped");
       continue;
     }
-    // The last duplicate wins, as in the existing API.
+    // The last duplicate wins, as in kube-apiserver.
     if (users.has(headerForm(token))) logger.warn(at, "duplicate token in the token file");
     const members = groups?.split(",").filter((group) => group !== "") ?? [];
     users.set(headerForm(token), createUser({ name, uid, groups: members }));

@@ -73,7 +73,7 @@ export class BudgetExceeded {
   }
 }
 
-/** Problems that one message shows; the existing server's limit, as is the next. */
+/** Problems that one message shows; kube-apiserver's limit, as is the next. */
 const PROBLEMS_MAX = 100;
 /** Longer lines are not quoted. */
 const EXCERPT_MAX = 16_384;

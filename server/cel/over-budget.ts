@@ -1,4 +1,4 @@
-/** By how much an estimate exceeds the limit, in the existing API's words. */
+/** By how much an estimate exceeds the limit, in kube-apiserver's words. */
 export function budgetFactor(cost: number, max: number): string {
   const excess = cost / max;
   if (excess > 100) return "more than 100x";

@@ -1,6 +1,6 @@
 /**
  * Client configuration files: the address of an API server or webhook, and the credentials for it. The
- * format is that of the existing API's clients (clusters, users, contexts, current-context); webhooks,
+ * format is that of kube-apiserver's clients (clusters, users, contexts, current-context); webhooks,
  * controllers and tests read it.
  *
  *   clusters: [{name, cluster: {server, certificate-authority[-data], tls-server-name, ...}}]

@@ -1,4 +1,4 @@
-/** Files with several documents, split at lines of `---` as by clients of the existing API. */
+/** Files with several documents, split at lines of `---` as by clients of kube-apiserver. */
 
 /** The documents with more than comments, in order. */
 export function splitYamlDocuments(text: string): readonly string[] {

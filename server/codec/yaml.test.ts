@@ -11,7 +11,7 @@ function valueIn(text: string): JsonValue {
   return parseYaml(text).value;
 }
 
-test("S1-NEG-02: scalars mean what they mean to clients of the existing API", () => {
+test("S1-NEG-02: scalars mean what they mean to clients of kube-apiserver", () => {
   const cases: readonly (readonly [string, JsonValue])[] = [
     ["", null],
     ["~", null],

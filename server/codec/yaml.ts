@@ -1,5 +1,5 @@
 /**
- * YAML bodies to JSON values (S1-NEG-02). The dialect is YAML 1.1, as used by clients of the existing API:
+ * YAML bodies to JSON values (S1-NEG-02). The dialect is YAML 1.1, as used by clients of kube-apiserver:
  * `yes` is true and `0644` is octal; dates stay text. Accepts only what JSON can express: one document, no
  * tags, no infinite numbers. Integers are lossless as in codec/json.ts.
  */

@@ -1,4 +1,4 @@
-/** Errors of node agents and of connections to them, in the existing API's words. */
+/** Errors of node agents and of connections to them, in kube-apiserver's words. */
 import {
   badRequest,
   internalError,

@@ -1,4 +1,4 @@
-/** PodLogOptions: selects a part of a container's log, validated as in the existing API. */
+/** PodLogOptions: selects a part of a container's log, validated as in kube-apiserver. */
 
 import { forbiddenField, invalidValue, unsupportedValue } from "../api/field-errors.js";
 import { Problems } from "../api/problems.js";

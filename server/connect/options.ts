@@ -1,6 +1,6 @@
 /**
  * The options of connections, parsed from the query: as objects for admission, and as parameters
- * for node agents. Text is converted as in the existing API.
+ * for node agents. Text is converted as in kube-apiserver.
  */
 import { badRequest } from "../api/status.js";
 import { booleanParameter, type Query } from "../request/query.js";

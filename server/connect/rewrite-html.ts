@@ -8,7 +8,7 @@
 import { Transform, type TransformCallback } from "node:stream";
 import { RewritingStream } from "parse5-html-rewriting-stream";
 
-/** Attributes with URLs, by element: those that the existing API rewrites. */
+/** Attributes with URLs, by element: those that kube-apiserver rewrites. */
 const LINKS: Readonly<Record<string, readonly string[]>> = {
   a: ["href"],
   applet: ["codebase"],

@@ -1,5 +1,5 @@
 /**
- * Status conditions of a terminating namespace that explain why it still exists, in the existing API's
+ * Status conditions of a terminating namespace that explain why it still exists, in kube-apiserver's
  * words; people and tools read them.
  */
 import { firstOf } from "../api/shown-value.js";

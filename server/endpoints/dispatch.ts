@@ -113,7 +113,7 @@ function handle(
   return inSpan(trace, SPAN_NAMES[info.verb] ?? info.verb, () => answer(ctx, target, handlers));
 }
 
-/** Span names of the existing server. */
+/** Span names of kube-apiserver. */
 const SPAN_NAMES: Readonly<Record<string, string>> = {
   get: "Get",
   list: "List",
@@ -196,7 +196,7 @@ function verbsOf(resource: RootResource, info: RequestInfo): readonly string[] {
   const subresource =
     resource.form === "main" ? resource.subresources.get(info.subresource) : undefined;
   if (subresource === undefined) {
-    // The existing API says of a custom resource's unknown part that the object is not there.
+    // kube-apiserver says of a custom resource's unknown part that the object is not there.
     throw resource.form === "main" && resource.isCustom
       ? notFound(resource, info.name)
       : routeNotFound();

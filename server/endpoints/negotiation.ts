@@ -120,7 +120,7 @@ export function createNegotiator(
       const result = clause.quality > 0 ? offer(clause, offers) : undefined;
       if (result !== undefined) return result;
     }
-    // Protobuf is named even where only metadata has such a form, as in the existing API.
+    // Protobuf is named even where only metadata has such a form, as in kube-apiserver.
     throw notAcceptable(offers.isStream ? streamed : offered);
   }
 

@@ -25,7 +25,7 @@ type Values = readonly (JsonValue | undefined)[];
 
 /**
  * An object's values are cached with it, as tables are requested repeatedly. Paths are compiled for the
- * first table. A definition with an invalid path, which the existing API accepts, gets the default
+ * first table. A definition with an invalid path, which kube-apiserver accepts, gets the default
  * columns.
  */
 export function customPrinter(

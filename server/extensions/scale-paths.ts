@@ -1,6 +1,6 @@
 /**
  * What a definition's paths of replicas and selectors lead to in an object, and what is wrong with it where it
- * is of another type. The words are those of the existing API, in which Go shows values and types.
+ * is of another type. The words are those of kube-apiserver, in which Go shows values and types.
  */
 import { invalidValue } from "../api/field-errors.js";
 import { printValue, typeOf } from "../api/go-text.js";

@@ -1,7 +1,7 @@
 /**
  * The flow schemas and priority levels that every server has. The API fixes the mandatory ones,
  * whatever is stored. The suggested ones are created once and kept up to date until an operator takes
- * them over. Names and numbers are those of the existing API, release 1.36.
+ * them over. Names and numbers are those of kube-apiserver, release 1.36.
  */
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";

@@ -36,7 +36,7 @@ const account = createUser({
   groups: ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
 });
 
-test("requests belong to the default schemas as the existing API has them", () => {
+test("requests belong to the default schemas as kube-apiserver has them", () => {
   const control = openControl();
   const leases = `/apis/coordination.${naming.groupDomain}/v1/namespaces/kube-system/leases/x`;
   const cases: readonly [string, UserInfo, string, string][] = [

@@ -1,5 +1,5 @@
 /**
- * Logs every request in the format of the existing API ("HTTP"), while verbosity requires it: the
+ * Logs every request in the format of kube-apiserver ("HTTP"), while verbosity requires it: the
  * request, its result, its duration, and the audit id that its other log lines and audit records share.
  * Server errors are logged separately (recovery.ts).
  */

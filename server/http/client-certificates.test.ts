@@ -84,7 +84,7 @@ describe("client certificates", () => {
       "not understood": await codeOf(one, { criticalExtension: "1.2.3.4" }),
     };
     for (const [what, code] of Object.entries(refused)) assert.equal(code, 401, what);
-    // Without a list of usages it is valid for all, as in the existing API.
+    // Without a list of usages it is valid for all, as in kube-apiserver.
     assert.equal((await codeOf(one, { usage: "any" })).name, "jane");
   });
 

@@ -101,7 +101,7 @@ function send(ctx: RequestContext, { status, headers, body }: Document): void {
   else if (status !== 304) ctx.length = 0;
 }
 
-/** The list of paths at the API's root, as in the existing API. */
+/** The list of paths at the API's root, as in kube-apiserver. */
 function rootPaths(health: Health, documentPaths: readonly string[]): Document {
   const paths = new Set(documentPaths.filter((path) => !path.includes("*") && !path.includes(":")));
   for (const endpoint of HEALTH_ENDPOINTS) {

@@ -22,7 +22,7 @@ export interface Address {
   readonly isJudged?: true;
 }
 
-/** Nowhere to connect to, in the existing API's words. */
+/** Nowhere to connect to, in kube-apiserver's words. */
 export class UnreachableService extends Error {
   override readonly name = "UnreachableService";
 }

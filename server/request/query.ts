@@ -67,7 +67,7 @@ export function parseQuery(text: string): Query {
 
 /**
  * A boolean parameter: absent, "0" and "false" are false, everything else is true, including the
- * bare name (S1-QP-01). The existing API converts parameters this way.
+ * bare name (S1-QP-01). kube-apiserver converts parameters this way.
  */
 export function booleanParameter(query: Query, name: string): boolean {
   const value = query.get(name);

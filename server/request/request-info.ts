@@ -1,7 +1,7 @@
 /**
  * RequestInfo: a request's method and URL in the API's terms. It is a pure function of the two,
  * shared by authorization, metrics, flow control, audit and the endpoints, so that they cannot
- * disagree about a request. The rules are those of the existing API's RequestInfoFactory.
+ * disagree about a request. The rules are those of kube-apiserver's RequestInfoFactory.
  *
  *   /api/v1/namespaces/default/pods/web/log     core group, subresource log
  *   /apis/apps/v1/deployments?watch=1           verb watch over all namespaces

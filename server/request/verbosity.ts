@@ -1,5 +1,5 @@
 /**
- * Verbosity: the level of logging, by the numbers of the existing API. Made with the logger, read
+ * Verbosity: the level of logging, by the numbers of kube-apiserver. Made with the logger, read
  * wherever a log line depends on it, and changeable at run time (server/http/debug-flags.ts).
  *
  *   0  what an operator must know      3  and a line for every request      4  and what helps to debug

@@ -30,7 +30,7 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "core.ScopedResourceSelectorRequirement.operator", // refused as what it is not
   "core.ScopedResourceSelectorRequirement.scopeName",
   "core.Sysctl.value",
-  "core.Taint.effect", // refused where the existing API says that taints stand
+  "core.Taint.effect", // refused where kube-apiserver says that taints stand
   "core.Taint.key",
   "meta.GroupResource.group", // "" is the core group
   "storage.CSINodeSpec.drivers",

@@ -12,7 +12,7 @@ export interface Release {
   readonly minor: number;
 }
 
-/** The release of the existing API that the facts describe and this server speaks. */
+/** The release of kube-apiserver that the facts describe and this server speaks. */
 export const API_RELEASE: Release = Object.freeze({ major: 1, minor: 36 });
 
 /** The release that a process behaves as, which may be older than its own. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatCheck } from "./formats.js";
 
-/** Texts of each format, and texts that are not of it: what the existing API says of them. */
+/** Texts of each format, and texts that are not of it: what kube-apiserver says of them. */
 const CASES: Readonly<Record<string, readonly [valid: readonly string[], not: readonly string[]]>> =
   {
     duration: [

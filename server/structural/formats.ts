@@ -1,6 +1,6 @@
 /**
  * The string formats that a custom resource's schema may use. Other formats, and those of numbers,
- * are ignored, as in the existing API.
+ * are ignored, as in kube-apiserver.
  */
 import { isIPv6 } from "node:net";
 import { parseBlock, parseIp } from "../api/ip-address.js";

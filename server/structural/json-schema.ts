@@ -102,7 +102,7 @@ type Bounds = { [keyword in (typeof BOUNDS)[number]]?: number };
 
 /**
  * The schema with bounds that can be calculated with: those beyond 2^53 are read as bigint. As bounds of numbers
- * they are floats in the existing API too; lengths of that size bound nothing. Other values keep their digits.
+ * they are floats in kube-apiserver too; lengths of that size bound nothing. Other values keep their digits.
  */
 export function withFloatBounds(schema: JsonSchema): JsonSchema {
   const isBig = (one: JsonSchema) => BOUNDS.some((keyword) => typeof one[keyword] === "bigint");

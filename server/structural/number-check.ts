@@ -1,5 +1,5 @@
 /**
- * Bounds and factors of numbers, as in the existing API's validators. If the type can represent a
+ * Bounds and factors of numbers, as in kube-apiserver's validators. If the type can represent a
  * bound, integers are compared as integers, with the bound truncated to one. Otherwise (a fraction
  * with `type: integer`) an error is added, and floats are compared.
  */
@@ -8,7 +8,7 @@ import { goFloat } from "../api/go-text.js";
 import type { JsonSchema } from "./json-schema.js";
 import { type Check, outOfBounds, WHOLE } from "./value-findings.js";
 
-/** Beyond these, integers are floats already, here as in the existing API. */
+/** Beyond these, integers are floats already, here as in kube-apiserver. */
 const INT64_BOUND = 2 ** 63;
 const FLOAT32_MAX = 3.4028235677973366e38;
 /** Maximum difference of two floats that represent the same integer. */

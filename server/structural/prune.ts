@@ -110,7 +110,7 @@ function toNumber(value: JsonValue): JsonValue {
   return isInt64(value) ? value : Number(value);
 }
 
-/** Beyond these, integers are floats, as in the existing API. */
+/** Beyond these, integers are floats, as in kube-apiserver. */
 export function isInt64(value: bigint): boolean {
   return value <= INT64_MAX && value >= INT64_MIN;
 }

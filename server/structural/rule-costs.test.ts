@@ -1,5 +1,5 @@
 /**
- * Holds the costs of rules to those of the existing API, in both directions: what is estimated decides
+ * Holds the costs of rules to those of kube-apiserver, in both directions: what is estimated decides
  * which definitions are accepted, what is counted when a rule runs decides which objects are.
  */
 import assert from "node:assert/strict";
@@ -27,7 +27,7 @@ function isSame(found: number, expected: number): boolean {
 }
 
 for (const { name, schema, isResource, self, accepted, refused } of RULE_COSTS) {
-  test(`D1 D2: rules of ${name} cost what they cost in the existing API`, () => {
+  test(`D1 D2: rules of ${name} cost what they cost in kube-apiserver`, () => {
     const differences: string[] = [];
     for (const [rule, estimate, running] of accepted) {
       const { program, problem } = compiled(schema, rule, isResource);
@@ -44,7 +44,7 @@ for (const { name, schema, isResource, self, accepted, refused } of RULE_COSTS) 
     assert.deepEqual(differences, []);
   });
 
-  test(`D3: rules that the existing API refuses for ${name} are refused`, () => {
+  test(`D3: rules that kube-apiserver refuses for ${name} are refused`, () => {
     for (const [rule, expected] of refused) {
       const { problem } = compiled(schema, rule, isResource);
       assert.ok(problem !== undefined, `${rule} is accepted`);

@@ -4,7 +4,7 @@
  * codec of a built-in kind. The differences: nulls are kept, unknown members may be kept, and an
  * invalid field of the schema is a 422, while only metadata is typed (C-14).
  *
- * Members are sorted, as in the existing API, so that the same content has the same text, whatever
+ * Members are sorted, as in kube-apiserver, so that the same content has the same text, whatever
  * its sender and order.
  */
 

@@ -1,6 +1,6 @@
 /**
  * The errors of a value validator. Paths are built on the way out of the recursion, so that a valid
- * object costs no path at all; finding ends at a bound, and what is shown is cut (H3). Messages are those of the existing API's validators: most name the
+ * object costs no path at all; finding ends at a bound, and what is shown is cut (H3). Messages are those of kube-apiserver's validators: most name the
  * field themselves, "spec.replicas in body must be of type integer".
  */
 import {

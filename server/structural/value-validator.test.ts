@@ -238,7 +238,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
 };
 
-describe("validation has the existing API's words", () => {
+describe("validation has kube-apiserver's words", () => {
   for (const [keyword, cases] of Object.entries(CASES)) {
     test(keyword, () => {
       for (const [schema, value, ...expected] of cases) {
@@ -367,7 +367,7 @@ const schemas: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie
         maximum: fc.integer({ min: -10, max: 10 }),
         exclusiveMinimum: fc.boolean(),
         exclusiveMaximum: fc.boolean(),
-        // No fractions: the existing API truncates them for integers.
+        // No fractions: kube-apiserver truncates them for integers.
         multipleOf: fc.constantFrom(1, 2, 3),
       },
       { requiredKeys: ["type"] },

@@ -1,6 +1,6 @@
 /**
  * The value validator: every OpenAPI v3 keyword that apiextensions.k8s.io/v1 permits, compiled to
- * closures, with the existing API's messages. It does not handle unknown members (prune.ts),
+ * closures, with kube-apiserver's messages. It does not handle unknown members (prune.ts),
  * x-kubernetes-list-type (list-types.ts) and CEL rules (rules.ts).
  *
  * Ratcheting: given the old object, an invalid value that equals its old value is tolerated, so that
@@ -45,7 +45,7 @@ export function compileValidator(schema: JsonSchema): Check {
     const before = findings.size;
     if (value === null) {
       nullCheck?.(value, findings);
-      // The existing API finds null in no enum, not even where it is listed.
+      // kube-apiserver finds null in no enum, not even where it is listed.
       if (allowed.length > 0) findings.add(notAmong(value, allowed));
     } else if (checks.length <= 3) {
       first?.(value, findings, old);

@@ -34,7 +34,7 @@ test("S2-TRACE-06: endpoints lead to a collector over gRPC, and those of http ov
   assert.equal(parseTracingConfiguration(yaml, naming).samplingRatePerMillion, 0);
 });
 
-test("S2-TRACE-06: what is wrong is said in the existing server's words", () => {
+test("S2-TRACE-06: what is wrong is said in kube-apiserver's words", () => {
   const decode = "unable to decode tracing configuration data: ";
   const validate = "failed to validate tracing configuration: ";
   const cases: readonly [given: string, message: string][] = [

@@ -1,6 +1,6 @@
 /**
  * TracingConfiguration (`apiserver.config.k8s.io`): where spans go, and of how many requests there are any.
- * Read as strictly as the existing server reads it. Beyond it an endpoint may be a URL of http or https:
+ * Read as strictly as kube-apiserver reads it. Beyond it an endpoint may be a URL of http or https:
  * then spans go there by OTLP over HTTP, and by OTLP over gRPC everywhere else.
  */
 import { invalidValue } from "../api/field-errors.js";

@@ -32,7 +32,7 @@ export function createExporter({ exporter }: TracingConfiguration): SpanExporter
   const timeoutMillis = EXPORT_TIMEOUT_MS;
   if (exporter.protocol === "http") return new HttpExporter({ url: exporter.url, timeoutMillis });
   const { target } = exporter;
-  // Without TLS, as the existing server: the collector is next door.
+  // Without TLS, as kube-apiserver: the collector is next door.
   const url = target.startsWith("unix:") ? toUnixUrl(target) : `http://${target}`;
   return new GrpcExporter({ url, credentials: credentials.createInsecure(), timeoutMillis });
 }

@@ -154,7 +154,7 @@ export class RequestTracer {
   }
 }
 
-/** As the existing server names them: with the places of names, and not the names. */
+/** As kube-apiserver names them: with the places of names, and not the names. */
 function spanNameOf(method: string, info: RequestInfo | undefined): string {
   if (info === undefined || !info.isResourceRequest) return method;
   const { apiPrefix, group, version, namespace, resource, name, subresource } = info;

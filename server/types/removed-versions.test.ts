@@ -1,4 +1,4 @@
-/** Versions that the existing API has removed, by release: none is served, whatever is enabled. */
+/** Versions that kube-apiserver has removed, by release: none is served, whatever is enabled. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../api/meta.js";

@@ -9,7 +9,7 @@ import { breaches, stabilityOf, type VersionRow, versionTable } from "./testing/
 const facts = loadFacts(createNaming("kubernetes"));
 const table = versionTable(facts);
 
-/** The existing API's own violations. */
+/** kube-apiserver's own violations. */
 const KNOWN_BREACHES = [
   "apps/v1beta1 DeploymentRollback: replaced by DeploymentRollback, which is not there",
   "certificates.k8s.io/v1beta1 ClusterTrustBundle: deprecated more than 3 releases after its introduction",

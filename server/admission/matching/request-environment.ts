@@ -1,6 +1,6 @@
 /**
  * The variables of rule expressions: `object`, `oldObject`, `request` and `authorizer`, for policies
- * also `namespaceObject`, and their binding. Types have the fields of the existing API; objects are
+ * also `namespaceObject`, and their binding. Types have the fields of kube-apiserver; objects are
  * dyn, because one rule may match many kinds.
  */
 

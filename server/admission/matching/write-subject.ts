@@ -1,5 +1,5 @@
 /**
- * WriteSubject: one write as rules see it: its names as in the existing API, its objects in any served
+ * WriteSubject: one write as rules see it: its names as in kube-apiserver, its objects in any served
  * version, and its namespace from the view. Created for one plugin and one attempt; each object is
  * converted once per version.
  */
@@ -134,7 +134,7 @@ export function decodeServed(value: JsonValue, resource: ServedResource): ApiObj
   return object;
 }
 
-/** In the words of the existing API. @throws {StatusError} 500 */
+/** In the words of kube-apiserver. @throws {StatusError} 500 */
 function checkKind({ apiVersion = "", kind = "" }: JsonObject, resource: ServedResource): void {
   const expected = formatGroupVersion(kindVersionOf(resource));
   if (apiVersion !== expected) {

@@ -171,7 +171,7 @@ export class NodeRestriction implements AdmissionPlugin {
     const sourceOf = ({ spec }: NodeObject) => spec?.configSource ?? null;
     const source = object === undefined ? null : sourceOf(object as NodeObject);
     if (operation === "CREATE" && source !== null) {
-      // The words of the existing server, which means nodes.
+      // The words of kube-apiserver, which means nodes.
       const why = `node ${quoted} is not allowed to create pods with a non-nil configSource`;
       throw refuse(attributes, why);
     }

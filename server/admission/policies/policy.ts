@@ -263,7 +263,7 @@ export class PolicyEnvironments {
   }
 }
 
-/** Objects in variables have any type, as on the existing server; CEL's own values keep their types. */
+/** Objects in variables have any type, as on kube-apiserver; CEL's own values keep their types. */
 function typeOfVariable(type: Type): Type {
   switch (type.kind) {
     case "simple":

@@ -1,5 +1,5 @@
 /**
- * Failed webhook calls, with the messages of the existing API: the webhook refused, or gave no usable
+ * Failed webhook calls, with the messages of kube-apiserver: the webhook refused, or gave no usable
  * answer and the failure policy decides.
  */
 import { firstOf } from "../../api/shown-value.js";

@@ -1,6 +1,6 @@
 /**
- * The types of a webhook's answer. A member of another type makes the whole answer undecodable, as in the
- * existing API: the call has failed, and nothing in the answer is a decision.
+ * The types of a webhook's answer. A member of another type makes the whole answer undecodable, as in
+ * kube-apiserver: the call has failed, and nothing in the answer is a decision.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 

@@ -1,6 +1,6 @@
 /**
  * AdmissionReview: builds the request for a webhook and checks the answer. The request is text assembled
- * from the encodings that clients get. The answer is checked as strictly as by the existing API, because
+ * from the encodings that clients get. The answer is checked as strictly as by kube-apiserver, because
  * an invalid one must count as a failure and never as a decision.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The rules of AuthenticationConfiguration, with the existing API's paths and messages, and the
+ * The rules of AuthenticationConfiguration, with kube-apiserver's paths and messages, and the
  * compiled CEL expressions of a valid one. Pure: no file, no network.
  */
 
@@ -419,6 +419,6 @@ class AuthenticatorCompiler {
   }
 }
 
-/** What RFC 3986 allows in a path, as the existing API has it. */
+/** What RFC 3986 allows in a path, as kube-apiserver has it. */
 const HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const EXTRA_PATH = new RegExp(`^${HTTP_PATH}$`);

@@ -1,5 +1,5 @@
 /**
- * Discovery as clients see it: the documents of the existing API for well-known types, and the
+ * Discovery as clients see it: the documents of kube-apiserver for well-known types, and the
  * choice between the two forms.
  */
 import assert from "node:assert/strict";

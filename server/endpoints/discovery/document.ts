@@ -51,7 +51,7 @@ export interface Document {
   readonly gzipBody: Buffer | undefined;
 }
 
-/** Strong hash of the bytes in upper-case hex, in the format of the existing API's ETags. */
+/** Strong hash of the bytes in upper-case hex, in the format of kube-apiserver's ETags. */
 function hashDocument(body: Uint8Array): string {
   return createHash("sha512").update(body).digest("hex").toUpperCase();
 }

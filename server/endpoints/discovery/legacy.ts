@@ -1,6 +1,6 @@
 /**
  * Discovery in its first form: one small object per level (APIVersions, APIGroupList, APIGroup,
- * APIResourceList), as the existing API publishes them (S1-GEN-06, S1-GEN-24). Pure functions; member
+ * APIResourceList), as kube-apiserver publishes them (S1-GEN-06, S1-GEN-24). Pure functions; member
  * order is that of the types' declaration, which is the order of the JSON text.
  */
 import type { JsonObject } from "../../api/meta.js";

@@ -1,5 +1,5 @@
 /**
- * OpenAPI as clients see it: the documents of the existing API for well-known types, resolvable
+ * OpenAPI as clients see it: the documents of kube-apiserver for well-known types, resolvable
  * references, and addresses with hashes.
  */
 import assert from "node:assert/strict";

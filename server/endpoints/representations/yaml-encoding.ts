@@ -1,6 +1,6 @@
 /**
  * YAML, converted from the JSON forms piece by piece (S1-NEG-02). YAML 1.1 and 1.2 readers understand it
- * alike: text that either takes for another type is quoted. Keys are sorted, as in the existing API.
+ * alike: text that either takes for another type is quoted. Keys are sorted, as in kube-apiserver.
  */
 import { Document, Scalar, type Tags, visit } from "yaml";
 import type { JsonObject, JsonValue } from "../../api/meta.js";

@@ -70,7 +70,7 @@ const container = (fields: Record<string, JsonValue>) => ({
   spec: { containers: [{ name: "c", ...fields }] },
 });
 
-/** The error after the value, in the existing server's wording of failed conversions. */
+/** The error after the value, in kube-apiserver's wording of failed conversions. */
 const conversions: readonly (readonly [JsonValue, string])[] = [
   [{ spec: "x" }, "cannot restore struct from: string"],
   [{ spec: { tolerations: "x" } }, "cannot restore slice from string"],

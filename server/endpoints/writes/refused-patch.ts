@@ -1,6 +1,6 @@
 /**
  * Errors for patches whose result is not an object of the resource (S1-PATCH-11): 422 on `patch`, with the
- * invalid value and the cause, in the existing server's words. The reason `Invalid` tells clients that the
+ * invalid value and the cause, in kube-apiserver's words. The reason `Invalid` tells clients that the
  * patch does not fit the object, while 400 means that it cannot be parsed. Pure.
  */
 

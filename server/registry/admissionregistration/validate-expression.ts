@@ -1,7 +1,7 @@
 /**
  * Expressions of rules: they must exist, compile to the required type, and fit the cost budget.
- * Objects have no known size here, so an upper bound of the cost would be meaningless, and the existing
- * API requires none. An expression is refused if every evaluation would exceed the budget.
+ * Objects have no known size here, so an upper bound of the cost would be meaningless, and
+ * kube-apiserver requires none. An expression is refused if every evaluation would exceed the budget.
  */
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";

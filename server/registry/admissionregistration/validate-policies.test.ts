@@ -80,7 +80,7 @@ test("validating policies are accepted or refused by their rules, field by field
       judged({ expression: "true", messageExpression: "1" }),
       uncompiled("validations[0].messageExpression", "1", "must evaluate to string"),
     ],
-    // The documents require a message here; the existing API has never required one.
+    // The documents require a message here; kube-apiserver has never required one.
     [judged({ expression: "true\n|| false" })],
     [judged({ expression: "true\n|| false", message: "no" })],
     [

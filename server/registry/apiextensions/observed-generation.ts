@@ -1,6 +1,6 @@
 /**
  * `observedGeneration` in the status of a definition and in its conditions: written through the status
- * by clients and by migrations, as in the existing API of 1.36. Without the gate
+ * by clients and by migrations, as in kube-apiserver of 1.36. Without the gate
  * CRDObservedGenerationTracking it is left out of what is written, unless the definition has it already.
  */
 import type { Definition, DefinitionStatus } from "./definition.js";

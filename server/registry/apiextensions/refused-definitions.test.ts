@@ -1,5 +1,5 @@
 /**
- * What the existing API says of definitions that it refuses: each cause with its field and words, as its
+ * What kube-apiserver says of definitions that it refuses: each cause with its field and words, as its
  * own server of release 1.36 answered them (`npm run test:upstream` asks both again).
  */
 import assert from "node:assert/strict";

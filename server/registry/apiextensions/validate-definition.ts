@@ -1,7 +1,7 @@
 /**
  * Rules for CustomResourceDefinitions: consistent names, one storage version, and for each version a
  * schema that can validate objects (server/structural/definition). Problems of parts that all versions
- * share are reported under `spec` rather than under each version, as the existing API does.
+ * share are reported under `spec` rather than under each version, as kube-apiserver does.
  */
 
 import { deepEqual } from "../../api/deep-equal.js";

@@ -1,7 +1,7 @@
 /**
  * Converts autoscaling/v1 HorizontalPodAutoscaler to and from autoscaling/v2, the stored version. The
- * older version has only one metric, CPU utilization; the rest is kept in annotations with the
- * existing API's names and contents, so a round trip loses nothing.
+ * older version has only one metric, CPU utilization; the rest is kept in annotations with
+ * kube-apiserver's names and contents, so a round trip loses nothing.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";

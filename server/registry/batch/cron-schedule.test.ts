@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { scheduleProblem, timeZoneProblem } from "./cron-schedule.js";
 
-test("schedules that the existing API takes are taken", () => {
+test("schedules that kube-apiserver takes are taken", () => {
   const table = [
     "* * * * *",
     "*/5 0-23/2 1,15 jan-DEC mon-fri",

@@ -1,6 +1,6 @@
 /**
  * The grammar of a CronJob's schedule: five fields of numbers, names, ranges and steps, or a word such
- * as "@hourly". Only validates the text, with the messages of the existing API's parser (robfig/cron).
+ * as "@hourly". Only validates the text, with the messages of kube-apiserver's parser (robfig/cron).
  */
 
 import { isTimeZone } from "../../api/time-zones.js";

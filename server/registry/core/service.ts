@@ -171,7 +171,7 @@ function reservationsOf(
   return claims;
 }
 
-/** An IPAddress object that clients can see, as in the existing API. */
+/** An IPAddress object that clients can see, as in kube-apiserver. */
 function addressClaim(
   { metadata, spec }: ServiceObject,
   ip: string,

@@ -46,7 +46,7 @@ interface Node extends ApiObject {
 const nodeRules: Rules<Node> = {
   object(node, context) {
     const errors = new Problems();
-    // The existing API reports this path.
+    // kube-apiserver reports this path.
     validateTaints(node.spec?.taints ?? [], "metadata.taints", errors);
     validateNodeAmounts(node, context, errors);
     validateFeatures(node.status?.declaredFeatures ?? [], errors);

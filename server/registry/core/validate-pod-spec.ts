@@ -1,6 +1,6 @@
 /**
  * Rules for a pod's specification, in pods and in the templates of workloads. Messages and fields
- * are those of the existing API; required members and closed enums have been checked from the facts
+ * are those of kube-apiserver; required members and closed enums have been checked from the facts
  * before.
  */
 import {

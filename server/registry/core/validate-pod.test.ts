@@ -1,4 +1,4 @@
-/** Rules for pods, with the existing API's messages: what is accepted and what is refused. */
+/** Rules for pods, with kube-apiserver's messages: what is accepted and what is refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeProblems, problemsOf, type TestObject } from "../testing/problems.js";

@@ -30,7 +30,7 @@ import {
 import { type ClaimSpec, validateClaimSpec } from "./validate-storage.js";
 import { validatePodSource } from "./volume-sources.js";
 
-/** In the order of the existing API's checks: the first one set is the source. */
+/** In the order of kube-apiserver's checks: the first one set is the source. */
 const SOURCES: readonly string[] = [
   "emptyDir",
   "hostPath",

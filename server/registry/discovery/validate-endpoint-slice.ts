@@ -137,7 +137,7 @@ function validateAddress(
   else validateCanonicalIp(address, field, errors);
   if (errors.length > before) return;
   if (addressType !== `IPv${ipVersion(address)}`) {
-    // The existing API names the list here.
+    // kube-apiserver names the list here.
     const list = field.slice(0, field.lastIndexOf("["));
     errors.push(invalidValue(list, address, `must be an ${addressType} address`));
   }

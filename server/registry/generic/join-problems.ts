@@ -1,7 +1,7 @@
 /**
  * Joins an object's errors into one list: those of the facts, of the metadata, and of the type's
  * hand-written rules, which have the best messages. Clients see one cause for one mistake, in the
- * order of the existing API: metadata first, and the items of a list one after the other.
+ * order of kube-apiserver: metadata first, and the items of a list one after the other.
  */
 import { CAUSES_MAX, type FieldError } from "../../api/status.js";
 

@@ -1,6 +1,6 @@
 /**
  * Decides what a create stores, from the client's object and the observed state: pure except for
- * admission. The order of checks is that of the existing API:
+ * admission. The order of checks is that of kube-apiserver:
  *
  *   metadata ─► namespace ─► defaults ─► owners ─► mutate ─► identity, strategy ─► validation
  *     ─► reservations ─► validate ─► is the name free?

@@ -59,7 +59,7 @@ function checkNode(node: Structural, place: Place, errors: FieldError[]): void {
     const inList = (item: JsonValue) => around([item]);
     checkNode(node.items, { ...here, path: `${path}.items`, around: inList }, errors);
   }
-  // Except those of additionalProperties, which the existing API does not check.
+  // Except those of additionalProperties, which kube-apiserver does not check.
   for (const [name, property] of node.properties) {
     const member: Place = {
       ...here,
@@ -93,7 +93,7 @@ function checkInsideMeta(
   value: JsonValue,
   { path, resource, around }: Place,
 ): FieldError[] {
-  // The existing API asks of a kind and an apiVersion no more than their schemas do.
+  // kube-apiserver asks of a kind and an apiVersion no more than their schemas do.
   const object = {
     ...(around(value) as JsonObject),
     kind: "Validation",

@@ -121,7 +121,7 @@ export function checkRules(schema: JsonSchema, context: RuleContext): FieldError
 const NO_TYPE =
   "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
 
-/** A rule in messages: all members, with the existing API's internal names. */
+/** A rule in messages: all members, with kube-apiserver's internal names. */
 function shownRule(rule: ValidationRule): object {
   return {
     Rule: rule.rule,

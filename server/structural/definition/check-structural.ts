@@ -27,7 +27,7 @@ function isIntOrString(anyOf: readonly JsonSchema[] | undefined): boolean {
 export function checkStructural(schema: JsonSchema, path: string): FieldError[] {
   const errors = new Problems();
   checkInvariants(schema, "root", path, errors);
-  // Only the root's junctors are checked, as in the existing API: nested ones may name more fields.
+  // Only the root's junctors are checked, as in kube-apiserver: nested ones may name more fields.
   checkJunctorParts(schema, schema, path, path, errors);
   const textOf = ({ field, message }: FieldError) => `${field}: ${message}`;
   return errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : textOf(a) > textOf(b) ? 1 : 0));

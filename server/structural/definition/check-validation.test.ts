@@ -317,7 +317,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
 };
 
-describe("schemas of definitions are accepted or refused with the existing API's words", () => {
+describe("schemas of definitions are accepted or refused with kube-apiserver's words", () => {
   for (const [topic, cases] of Object.entries(CASES)) {
     test(topic, () => {
       for (const [schema, ...expected] of cases) {

@@ -1,6 +1,6 @@
 /**
  * Checks `schema.openAPIV3Schema` of one version as a whole: structure, defaults, keywords and rules,
- * with the errors in the existing API's order.
+ * with the errors in kube-apiserver's order.
  */
 
 import { forbiddenField, invalidValue } from "../../api/field-errors.js";

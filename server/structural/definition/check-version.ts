@@ -60,7 +60,7 @@ export function checkColumns(
       const why = `must be one of ${COLUMN_FORMATS.join(",")}`;
       errors.push(invalidValue(`${at}.format`, format, why));
     }
-    // The existing API reports the internal name of this field.
+    // kube-apiserver reports the internal name of this field.
     if (jsonPath === "") errors.push(requiredValue(`${at}.JSONPath`));
     else checkSimplePath(jsonPath, `${at}.JSONPath`, errors);
   });

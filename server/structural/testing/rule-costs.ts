@@ -1,5 +1,5 @@
 /**
- * Rules with what the existing API's server of release 1.36 answers to each: the estimated cost, and the
+ * Rules with what kube-apiserver of release 1.36 answers to each: the estimated cost, and the
  * cost of evaluating it on `self` (null where that fails, or depends on the order of a map's entries); or
  * why it is refused ("" where the words differ). Facts, measured with rules of our own; data only.
  */

@@ -1,5 +1,5 @@
 /**
- * Definitions that the existing API refuses, a mistake each. What it says of them stands in
+ * Definitions that kube-apiserver refuses, a mistake each. What it says of them stands in
  * refused-definitions.test.ts; `npm run test:upstream` asks both servers again.
  */
 import type { JsonObject } from "../../../api/meta.js";
