@@ -1,7 +1,7 @@
 /**
  * The second half of `npm run build`: copies the facts beside the emitted modules, and makes a few scripts
  * of a thousand modules, with the parts that only some starts need in scripts of their own. Finding, reading and
- * linking a thousand modules takes a second of CPU at every start; docs/performance.md has figures.
+ * linking a thousand modules takes a second of CPU at every start; docs/dev/performance.md has figures.
  * `dist/bundle/main.js` (the command), `start-keelson.js` (the package) and `certificate-hook.js` (the chart) beside it run them.
  *
  * They are CommonJS, as only of scripts V8 can be given what it compiled before (server/bundled-scripts.ts).
@@ -24,7 +24,7 @@ const STARTERS = [...ENTRIES, inDist("codec/yaml-reader.js")];
 /** Packages that have native code, or read files of their own. */
 const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate", "etcd3", "@grpc/proto-loader"];
 
-/** Names that Node has as getters, which V8 calls wherever a request's code says `Buffer` (docs/decisions/0071). */
+/** Names that Node has as getters, which V8 calls wherever a request's code says `Buffer` (docs/dev/decisions/0071). */
 const GLOBAL_GETTERS = ["Buffer", "performance", "process", "AbortController", "AbortSignal"];
 
 /** Modules that read files beside them go on reading them there. Entries stay beside each other. */

@@ -1,4 +1,4 @@
-/** docs/operations.md says what a running server says about itself. */
+/** docs/run/operations.md says what a running server says about itself. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -33,7 +33,7 @@ function firstColumn(document: string, heading: string): string[] {
 test("CARD-08, S2-HEALTH-09: the documented metrics and health checks are those that there are", async () => {
   await using server = await startServer();
   // From dist/e2e to the repository.
-  const document = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
+  const document = await readFile(new URL("../../docs/run/operations.md", import.meta.url), "utf8");
 
   const scraped = await server.client.get("/metrics");
   const names = [...scraped.text.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1] ?? "");

@@ -100,9 +100,9 @@ export const token: string = api.as("a").token;
 await api.stop();
 `;
 
-test("the examples of docs/testing-operators.md run as they are written", async () => {
+test("the examples of docs/use/testing.md run as they are written", async () => {
   const project = theProject();
-  const page = await readFile(join(REPOSITORY, "docs", "testing-operators.md"), "utf8");
+  const page = await readFile(join(REPOSITORY, "docs", "use", "testing.md"), "utf8");
   const examples = [...page.matchAll(/<!-- example: (\S+) -->\n```js\n([\s\S]*?)```/g)];
   assert.equal(examples.length, 1);
   for (const [, name = "", code = ""] of examples) {

@@ -1,12 +1,12 @@
-/** docs/access.md says what protects against published attacks: each row names a test that is called after the attack. */
+/** docs/run/access.md says what protects against published attacks: each row names a test that is called after the attack. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const root = new URL("../../", import.meta.url);
 
-test("each attack in docs/access.md has a test that is called after it", () => {
-  const page = readFileSync(new URL("docs/access.md", root), "utf8");
+test("each attack in docs/run/access.md has a test that is called after it", () => {
+  const page = readFileSync(new URL("docs/run/access.md", root), "utf8");
   const rows = [...page.matchAll(/^\| (CVE-[^|]*) \|.*\| `([^`]+)` \|$/gm)];
   assert.ok(rows.length > 10, `${rows.length} rows`);
   for (const [, numbers = "", path = ""] of rows) {

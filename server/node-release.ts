@@ -7,7 +7,7 @@
 const SUPPORTED_MAJOR = 22;
 /** What the bundle needs to run at all. */
 const USABLE_MAJOR = 20;
-/** They forget the intermediate certificates of clients (docs/access.md). */
+/** They forget the intermediate certificates of clients (docs/run/access.md). */
 const LOSES_CHAINS = /^v(24\.21|26\.8)\.\d+$/;
 
 /** The sentence for who started this with a release that cannot run it. @param version as in `process.version` */

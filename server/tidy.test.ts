@@ -146,8 +146,8 @@ test("every folder has a rank", () => {
   );
 });
 
-test("docs/architecture.md has the layers as they are enforced, and all of them exist", () => {
-  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+test("docs/dev/architecture.md has the layers as they are enforced, and all of them exist", () => {
+  const page = readFileSync(join(root, "docs/dev/architecture.md"), "utf8");
   const documented = [...page.matchAll(/^\| (\d+) \| (`[^|]+) \|/gm)].map(([, rank, folders]) => ({
     rank: Number(rank),
     folders: [...String(folders).matchAll(/`([^`]+)`/g)].map(([, folder]) => String(folder)).sort(),
@@ -339,8 +339,8 @@ test("deploy/bundle.mjs names every part of undici that is used: others are unde
   );
 });
 
-test("docs/invariants.md names every invariant that is asserted, and files that exist", () => {
-  const page = readFileSync(join(root, "docs/invariants.md"), "utf8");
+test("docs/dev/invariants.md names every invariant that is asserted, and files that exist", () => {
+  const page = readFileSync(join(root, "docs/dev/invariants.md"), "utf8");
   const asserted = layered.flatMap(({ code }) =>
     [...code.matchAll(/\bassert\([^;]*?,\s*"([A-Z][A-Za-z]+)",?\s*\)/g)].map(([, name]) =>
       String(name),
@@ -348,18 +348,18 @@ test("docs/invariants.md names every invariant that is asserted, and files that 
   );
   expectNone(
     asserted.filter((name) => !page.includes(`**${name}**`)),
-    (name) => `assert(..., "${name}"): say what it means in docs/invariants.md`,
+    (name) => `assert(..., "${name}"): say what it means in docs/dev/invariants.md`,
   );
   expectNone(
     [...page.matchAll(/`((?:storage|server|e2e)\/[^`]+\.ts)`/g)].filter(
       ([, path]) => !byPath.has(String(path)),
     ),
-    ([path]) => `docs/invariants.md names ${path}, which does not exist`,
+    ([path]) => `docs/dev/invariants.md names ${path}, which does not exist`,
   );
 });
 
-test("docs/thread.md has the constants as they are", () => {
-  const page = readFileSync(join(root, "docs/thread.md"), "utf8");
+test("docs/dev/thread.md has the constants as they are", () => {
+  const page = readFileSync(join(root, "docs/dev/thread.md"), "utf8");
   const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| ([^|]+) \| `([^`]+)` \|/gm)];
   assert.ok(rows.length > 20);
   expectNone(
@@ -367,12 +367,12 @@ test("docs/thread.md has the constants as they are", () => {
       ([, name, value, path]) =>
         byPath.get(String(path))?.code.includes(`const ${name} = ${value};`) !== true,
     ),
-    ([, name, value, path]) => `docs/thread.md: ${path} has no \`const ${name} = ${value};\``,
+    ([, name, value, path]) => `docs/dev/thread.md: ${path} has no \`const ${name} = ${value};\``,
   );
 });
 
-test("docs/decisions/README.md lists every decision under its title", () => {
-  const folder = join(root, "docs/decisions");
+test("docs/dev/decisions/README.md lists every decision under its title", () => {
+  const folder = join(root, "docs/dev/decisions");
   const index = readFileSync(join(folder, "README.md"), "utf8");
   const decisions = readdirSync(folder)
     .filter((name) => name !== "README.md")
@@ -383,11 +383,11 @@ test("docs/decisions/README.md lists every decision under its title", () => {
     });
   expectNone(
     decisions.filter(({ name, number }) => number !== name.slice(0, 4)),
-    ({ name }) => `docs/decisions/${name} does not begin with "# ${name.slice(0, 4)}: title"`,
+    ({ name }) => `docs/dev/decisions/${name} does not begin with "# ${name.slice(0, 4)}: title"`,
   );
   expectNone(
     decisions.filter(({ line }) => !index.includes(`${line}\n`)),
-    ({ line }) => `docs/decisions/README.md has no line: ${line}`,
+    ({ line }) => `docs/dev/decisions/README.md has no line: ${line}`,
   );
 });
 
@@ -440,10 +440,11 @@ function findRoot(): string {
   return folder;
 }
 
-test("docs/requirements.md has every id that a test names, and says of every other one why it is open", () => {
-  const [ledger = "", open = ""] = readFileSync(join(root, "docs/requirements.md"), "utf8").split(
-    /^## Open$/m,
-  );
+test("docs/dev/requirements.md has every id that a test names, and says of every other one why it is open", () => {
+  const [ledger = "", open = ""] = readFileSync(
+    join(root, "docs/dev/requirements.md"),
+    "utf8",
+  ).split(/^## Open$/m);
   const known = new Set(
     [...ledger.matchAll(/^\| ((?:S[12]-[A-Z0-9]+|CARD)-\d+) \|/gm)].map(([, id]) => id ?? ""),
   );

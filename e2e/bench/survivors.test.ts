@@ -1,7 +1,7 @@
 /**
  * Requests stay young: what they allocate goes with V8's young collections. One old object that refers to
  * the next request's is enough to keep all later ones, so that collections cost a fifth of the server's CPU
- * (docs/decisions/0059-requests-stay-young.md). `node dist/e2e/bench/survivors.js update` says who allocated
+ * (docs/dev/decisions/0059-requests-stay-young.md). `node dist/e2e/bench/survivors.js update` says who allocated
  * what survives.
  */
 import assert from "node:assert/strict";

@@ -39,7 +39,7 @@ function metricsIn(expression: string): string[] {
   return names.filter((name) => !FOREIGN.test(name));
 }
 
-test("CARD-08: what alerts and dashboards ask for is served, and docs/operations.md has all that is served", async () => {
+test("CARD-08: what alerts and dashboards ask for is served, and docs/run/operations.md has all that is served", async () => {
   await using etcd = await startEtcd();
   await using server = await startServer({ etcdEndpoints: [etcd.endpoint] });
   await server.client.get("/api/v1/namespaces");
@@ -56,7 +56,7 @@ test("CARD-08: what alerts and dashboards ask for is served, and docs/operations
     }
   }
   assert.ok(expressions.length > 40);
-  const page = await readFile(join(repositoryRoot(), "docs", "operations.md"), "utf8");
+  const page = await readFile(join(repositoryRoot(), "docs", "run", "operations.md"), "utf8");
   const documented = new Set([...page.matchAll(/^\| `([a-z0-9_]+)` \|/gm)].map(([, name]) => name));
   const missing = expressions
     .flatMap(metricsIn)
@@ -66,12 +66,12 @@ test("CARD-08: what alerts and dashboards ask for is served, and docs/operations
   assert.deepEqual(
     own.filter((name) => !documented.has(name)),
     [],
-    "metrics without a row in docs/operations.md",
+    "metrics without a row in docs/run/operations.md",
   );
 });
 
-test("every alert has a run-book in docs/alerts.md", async () => {
-  const page = await readFile(join(repositoryRoot(), "docs", "alerts.md"), "utf8");
+test("every alert has a run-book in docs/run/alerts.md", async () => {
+  const page = await readFile(join(repositoryRoot(), "docs", "run", "alerts.md"), "utf8");
   for (const { alert } of await rules())
     assert.match(page, new RegExp(`^\\| \`${alert}\` \\|`, "m"));
 });

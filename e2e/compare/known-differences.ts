@@ -16,7 +16,8 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
   },
   {
     cause: /metadata\.finalizers: nothing for an object|^DELETE \S+: \.metadata\.deletionTimestamp/,
-    reason: "protection of volumes is off without the controllers that end it (docs/admission.md)",
+    reason:
+      "protection of volumes is off without the controllers that end it (docs/use/admission.md)",
   },
   {
     cause: /certificatesigningrequests: (?:\S*\.spec\.username|\.rows)/,

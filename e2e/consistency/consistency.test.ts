@@ -2,7 +2,7 @@
  * Consistency under fire, twenty seconds of it: random work on three replicas over three etcd members, and
  * on one replica over the embedded store, while they are killed, paused and parted; a part of it on a
  * custom kind whose definition changes all the time. The command for longer runs is in
- * docs/consistency.md.
+ * docs/dev/consistency.md.
  */
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";

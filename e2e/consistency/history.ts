@@ -137,7 +137,7 @@ export interface History {
   readonly surprises: readonly string[];
 }
 
-/** The names of docs/invariants.md that a history can show to be broken. */
+/** The names of docs/dev/invariants.md that a history can show to be broken. */
 export type Guarantee =
   | "Ordered"
   | "Unique"

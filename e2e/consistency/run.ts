@@ -1,6 +1,6 @@
 /**
  * The command: `node dist/e2e/consistency/run.js --minutes=10 --seed=1 --store=etcd --replicas=3`.
- * Prints what it does, then the report; exit status 1 when a guarantee was broken. docs/consistency.md
+ * Prints what it does, then the report; exit status 1 when a guarantee was broken. docs/dev/consistency.md
  * says how to read it.
  */
 import { randomInt } from "node:crypto";

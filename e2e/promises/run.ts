@@ -1,5 +1,5 @@
 /**
- * Measures what docs/performance.md promises, each by a command:
+ * Measures what docs/dev/performance.md promises, each by a command:
  *
  *   node dist/e2e/promises/run.js reads      linearizable gets from memory, and etcd's share (promise 1)
  *   node dist/e2e/promises/run.js memory     resident memory over encoded objects (promise 2)

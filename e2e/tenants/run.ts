@@ -9,7 +9,7 @@
  *   --rate=50                      requests a second of each polite tenant
  *   --store=etcd                   or embedded
  *   --flags=A,B                    more for the server
- *   --chart=docs/tenants.svg       where the drawing goes
+ *   --chart=docs/dev/tenants.svg       where the drawing goes
  *   --log=FILE --profile=DIR       keeps the server's log, a CPU profile of it
  *
  * Ten times its share is meant by seats: a quarter of those that the level of the tenants has by default, which
@@ -53,7 +53,7 @@ const WARM_UP_MS = 30_000;
 const LOOK_MS = 1_000;
 /** A scrape takes both processes some milliseconds: every second it would be the p99 of who is alone. */
 const LOOKS_BETWEEN_SCRAPES = 5;
-/** How a server that has one core is started (docs/operations.md). */
+/** How a server that has one core is started (docs/run/operations.md). */
 const ONE_CORE = [...shippedNodeFlags(), "--single-threaded-gc"];
 /** How much less the greedy client gets of its core than the store. */
 const GREEDY_NICE = 15;

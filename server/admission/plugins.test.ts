@@ -17,7 +17,7 @@ function findRoot(): string {
   return folder;
 }
 
-test("docs/admission.md names all plugins, in order, and says truly which are on by default", () => {
+test("docs/use/admission.md names all plugins, in order, and says truly which are on by default", () => {
   const plugins = [
     // These functions are never called here.
     ...createDefaultPlugins({
@@ -40,7 +40,7 @@ test("docs/admission.md names all plugins, in order, and says truly which are on
     { name: "ValidatingAdmissionWebhook" },
     { name: "ResourceQuota" },
   ];
-  const page = readFileSync(join(findRoot(), "docs/admission.md"), "utf8");
+  const page = readFileSync(join(findRoot(), "docs/use/admission.md"), "utf8");
   const rows = [...page.matchAll(/^\| `(\w+)` \| (yes|no) \|/gm)];
   assert.deepEqual(
     rows.map(([, name, isDefault]) => ({ name, isDefault: isDefault === "yes" })),

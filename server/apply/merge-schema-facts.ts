@@ -1,5 +1,5 @@
 /**
- * Merge types of built-in types, from the facts (docs/facts.md, "Merge schema"): lists by `list=` and
+ * Merge types of built-in types, from the facts (docs/dev/facts.md, "Merge schema"): lists by `list=` and
  * `keys=`, else by `patch=merge` (S1-SSA-25), else atomic; maps and structs by field unless marked
  * atomic; builtins and types with their own JSON form as a whole.
  */

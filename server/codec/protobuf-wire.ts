@@ -2,7 +2,7 @@
  * WireCodec: reads and writes one type of the schema model in the Protobuf wire format. This is the
  * contract of this folder's Protobuf codecs, with the codecs of scalars and of special encodings. The
  * other side is always the JSON form: base64 for bytes, RFC 3339 for times, bigint for integers beyond
- * 2^53. docs/facts.md ("What follows for Protobuf") has the rules.
+ * 2^53. docs/dev/facts.md ("What follows for Protobuf") has the rules.
  */
 import { isUtf8 } from "node:buffer";
 import { toUSVString } from "node:util";

@@ -2,7 +2,7 @@
  * ProtobufCodecs: the Protobuf form of every kind of the facts, in both directions between bytes and the
  * JSON form. Decoded values go through the same ObjectCodec as JSON bodies, so unknown kinds, defaults
  * and checks share one path. No code is generated; codecs are compiled on first use
- * (docs/decisions/0007-protobuf-from-facts.md).
+ * (docs/dev/decisions/0007-protobuf-from-facts.md).
  */
 
 import { isUtf8 } from "node:buffer";

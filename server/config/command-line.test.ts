@@ -410,9 +410,9 @@ test("help and version are answered wherever they are asked for, and help names 
   assert.ok(!renderHelp("controllers").includes("--secure-port"));
 });
 
-test("docs/flags.md says what the tables say", () => {
+test("docs/run/flags.md says what the tables say", () => {
   // Sources and emitted files are equally deep below the repository or its output folder.
-  const candidates = ["../../docs/flags.md", "../../../docs/flags.md"];
+  const candidates = ["../../docs/run/flags.md", "../../../docs/run/flags.md"];
   const texts = candidates.flatMap((path) => {
     try {
       return [readFileSync(new URL(path, import.meta.url), "utf8")];

@@ -1,4 +1,4 @@
-/** Renders the flag table: `--help` on the terminal and docs/flags.md. */
+/** Renders the flag table: `--help` on the terminal and docs/run/flags.md. */
 import { FEATURE_GATES, type FeatureGate } from "./feature-gates.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import { FLAG_SECTIONS, FLAGS } from "./flags.js";
@@ -41,7 +41,7 @@ export function renderFlagsDocument(): string {
   return `# Flags
 
 Made from the tables in \`server/config/flags.ts\` and \`server/config/feature-gates.ts\`; a test compares them.
-To write it anew after a build: \`node dist/server/config/write-flags-document.js docs/flags.md\`.
+To write it anew after a build: \`node dist/server/config/write-flags-document.js docs/run/flags.md\`.
 
 Flags are written \`--flag=value\` or \`--flag value\`; a boolean alone is true. Types: *duration* is Go's (\`5m30s\`),
 *bytes* takes Ki, Mi and Gi, *strings* is a comma-separated list and may be repeated, *switches* is a list of

@@ -58,6 +58,6 @@ export const LOGGING_FLAGS = {
     default: "true",
     section: "Logging",
     commands: SERVE_ONLY,
-    help: "Whether /debug/flags/v changes the verbosity. There are no pages of profiles: see docs/operations.md for how to take one.",
+    help: "Whether /debug/flags/v changes the verbosity. There are no pages of profiles: see docs/run/operations.md for how to take one.",
   },
 } as const satisfies Record<string, FlagDefinition>;

@@ -1,4 +1,4 @@
-/** Writes docs/flags.md from the tables: `node dist/server/config/write-flags-document.js FILE`. */
+/** Writes docs/run/flags.md from the tables: `node dist/server/config/write-flags-document.js FILE`. */
 import { writeFileSync } from "node:fs";
 import { renderFlagsDocument } from "./help.js";
 

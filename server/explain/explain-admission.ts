@@ -1,6 +1,6 @@
 /**
  * `keelson explain-admission`: writes as dry runs on a server and shows what the rules that users bring had
- * to say to each (docs/admission.md). Run by main; reads the client's configuration, changes nothing.
+ * to say to each (docs/use/admission.md). Run by main; reads the client's configuration, changes nothing.
  */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";

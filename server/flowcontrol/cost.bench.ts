@@ -1,7 +1,7 @@
 /**
  * `node dist/server/flowcontrol/cost.bench.js`: the cost of priority and fairness for a request that need not
  * wait: classification, its turn on the thread, taking a seat and releasing it. Compare with the CPU of a get
- * (docs/performance.md).
+ * (docs/dev/performance.md).
  */
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";

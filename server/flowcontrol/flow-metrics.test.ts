@@ -49,7 +49,7 @@ const UPSTREAM: Readonly<Record<string, readonly [type: string, string[], number
   watch_count_samples: ["histogram", SCHEMA, [0, 1, 10, 100, 1000, 10000]],
   work_estimated_seats: ["histogram", SCHEMA, [1, 2, 4, 10]],
 };
-/** docs/operations.md says why. */
+/** docs/run/operations.md says why. */
 const WITHOUT_COUNTERPART = ["epoch_advance_total", "read_vs_write_current_requests"];
 const OURS = ["waiting_turns", "paused_connections"];
 

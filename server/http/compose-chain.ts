@@ -1,7 +1,7 @@
 /**
  * The request chain as one function. Its steps run in one loop and leave in one, in the reverse order, so a request
  * has a single promise for all of them; Koa's composition has one for each, and as many turns of the microtask
- * queue on the way back (docs/decisions/0070).
+ * queue on the way back (docs/dev/decisions/0070).
  *
  *   steps        state, recovery, seats, handler; the seats refuse
  *   check        state ─► recovery ─► seats, which throw

@@ -1,4 +1,4 @@
-/** The catalog of what is served: against the facts, and against docs/api-coverage.md. */
+/** The catalog of what is served: against the facts, and against docs/use/api-coverage.md. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -137,9 +137,9 @@ test("subresources are served where they have an implementation", () => {
   assert.equal(catalog.stored("core/bindings"), undefined);
 });
 
-test("docs/api-coverage.md has a row for every resource that is served by default", () => {
+test("docs/use/api-coverage.md has a row for every resource that is served by default", () => {
   const { catalog } = open();
-  const document = readFileSync(new URL("docs/api-coverage.md", repositoryRoot()), "utf8");
+  const document = readFileSync(new URL("docs/use/api-coverage.md", repositoryRoot()), "utf8");
   const documented = [...document.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|/gm)].map(
     ([, groupVersion, resource]) => `${groupVersion} ${resource}`,
   );

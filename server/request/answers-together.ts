@@ -1,7 +1,7 @@
 /**
  * AnswersTogether: the small answers of a turn of the event loop are written at its end, one after the other. A write to
  * a socket wakes who waits for it, which costs more than the write itself. Of several writes in a row only
- * the first one does, and what their readers ask next arrives together as well (docs/decisions/0068).
+ * the first one does, and what their readers ask next arrives together as well (docs/dev/decisions/0068).
  *
  *     one by one    read a, answer a, wake; read b, answer b, wake; ...
  *     together      read a, read b, read c; answer a, wake; answer b; answer c
@@ -17,7 +17,7 @@ interface Answer {
 }
 
 export class AnswersTogether {
-  /** A new array each turn: an old one would let all answers get old (docs/decisions/0059). */
+  /** A new array each turn: an old one would let all answers get old (docs/dev/decisions/0059). */
   #waiting: Answer[] = [];
 
   /**

@@ -5,7 +5,7 @@
  * A watch event goes to hundreds of sockets, so over HTTP/1.1 the sink does the chunked framing
  * itself and writes one finished buffer to the socket: Node's own `res.write` makes three buffers
  * and an extra tick for each. A `SharedChunk` is framed once for all sinks. Figures are in
- * docs/decisions/0006-transport-and-koa.md.
+ * docs/dev/decisions/0006-transport-and-koa.md.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";

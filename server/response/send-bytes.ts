@@ -1,7 +1,7 @@
 /**
  * sendBytes: a whole response in one call, for bodies that are bytes already. It passes status,
  * headers and body to Node at once, which takes 14 µs of CPU less than `ctx.type` and `ctx.body`
- * (docs/decisions/0006-transport-and-koa.md). Other answers may use `ctx.body`.
+ * (docs/dev/decisions/0006-transport-and-koa.md). Other answers may use `ctx.body`.
  */
 import type { ServerResponse } from "node:http";
 import type { Http2Response } from "../request/http2-response.js";

@@ -1,6 +1,6 @@
 /**
  * Declarative rules: the facts' constraints on values beyond their types (`v:` enforced, `va:` and `vb:`
- * in shadow; see docs/facts.md), compiled into one check per kind. Shadow findings are reported
+ * in shadow; see docs/dev/facts.md), compiled into one check per kind. Shadow findings are reported
  * separately: handwritten validation decides, and the caller compares both (S1-FEAT-06). An unchanged
  * value never causes a refusal.
  *

@@ -27,8 +27,8 @@ for (const [ids, element, expected] of TABLE) {
   });
 }
 
-test("S2-DEP-05..07, S2-DEP-10: docs/api-versions.md promises what the code keeps", () => {
-  const url = new URL("../../../docs/api-versions.md", import.meta.url);
+test("S2-DEP-05..07, S2-DEP-10: docs/use/api-versions.md promises what the code keeps", () => {
+  const url = new URL("../../../docs/use/api-versions.md", import.meta.url);
   const rows = readFileSync(url, "utf8").split("\n");
   for (const element of Object.keys(PROMISES) as Element[]) {
     const cells = STABILITIES.map((stability) => {

@@ -1,6 +1,6 @@
 /**
  * How long a deprecated element stays, by its kind and stability: the promise to clients and operators in
- * numbers (docs/api-versions.md). The longer one of a time and a number of releases applies; there are
+ * numbers (docs/use/api-versions.md). The longer one of a time and a number of releases applies; there are
  * three releases a year. Pure.
  */
 import type { Release } from "./lifecycle.js";

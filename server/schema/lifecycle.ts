@@ -83,7 +83,7 @@ export function deprecationOf(
 }
 
 /**
- * From the attributes `introduced`, `deprecated`, `removed` and `use` (docs/facts.md); undefined without
+ * From the attributes `introduced`, `deprecated`, `removed` and `use` (docs/dev/facts.md); undefined without
  * the first. @throws {SyntaxError} for an invalid release
  */
 export function parseLifecycle(

@@ -3,7 +3,7 @@
  * CustomResourceDefinition. It drives decoding, defaulting, pruning, patches, apply ownership, Protobuf
  * and OpenAPI. Pure data, frozen after loading.
  *
- * The terms are those of the facts: docs/facts.md explains flags and attributes.
+ * The terms are those of the facts: docs/dev/facts.md explains flags and attributes.
  */
 import type { JsonValue } from "../api/meta.js";
 import type { Deprecation, Lifecycle } from "./lifecycle.js";

@@ -1,5 +1,5 @@
 /**
- * Loads the facts of the built-in types (server/types/facts, explained in docs/facts.md) and returns
+ * Loads the facts of the built-in types (server/types/facts, explained in docs/dev/facts.md) and returns
  * the schema model and the tables made from them. Runs once at start; wiring passes the result on.
  * Nothing here knows a single kind: all content comes from the files.
  *

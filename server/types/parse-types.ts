@@ -1,5 +1,5 @@
 /**
- * Parses one file of facts (the notation of docs/facts.md) into a ModelFile. Runs once per file at
+ * Parses one file of facts (the notation of docs/dev/facts.md) into a ModelFile. Runs once per file at
  * start, so it works on whole lines and splits on blanks unless a quoted value is in the way. Structs are most of
  * it, and are parsed when somebody asks for them. An invalid line is a defect of the data: an error that names file and line.
  */

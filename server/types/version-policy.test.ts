@@ -15,7 +15,7 @@ const KNOWN_BREACHES = [
   "certificates.k8s.io/v1beta1 ClusterTrustBundle: deprecated more than 3 releases after its introduction",
 ];
 
-test("S2-VERS-01..04, S2-DEP-03, S2-DEP-04: the table of versions keeps the rules of docs/api-versions.md", () => {
+test("S2-VERS-01..04, S2-DEP-03, S2-DEP-04: the table of versions keeps the rules of docs/use/api-versions.md", () => {
   assert.ok(table.length > 150, `${table.length} rows`);
   assert.deepEqual(breaches(table, API_RELEASE).toSorted(), KNOWN_BREACHES);
 });

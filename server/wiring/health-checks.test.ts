@@ -1,4 +1,4 @@
-/** What probes and people learn of a store that takes no writes; docs/operations.md says the same. */
+/** What probes and people learn of a store that takes no writes; docs/run/operations.md says the same. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";

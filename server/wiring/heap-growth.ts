@@ -5,7 +5,7 @@
  * collection is cheap and a large heap would be mostly garbage. A tenant that always has more to ask makes that
  * garbage so fast that a collection begins every second or two, and each takes most of the thread for
  * 70 to 100 ms. While such a tenant is held back for the sake of others, the heap may grow further, so
- * that the others seldom meet a collection (docs/decisions/0067).
+ * that the others seldom meet a collection (docs/dev/decisions/0067).
  *
  *     t=0 s    30 %    60 MiB are alive after a collection, the next one is due at 78
  *     t=5 s   200 %    a backlog waits; that next one comes at 78 all the same, the one behind it at 180

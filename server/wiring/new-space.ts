@@ -5,7 +5,7 @@
  * What a request allocates dies with the request, so a small half is as good as a large one while few requests are
  * under way. Of more, each lives through a collection or two, is copied, and gets old: then a larger
  * half is cheaper. So the command begins with halves of 4 MiB (`--min-semi-space-size`), and they may grow
- * to `--max-semi-space-size` only while many requests are under way (docs/decisions/0069).
+ * to `--max-semi-space-size` only while many requests are under way (docs/dev/decisions/0069).
  *
  *     t=0 s    4 MiB   the process starts, the space may not grow
  *     t=5 s    4 MiB   16 requests are under way: it may

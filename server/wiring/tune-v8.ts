@@ -6,7 +6,7 @@ import { setUsualHeapGrowth } from "./heap-growth.js";
  * A request runs a thousand functions, each of them a few times. V8 waits until one has run long before it
  * optimises it, and then copies hundreds of callees into it; so a third of the first 10,000 writes is compiling.
  * With these it begins sooner, and copies less: those writes cost a fifth less, later ones the same
- * (docs/decisions/0064). By the first part of V8's version, as the names of flags change; later ones have a
+ * (docs/dev/decisions/0064). By the first part of V8's version, as the names of flags change; later ones have a
  * compiler in between.
  */
 const OPTIMISATION: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /**
  * Assertions about our own reasoning. Client input is validated (StatusError), outside answers are
- * handled (StorageError); what fails here is a defect of Keelson itself (docs/invariants.md).
+ * handled (StorageError); what fails here is a defect of Keelson itself (docs/dev/invariants.md).
  */
 
 /** A broken promise of our own code. Callers that catch it discard the state concerned. */
@@ -8,7 +8,7 @@ export class InvariantError extends Error {
   override readonly name = "InvariantError";
 }
 
-/** Checks one condition; `invariant` is its name in docs/invariants.md. @throws {InvariantError} */
+/** Checks one condition; `invariant` is its name in docs/dev/invariants.md. @throws {InvariantError} */
 export function assert(condition: boolean, invariant: string): asserts condition {
   if (!condition) throw new InvariantError(invariant);
 }

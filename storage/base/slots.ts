@@ -4,7 +4,7 @@
  * In a Set they would be rehashed every few requests, and V8 lets each outgrown table refer to the next one.
  * A table that is old keeps all later ones alive, with every request in them, until the next full
  * collection, although nobody uses it: short-lived requests get old that way, and collections dear
- * (docs/decisions/0059-requests-stay-young.md).
+ * (docs/dev/decisions/0059-requests-stay-young.md).
  */
 export class Slots<T> {
   readonly #values: (T | undefined)[] = [];

@@ -1,6 +1,6 @@
 /**
  * EtcdStore: RevisionedStore over an etcd v3 cluster, with our own message encoding. Unary calls use connections of our own,
- * watches use grpc-js, and log-in uses etcd3 (reasons in docs/decisions/0003-etcd-client.md, figures in
+ * watches use grpc-js, and log-in uses etcd3 (reasons in docs/dev/decisions/0003-etcd-client.md, figures in
  * 0022-lean-etcd-calls.md).
  *
  * Values in answers are views of the received message: copy them to keep them for long.

@@ -1,6 +1,6 @@
 /**
  * Logs in through etcd3. A log-in is rare, so a complete client with its own retries is worth more than
- * speed (docs/decisions/0003-etcd-client.md). It is loaded only when there is a user to log in, as it
+ * speed (docs/dev/decisions/0003-etcd-client.md). It is loaded only when there is a user to log in, as it
  * takes 10 MiB of memory. Run by EtcdStore, whose calls carry the token.
  */
 import { rootCertificates } from "node:tls";

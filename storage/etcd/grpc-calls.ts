@@ -1,7 +1,7 @@
 /**
  * Calls of grpc-js: unary calls, and bidirectional streams. They are made on a Channel and not on a
  * Client, whose interceptors, emitters and stack captures make a transaction a third dearer
- * (docs/decisions/0003-etcd-client.md). Run by EtcdConnection; knows no etcd message.
+ * (docs/dev/decisions/0003-etcd-client.md). Run by EtcdConnection; knows no etcd message.
  */
 import type { Channel, InterceptingListener, Metadata, StatusObject } from "@grpc/grpc-js";
 import type { Abortable } from "../base/abort-hub.js";

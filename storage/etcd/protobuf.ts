@@ -2,7 +2,7 @@
  * The part of the Protobuf wire format that etcd's hot messages need: varints, length-delimited
  * fields, skipping unknown fields. Takes and returns Buffers; knows no message. Written by hand
  * because a reader that copies nothing and decodes int64 as numbers is several times as fast as a
- * general one (docs/decisions/0003-etcd-client.md).
+ * general one (docs/dev/decisions/0003-etcd-client.md).
  */
 import { StorageError } from "../kv/errors.js";
 import { type Revision, toRevision } from "../kv/store.js";

@@ -1,7 +1,7 @@
 /**
  * The shared signing key: signs tokens when no flag names a key. All replicas of a store share it; the
  * store has it under a key that is not an object's, so no API request can read it. The first replica
- * creates it (docs/decisions/0010-service-account-keys.md).
+ * creates it (docs/dev/decisions/0010-service-account-keys.md).
  */
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";

@@ -3,7 +3,7 @@
  * v3 document per group-version, per group and for the few other paths.
  *
  * The v2 document is large. It is built and encoded in slices with a turn of the event loop in between,
- * so that no request waits for a whole document (docs/decisions/0005).
+ * so that no request waits for a whole document (docs/dev/decisions/0005).
  */
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";

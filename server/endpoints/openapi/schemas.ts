@@ -1,6 +1,6 @@
 /**
  * Schemas from the model: the OpenAPI schema of a struct type, with the rules of the facts
- * (docs/facts.md): required fields, published defaults, and extensions for lists, maps, unions and
+ * (docs/dev/facts.md): required fields, published defaults, and extensions for lists, maps, unions and
  * patches. Enums and aliases are inlined; structs are referenced by name. Pure functions of the model.
  */
 import type { JsonValue } from "../../api/meta.js";

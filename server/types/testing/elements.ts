@@ -1,13 +1,13 @@
 /**
  * Elements: every field and value of the facts' versions, one line per type, in order.
- * docs/api-elements.tsv lists the promised ones: elements may be added, but never removed
+ * docs/dev/api-elements.tsv lists the promised ones: elements may be added, but never removed
  * (S2-DEP-01).
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Facts } from "../../schema/model.js";
 
 /** Relative to the emitted file in dist/server/types/testing. */
-const ELEMENTS_FILE = new URL("../../../../docs/api-elements.tsv", import.meta.url);
+const ELEMENTS_FILE = new URL("../../../../docs/dev/api-elements.tsv", import.meta.url);
 
 /** Occurs in no name and no value. */
 const SEPARATOR = "\t";

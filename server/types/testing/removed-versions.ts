@@ -1,4 +1,4 @@
-/** Resources of earlier releases that 1.36 does not serve (docs/requirements.md, S2-REM), by requirement. */
+/** Resources of earlier releases that 1.36 does not serve (docs/dev/requirements.md, S2-REM), by requirement. */
 
 import type { Naming } from "../../api/naming.js";
 

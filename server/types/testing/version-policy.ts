@@ -1,5 +1,5 @@
 /**
- * The rules for the table of versions (docs/api-versions.md), as a function from a table to its
+ * The rules for the table of versions (docs/use/api-versions.md), as a function from a table to its
  * violations. Tests pass it the facts, and tables that are wrong on purpose.
  */
 import { formatGroupVersion, type GroupVersion } from "../../api/names.js";

@@ -1,4 +1,4 @@
-/** `node dist/server/types/testing/write-elements.js`: adds new elements of the facts to docs/api-elements.tsv. */
+/** `node dist/server/types/testing/write-elements.js`: adds new elements of the facts to docs/dev/api-elements.tsv. */
 import { createNaming } from "../../api/naming.js";
 import { loadFacts } from "../load-facts.js";
 import { elementsOf, missingElements, readElements, writeElements } from "./elements.js";
