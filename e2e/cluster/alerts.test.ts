@@ -41,10 +41,14 @@ function metricsIn(expression: string): string[] {
 
 test("CARD-08: what alerts and dashboards ask for is served, and docs/run/operations.md has all that is served", async () => {
   await using etcd = await startEtcd();
-  await using server = await startServer({ etcdEndpoints: [etcd.endpoint] });
-  await server.client.get("/api/v1/namespaces");
-  const text = (await server.client.get("/metrics")).expect(200).text;
-  const served = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? ""));
+  await using overEtcd = await startServer({ etcdEndpoints: [etcd.endpoint] });
+  await using embedded = await startServer();
+  const served = new Set<string>();
+  for (const { client } of [overEtcd, embedded]) {
+    await client.get("/api/v1/namespaces");
+    const { text } = (await client.get("/metrics")).expect(200);
+    for (const [, name = ""] of text.matchAll(/^# TYPE (\S+)/gm)) served.add(name);
+  }
   const isServed = (name: string) =>
     served.has(name) || served.has(name.replace(/_(bucket|sum|count)$/, ""));
 
