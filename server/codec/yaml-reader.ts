@@ -18,7 +18,10 @@ const WORKERS_MAX = 2;
 const WAITING_MAX = 64;
 /** 3 MiB of common YAML take some seconds. */
 const READ_MS_MAX = 15_000;
-const MEMORY_MIB_MAX = 512;
+/** Of a worker: a definition of 1.6 MB takes less than 100, and all workers together stay within the growth that one client may cause. */
+const MEMORY_MIB_MAX = 128;
+/** Young collections then run more often, and take less of the memory. */
+const YOUNG_MIB_MAX = 16;
 /** How long a worker without work stays. */
 const IDLE_MS = 30_000;
 
@@ -113,7 +116,10 @@ export class YamlReader {
 /** One thread, which reads one text at a time. */
 class YamlWorker {
   readonly #worker = new Worker(PROGRAM, {
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB_MAX },
+    resourceLimits: {
+      maxOldGenerationSizeMb: MEMORY_MIB_MAX,
+      maxYoungGenerationSizeMb: YOUNG_MIB_MAX,
+    },
     // Nothing of the server's flags or its environment concerns a reader.
     execArgv: [],
     env: {},

@@ -43,6 +43,7 @@ test("S2-TRACE-07: OpenMetrics has the same samples under the same names, and ex
   new CounterFamily(registry, { ...family, name: "requests_total" }).add(2, "get");
   new CounterFamily(registry, { ...family, name: "requests_seen" }).add(3, "get");
   new GaugeFamily(registry, { ...family, name: "open" }, (set) => set(1, "get"));
+  new CounterFamily(registry, { ...family, name: "open_total" }).add(4, "get");
   const buckets = [0.1, 1];
   const cell = new HistogramFamily(registry, { ...family, name: "seconds", buckets }).cell("get");
   cell.observe(0.05);
@@ -65,6 +66,7 @@ test("S2-TRACE-07: OpenMetrics has the same samples under the same names, and ex
   assert.match(open, /^seconds_bucket\{verb="get",le="0.1"\} 1$/m);
   assert.match(open, /^# TYPE requests counter$/m);
   assert.match(open, /^# TYPE requests_seen unknown$/m);
+  assert.match(open, /^# TYPE open gauge$/m, "its counter is not named like it");
   assert.ok(open.endsWith("\n# EOF\n"));
   assert.equal(await registry.metrics(), plain, "the one format leaves nothing in the other");
 });

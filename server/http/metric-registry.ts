@@ -68,13 +68,15 @@ export class MetricRegistry extends Registry {
 
 /**
  * Renders OpenMetrics, with exemplars. There a counter's family is named without the `_total` of its
- * samples; a counter with another suffix becomes a metric of unknown type.
+ * samples; a counter with another suffix, or without which its name is another metric's, becomes a metric of
+ * unknown type.
  */
 export async function toOpenMetrics(registry: Registry): Promise<string> {
   const other = new Registry<OpenMetricsContentType>();
   other.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   const metrics = registry.getMetricsAsArray() as unknown as readonly Named[];
-  for (const metric of metrics) other.registerMetric(renamed(metric) as unknown as Metric);
+  const taken = new Set(metrics.map(({ name }) => name));
+  for (const metric of metrics) other.registerMetric(renamed(metric, taken) as unknown as Metric);
   return `${(await renderInSlices(other)).join("\n")}\n# EOF\n`;
 }
 
@@ -125,14 +127,11 @@ interface Read {
 
 type Named = Pick<Metric, "get"> & { readonly name: string; readonly type: string };
 
-function renamed(metric: Named): Named {
+function renamed(metric: Named, taken: ReadonlySet<string>): Named {
   const { name, type } = metric;
   if (type !== "counter") return { name, type, get: () => metric.get() };
-  const isTotal = name.endsWith("_total");
-  const family = {
-    name: isTotal ? name.slice(0, -"_total".length) : name,
-    type: isTotal ? "counter" : "unknown",
-  };
+  const short = name.replace(/_total$/, "");
+  const family = taken.has(short) ? { name, type: "unknown" } : { name: short, type: "counter" };
   return { ...family, get: async () => ({ ...(await metric.get()), ...family }) as never };
 }
 
