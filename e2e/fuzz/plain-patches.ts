@@ -49,8 +49,7 @@ function referencePatch(target: JsonValue, operations: readonly JsonObject[]): J
         else put(root, path, value);
         break;
       case "test":
-        // As upstream has it, what is not there equals null.
-        if (!deepEqual(find(root, path) ?? null, value)) throw new Impossible();
+        if (!deepEqual(readOrNull(root, path), value)) throw new Impossible();
         break;
       case "copy":
         add(root, path, structuredClone(readOrNull(root, tokensOf(operation.from))));
