@@ -2,19 +2,20 @@
  * Thousands of requests that nobody has thought of, from a seed: paths, queries, headers and bodies that
  * are almost right, over keep-alive connections with several requests under way, and streams of
  * bytes that are hardly HTTP. No answer may be a 5xx, every refusal is a Status, and the server
- * lives. KEELSON_FUZZ_SEED repeats a run, KEELSON_FUZZ_REQUESTS makes it longer.
+ * lives. KEELSON_SEED repeats a run, KEELSON_FUZZ_REQUESTS makes it longer.
  */
+
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
+import { SEED } from "../storage/base/testing/random.js";
 import { within } from "./harness/eventually.js";
 import { isLong } from "./harness/is-long.js";
 import { RawConnection } from "./harness/raw-http.js";
 import { type FuzzRequest, RequestFuzzer } from "./harness/request-fuzzer.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 
-const SEED = Number(process.env.KEELSON_FUZZ_SEED ?? Date.now() % 1_000_000);
 const REQUESTS = Number(process.env.KEELSON_FUZZ_REQUESTS ?? (isLong ? 20_000 : 6_000));
 /** Of these so many are broken below HTTP: each costs a connection. */
 const BROKEN_REQUESTS = Math.round(REQUESTS / 50);

@@ -1,12 +1,14 @@
 /**
  * Odd objects in the store, as an older or a foreign server, or a hand at etcd, may leave them: of every kind that
  * is stored, objects with a part that is something else, from a seed. Each may cost itself; all else is served,
- * while they come, after a restart, and with them gone. KEELSON_ODD_SEED repeats a run.
+ * while they come, after a restart, and with them gone. KEELSON_SEED repeats a run.
  */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { systemClock } from "../storage/base/clock.js";
 import { silentLogger } from "../storage/base/logger.js";
+import { SEED } from "../storage/base/testing/random.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import type { Operation, RevisionedStore } from "../storage/kv/store.js";
 import { MINIMAL_NAMESPACE, MINIMAL_OBJECTS } from "./fixtures/minimal-objects.js";
@@ -16,7 +18,6 @@ import { isLong } from "./harness/is-long.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { openStore, type StoreForTest } from "./harness/stores.js";
 
-const SEED = Number(process.env.KEELSON_ODD_SEED ?? Date.now() % 1_000_000);
 /** Odd forms of each stored object. */
 const FORMS = isLong ? 24 : 5;
 const FLAGS = ["--feature-gates=AllowUnsafeMalformedObjectDeletion=true"];

@@ -31,5 +31,5 @@ tests=$(select_tests "$@")
 # A test that hangs fails by name instead of holding up everything. The runner counts a file as a test.
 if [ -n "${KEELSON_TEST_LONG:-}" ]; then concurrency=1 timeout_ms=3600000; else concurrency=2 timeout_ms=300000; fi
 # shellcheck disable=SC2086 # one word per file
-exec node --test --test-concurrency="${KEELSON_TEST_CONCURRENCY:-$concurrency}" --test-timeout="$timeout_ms" \
+exec node --import ./dist/storage/base/testing/random.js --test --test-concurrency="${KEELSON_TEST_CONCURRENCY:-$concurrency}" --test-timeout="$timeout_ms" \
   --test-reporter=spec $tests

@@ -3,9 +3,10 @@
  * etcd: replicas are killed under it, its leader steps down and dies, and in the end every object was
  * reconciled to its last generation, every finalizer was honoured, and two never led at once.
  */
+
 import assert from "node:assert/strict";
-import { randomInt } from "node:crypto";
 import { test } from "node:test";
+import { SEED } from "../../storage/base/testing/random.js";
 import { type Cluster, type Replica, startCluster } from "../consistency/cluster.js";
 import { type Random, seededRandom } from "../consistency/random.js";
 import { eventually } from "../harness/eventually.js";
@@ -17,7 +18,6 @@ import { FINALIZER, LAMP_DEFINITION, LAMPS, type Lamp, lamp, Street } from "./la
 const OBJECTS = 30;
 const LONG_FAULTS = 30;
 const DEADLINE_MS = 60_000;
-const SEED = Number(process.env.KEELSON_FUZZ_SEED ?? randomInt(2 ** 31));
 
 test("a controller with informer, finalizer, status and leader election lives on three replicas with faults", {
   timeout: 240_000,

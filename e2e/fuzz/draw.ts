@@ -1,4 +1,5 @@
 /** Random choices in the order in which code asks for them, drawn from fast-check, so that failures shrink. */
+
 import fc, { type GeneratorValue } from "fast-check";
 import type { JsonObject, JsonValue } from "../../server/api/meta.js";
 

@@ -11,6 +11,7 @@ import { startRedis } from "../../../e2e/tools/redis.js";
 import { systemClock } from "../../../storage/base/clock.js";
 import { silentLogger } from "../../../storage/base/logger.js";
 import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
+import { SEED } from "../../../storage/base/testing/random.js";
 import { createNaming } from "../../api/naming.js";
 import { ReviewError } from "../../client/review-client.js";
 import { TestAuthority } from "../../client/testing/test-authority.js";
@@ -329,8 +330,7 @@ test("S2-AZC-23: a full Redis (maxmemory) shares what it has and refuses the res
 });
 
 test("S2-AZC-23: whatever happens to Redis, no decision of any replica is ever another than the webhook's", async () => {
-  const seed = Number(process.env.KEELSON_SEED ?? Date.now() % 1_000_000);
-  const random = mulberry32(seed);
+  const random = mulberry32(SEED);
   const pick = (count: number) => Math.floor(random() * count);
   const decisionOf = (name: string) =>
     (["allow", "deny", "no-opinion"] as const)[Number(name.split("-")[1]) % 3] ?? "no-opinion";
@@ -379,7 +379,7 @@ test("S2-AZC-23: whatever happens to Redis, no decision of any replica is ever a
     let asked = 0;
     for (; !isOver; asked++) {
       const name = `pod-${pick(300)}`;
-      assert.equal(await replica.decide(name), decisionOf(name), `seed ${seed}, ${name}`);
+      assert.equal(await replica.decide(name), decisionOf(name), `seed ${SEED}, ${name}`);
       if (asked % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     return asked;

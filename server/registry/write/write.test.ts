@@ -2,8 +2,10 @@
  * Invariants of every write, for all verbs, kinds and states: checked on random writes, many of them
  * wrong, through two replicas of one store, so that views lag as they do.
  */
+
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { SEED } from "../../../storage/base/testing/random.js";
 import { AdmissionChain } from "../../admission/chain.js";
 import { ResourceQuota } from "../../admission/quota/resource-quota.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
@@ -34,7 +36,6 @@ import {
 import { patchObject, updateObject } from "./update.js";
 
 const WRITES = 600;
-const SEED = Number(process.env.KEELSON_TEST_SEED ?? Date.now() % 1_000_000);
 
 const clock = {
   now: () => Date.parse("2030-01-01T00:00:00Z"),
