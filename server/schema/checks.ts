@@ -50,8 +50,14 @@ export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
   "core.Taint.effect",
 ]);
 
-/** Types that other code checks. */
-const SKIPPED: ReadonlySet<string> = new Set(["meta.v1.ObjectMeta", "meta.v1.ListMeta"]);
+/** Types that other code checks: what they need depends on more than the field, and is reported elsewhere. */
+const SKIPPED: ReadonlySet<string> = new Set([
+  "meta.v1.ObjectMeta",
+  "meta.v1.ListMeta",
+  "core.v1.PodSpec",
+  "core.v1.PersistentVolumeSpec",
+  "core.v1.PersistentVolumeClaimSpec",
+]);
 
 interface Problem {
   reason: FieldError["reason"];

@@ -51,7 +51,6 @@ export const appsStrategies: StrategyTable = {
   "apps/statefulsets": {
     ...specAndStatus,
     ...validatesStatefulSet,
-    ownFields: /^spec\.volumeClaimTemplates\[\d+\]\.spec\.accessModes\[/,
     // Its pods are named after it.
     validateName: checkDnsLabelName,
     prepareForCreate(next) {

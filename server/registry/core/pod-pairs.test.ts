@@ -122,7 +122,7 @@ test("R26: sources of volumes that drivers outside of this API read", () => {
     pair(
       { gcePersistentDisk: { pdName: "a", partition: 1 } },
       { gcePersistentDisk: { pdName: "a", partition: 300 } },
-      `gcePersistentDisk.partition: ${range(1)}`,
+      `persistentDisk.partition: ${range(1)}`,
     ),
     pair(
       { quobyte: { registry: "a:1,[::1]:2", volume: "v" } },

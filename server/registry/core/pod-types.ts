@@ -44,6 +44,7 @@ export interface PodSpec {
     readonly { readonly ip: string; readonly hostnames?: Maybe<readonly string[]> }[]
   >;
   readonly priorityClassName?: string;
+  readonly preemptionPolicy?: Maybe<string>;
   readonly dnsConfig?: Maybe<DnsConfig>;
   readonly readinessGates?: Maybe<readonly { readonly conditionType: string }[]>;
   readonly runtimeClassName?: Maybe<string>;
@@ -76,7 +77,9 @@ export interface Container {
   readonly resources?: Maybe<Resources>;
   readonly resizePolicy?: Maybe<readonly ResizePolicy[]>;
   readonly restartPolicy?: Maybe<string>;
-  readonly restartPolicyRules?: Maybe<readonly unknown[]>;
+  readonly restartPolicyRules?: Maybe<readonly RestartRule[]>;
+  readonly terminationMessagePolicy?: string;
+  readonly imagePullPolicy?: string;
   readonly volumeMounts?: Maybe<readonly VolumeMount[]>;
   readonly volumeDevices?: Maybe<readonly { readonly name: string; readonly devicePath: string }[]>;
   readonly livenessProbe?: Maybe<Probe>;
@@ -84,6 +87,14 @@ export interface Container {
   readonly startupProbe?: Maybe<Probe>;
   readonly lifecycle?: Maybe<Lifecycle>;
   readonly securityContext?: Maybe<SecurityContext>;
+}
+
+export interface RestartRule {
+  readonly action?: string;
+  readonly exitCodes?: Maybe<{
+    readonly operator?: string;
+    readonly values?: Maybe<readonly Whole[]>;
+  }>;
 }
 
 export interface EphemeralContainer extends Container {
@@ -97,14 +108,14 @@ export interface Resources {
 }
 
 export interface ResizePolicy {
-  readonly resourceName: string;
-  readonly restartPolicy: string;
+  readonly resourceName?: string;
+  readonly restartPolicy?: string;
 }
 
 export interface ContainerPort {
   readonly name?: string;
   readonly hostPort?: Whole;
-  readonly containerPort: Whole;
+  readonly containerPort?: Whole;
   readonly protocol?: string;
   readonly hostIP?: string;
 }
@@ -164,6 +175,7 @@ export interface Handler {
   readonly httpGet?: Maybe<{
     readonly path?: string;
     readonly port: Whole | string;
+    readonly scheme?: string;
     readonly httpHeaders?: Maybe<readonly { readonly name: string }[]>;
   }>;
   readonly tcpSocket?: Maybe<{ readonly port: Whole | string }>;
@@ -212,6 +224,8 @@ export interface PodSecurityContext {
   readonly seccompProfile?: Maybe<Profile>;
   readonly appArmorProfile?: Maybe<Profile>;
   readonly seLinuxChangePolicy?: Maybe<string>;
+  readonly supplementalGroupsPolicy?: Maybe<string>;
+  readonly fsGroupChangePolicy?: Maybe<string>;
   readonly windowsOptions?: Maybe<Record<string, unknown>>;
 }
 
@@ -272,6 +286,8 @@ export interface SpreadConstraint {
   readonly labelSelector?: Maybe<LabelSelector>;
   readonly minDomains?: Maybe<Whole>;
   readonly matchLabelKeys?: Maybe<readonly string[]>;
+  readonly nodeAffinityPolicy?: Maybe<string>;
+  readonly nodeTaintsPolicy?: Maybe<string>;
 }
 
 /** Its members besides the name are its sources; exactly one must be set. */

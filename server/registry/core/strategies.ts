@@ -24,11 +24,6 @@ import {
 } from "./validate-persistent-volumes.js";
 import { validatesLimitRange, validatesResourceQuota } from "./validate-quotas.js";
 
-/** Reported without the index of the mode. */
-const ACCESS_MODES = /^spec\.accessModes\[/;
-/** ...and the disk by another name of its field. */
-const VOLUME_FIELDS = /^spec\.(accessModes\[|gcePersistentDisk\.)/;
-
 /** Configuration of node agents by objects is gone, and what asks for it is dropped. */
 const NODE_GATED = ["spec.configSource", "status.config"];
 
@@ -76,7 +71,6 @@ export const coreStrategies: StrategyTable = {
       if (subresource !== "") return;
       alignClaimSources(next, current, naming);
     },
-    ownFields: ACCESS_MODES,
     warnings: claimWarnings,
     returnsDeletedObject: true,
     judgedBy: ["classes"],
@@ -86,7 +80,6 @@ export const coreStrategies: StrategyTable = {
     prepareForCreate(next, { nowMs }) {
       next.status = { phase: "Pending", lastPhaseTransitionTime: formatTime(nowMs) };
     },
-    ownFields: VOLUME_FIELDS,
     warnings: volumeWarnings,
     returnsDeletedObject: true,
   },

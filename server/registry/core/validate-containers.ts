@@ -5,6 +5,7 @@ import {
   invalidValue,
   notFoundValue,
   requiredValue,
+  tooManyItems,
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
@@ -15,7 +16,13 @@ import {
   validatePort,
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
-import type { Container, ContainerPort, EphemeralContainer, VolumeMount } from "./pod-types.js";
+import type {
+  Container,
+  ContainerPort,
+  EphemeralContainer,
+  RestartRule,
+  VolumeMount,
+} from "./pod-types.js";
 import { validateEnv, validateEnvFrom } from "./validate-environment.js";
 import {
   validateLifecycle,
@@ -24,6 +31,7 @@ import {
 } from "./validate-probes.js";
 import { validateResizePolicies, validateResources } from "./validate-resources.js";
 import { validateSecurityContext } from "./validate-security.js";
+import { PULL_POLICIES } from "./validate-volumes.js";
 
 export function validateContainers(
   containers: readonly Container[],
@@ -56,7 +64,7 @@ export function validateInitContainers(
     validateContainer(container, at, check);
     if (names.has(container.name)) errors.push(duplicateValue(`${at}.name`, container.name));
     names.add(container.name);
-    validateRestartPolicy(container, at, check);
+    validateInitRestarts(container, at, check);
     // Init containers run one after another, so only ports within one container can conflict.
     if (container.ports) {
       validateHostPorts(container.ports, at, { errors, hostPorts: new Set() });
@@ -73,8 +81,26 @@ export function validateInitContainers(
   });
 }
 
+/** One that always restarts runs beside the others; no other one is restarted by a resize. */
+function validateInitRestarts(container: Container, field: string, check: PodCheck): void {
+  const { errors } = check;
+  const { restartPolicy, restartPolicyRules, resizePolicy } = container;
+  if (restartPolicy !== "Always") {
+    validateRestartPolicy(container, field, check);
+    resizePolicy?.forEach((policy, index) => {
+      if (policy.restartPolicy !== "RestartContainer") return;
+      const at = `${field}.resizePolicy[${index}].restartPolicy`;
+      const why = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+      errors.push(invalidValue(at, policy.restartPolicy, why));
+    });
+  } else if ((restartPolicyRules?.length ?? 0) > 0) {
+    const why = "restartPolicyRules are not allowed for init containers with restart policy Always";
+    errors.push(forbiddenField(`${field}.restartPolicyRules`, why));
+  }
+}
+
 const CARE = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
-const NOT_EPHEMERAL = ["ports", "resizePolicy", ...CARE] as const;
+const NOT_EPHEMERAL = ["ports", "resizePolicy", "restartPolicyRules", ...CARE] as const;
 const NOT_FOR_EPHEMERAL = "cannot be set for an Ephemeral Container";
 
 export function validateEphemeralContainers(
@@ -97,9 +123,7 @@ export function validateEphemeralContainers(
       errors.push(notFoundValue(`${at}.targetContainerName`, target));
     }
     for (const member of NOT_EPHEMERAL) {
-      const value = container[member];
-      const isGiven = Array.isArray(value) ? value.length > 0 : Boolean(value);
-      if (isGiven) errors.push(forbiddenField(`${at}.${member}`, NOT_FOR_EPHEMERAL));
+      if (container[member]) errors.push(forbiddenField(`${at}.${member}`, NOT_FOR_EPHEMERAL));
     }
     const { limits, requests, claims } = container.resources ?? {};
     if (limits || requests || claims) {
@@ -118,15 +142,29 @@ export function validateEphemeralContainers(
   });
 }
 
+const CHOICES: readonly (readonly [
+  "terminationMessagePolicy" | "imagePullPolicy",
+  readonly string[],
+])[] = [
+  ["terminationMessagePolicy", ["File", "FallbackToLogsOnError"]],
+  ["imagePullPolicy", PULL_POLICIES],
+];
+
 /** Rules for the containers of every list. */
 function validateContainer(container: Container, field: string, check: PodCheck): void {
   const { errors, isPod } = check;
   const { name, image = "" } = container;
-  if (name !== "") validateDnsLabel(name, `${field}.name`, errors);
+  if (name === "") errors.push(requiredValue(`${field}.name`));
+  else validateDnsLabel(name, `${field}.name`, errors);
   if (image === "") errors.push(requiredValue(`${field}.image`));
   else if (isPod && image.trim() !== image) {
     const why = "must not have leading or trailing whitespace";
     errors.push(invalidValue(`${field}.image`, image, why));
+  }
+  for (const [member, choices] of CHOICES) {
+    const value = container[member];
+    if (value === undefined || choices.includes(value)) continue;
+    errors.push(unsupportedValue(`${field}.${member}`, value, choices));
   }
   const { ports, env, envFrom, resources, resizePolicy, securityContext } = container;
   if (ports) validateContainerPorts(ports, `${field}.ports`, errors);
@@ -151,6 +189,12 @@ function validateCareOf(container: Container, field: string, check: PodCheck): v
 
 const RESTART_POLICIES = ["Always", "Never", "OnFailure"];
 
+const RULES_MAX = 20;
+const EXIT_CODES_MAX = 255;
+/** Restarting all containers is off in this release. */
+const RULE_ACTIONS = ["Restart"];
+const RULE_OPERATORS = ["In", "NotIn"];
+
 function validateRestartPolicy(
   { restartPolicy, restartPolicyRules }: Container,
   field: string,
@@ -163,6 +207,32 @@ function validateRestartPolicy(
   } else if (!RESTART_POLICIES.includes(restartPolicy)) {
     errors.push(unsupportedValue(`${field}.restartPolicy`, restartPolicy, RESTART_POLICIES));
   }
+  validateRestartRules(restartPolicyRules ?? [], `${field}.restartPolicyRules`, errors);
+}
+
+function validateRestartRules(
+  rules: readonly RestartRule[],
+  field: string,
+  errors: FieldError[],
+): void {
+  if (rules.length > RULES_MAX) errors.push(tooManyItems(field, rules.length, RULES_MAX));
+  rules.forEach(({ action = "", exitCodes }, index) => {
+    const at = `${field}[${index}]`;
+    if (!RULE_ACTIONS.includes(action)) {
+      errors.push(unsupportedValue(`${at}.action`, action, RULE_ACTIONS));
+    }
+    if (!exitCodes) {
+      errors.push(requiredValue(`${at}.exitCodes`, "must be specified"));
+      return;
+    }
+    const { operator = "", values } = exitCodes;
+    if (!RULE_OPERATORS.includes(operator)) {
+      errors.push(unsupportedValue(`${at}.exitCodes.operator`, operator, RULE_OPERATORS));
+    }
+    const count = values?.length ?? 0;
+    if (count <= EXIT_CODES_MAX) return;
+    errors.push(tooManyItems(`${at}.exitCodes.values`, count, EXIT_CODES_MAX));
+  });
 }
 
 function validateHostPorts(
@@ -188,14 +258,16 @@ function validateMounts(
   const { errors, volumes } = check;
   const paths = new Set<string>();
   const devices = volumeDevices ?? [];
+  // Some rules report the list, whichever mount it is.
+  const list = `${field}.volumeMounts`;
   volumeMounts?.forEach((mount, index) => {
-    const at = `${field}.volumeMounts[${index}]`;
+    const at = `${list}[${index}]`;
     const { name, mountPath, subPath = "", subPathExpr = "" } = mount;
     const volume = volumes.get(name);
     if (name === "") errors.push(requiredValue(`${at}.name`));
     if (volume === undefined) errors.push(notFoundValue(`${at}.name`, name));
     if (mountPath === "") errors.push(requiredValue(`${at}.mountPath`));
-    if (mountPath !== "" && paths.has(mountPath)) {
+    if (paths.has(mountPath)) {
       errors.push(invalidValue(`${at}.mountPath`, mountPath, "must be unique"));
     }
     paths.add(mountPath);
@@ -206,22 +278,29 @@ function validateMounts(
       const why = "must not already exist as a path in volumeDevices";
       errors.push(invalidValue(`${at}.mountPath`, mountPath, why));
     }
-    if (subPath !== "") validateLocalPath(subPath, `${at}.subPath`, errors);
+    if (subPath !== "") validateLocalPath(subPath, `${list}.subPath`, errors);
     if (subPathExpr !== "") {
       if (subPath !== "") {
         const why = "subPathExpr and subPath are mutually exclusive";
         errors.push(invalidValue(`${at}.subPathExpr`, subPathExpr, why));
       }
-      validateLocalPath(subPathExpr, `${at}.subPathExpr`, errors);
+      validateLocalPath(subPathExpr, `${list}.subPathExpr`, errors);
     }
-    if (mount.mountPropagation === "Bidirectional" && securityContext?.privileged !== true) {
+    const propagation = mount.mountPropagation ?? undefined;
+    if (propagation !== undefined && !PROPAGATIONS.includes(propagation)) {
+      errors.push(unsupportedValue(`${list}.mountPropagation`, propagation, PROPAGATIONS));
+    }
+    if (propagation === "Bidirectional" && securityContext?.privileged !== true) {
       const why = "Bidirectional mount propagation is available only to privileged containers";
-      errors.push(forbiddenField(`${at}.mountPropagation`, why));
+      errors.push(forbiddenField(`${list}.mountPropagation`, why));
     }
-    if (mount.recursiveReadOnly) validateRecursiveReadOnly(mount, at, check);
+    if ((mount.recursiveReadOnly ?? undefined) !== undefined) {
+      validateRecursiveReadOnly(mount, list, check);
+    }
   });
 }
 
+const PROPAGATIONS = ["Bidirectional", "HostToContainer", "None"];
 const RECURSIVE_READ_ONLY = ["Disabled", "Enabled", "IfPossible"];
 
 function validateRecursiveReadOnly(
@@ -254,18 +333,18 @@ function validateDevices(
     const at = `${field}.volumeDevices[${index}]`;
     const others = volumeDevices.slice(0, index);
     const volume = volumes.get(name);
-    if (name !== "") {
-      if (others.some((other) => other.name === name)) {
-        errors.push(invalidValue(`${at}.name`, name, "must be unique"));
-      }
-      if (volume === undefined) errors.push(notFoundValue(`${at}.name`, name));
-      else if (!volume.persistentVolumeClaim && !volume.ephemeral) {
-        const why =
-          "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
-        errors.push(invalidValue(`${at}.name`, name, why));
-      }
+    if (name === "") errors.push(requiredValue(`${at}.name`));
+    else if (others.some((other) => other.name === name)) {
+      errors.push(invalidValue(`${at}.name`, name, "must be unique"));
     }
-    if (devicePath !== "" && others.some((other) => other.devicePath === devicePath)) {
+    if (volume === undefined) errors.push(notFoundValue(`${at}.name`, name));
+    else if (!volume.persistentVolumeClaim && !volume.ephemeral) {
+      const why =
+        "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
+      errors.push(invalidValue(`${at}.name`, name, why));
+    }
+    if (devicePath === "") errors.push(requiredValue(`${at}.devicePath`));
+    if (others.some((other) => other.devicePath === devicePath)) {
       errors.push(invalidValue(`${at}.devicePath`, devicePath, "must be unique"));
     }
     if (devicePath.split("/").includes("..")) {
@@ -282,13 +361,15 @@ function validateDevices(
   });
 }
 
+const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+
 function validateContainerPorts(
   ports: readonly ContainerPort[],
   field: string,
   errors: FieldError[],
 ): void {
   const names = new Set<string>();
-  ports.forEach(({ name = "", containerPort, hostPort = 0 }, index) => {
+  ports.forEach(({ name = "", containerPort = 0, hostPort = 0, protocol = "TCP" }, index) => {
     const at = `${field}[${index}]`;
     if (name !== "") {
       const messages = checkPortName(name);
@@ -301,5 +382,7 @@ function validateContainerPorts(
     if (containerPort === 0) errors.push(requiredValue(`${at}.containerPort`));
     else validatePort(containerPort, `${at}.containerPort`, errors);
     if (hostPort !== 0) validatePort(hostPort, `${at}.hostPort`, errors);
+    if (PROTOCOLS.includes(protocol)) return;
+    errors.push(unsupportedValue(`${at}.protocol`, protocol, PROTOCOLS));
   });
 }

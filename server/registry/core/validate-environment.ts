@@ -2,11 +2,20 @@
  * Rules for a container's environment variables and their sources: other objects and fields of the pod
  * (the downward API). Required members have been checked from the facts before.
  */
-import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
+import {
+  invalidValue,
+  notFoundValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
-import { checkConfigKey, validateLocalPath } from "../../api/validation-values.js";
+import {
+  checkConfigKey,
+  validateDnsLabel,
+  validateNoBacksteps,
+} from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type {
   EnvFrom,
@@ -29,7 +38,8 @@ function validateEnvName(name: string, field: string, errors: FieldError[]): voi
 export function validateEnv(env: readonly EnvVar[], field: string, check: PodCheck): void {
   env.forEach((variable, index) => {
     const at = `${field}[${index}]`;
-    if (variable.name !== "") validateEnvName(variable.name, `${at}.name`, check.errors);
+    if (variable.name === "") check.errors.push(requiredValue(`${at}.name`));
+    else validateEnvName(variable.name, `${at}.name`, check.errors);
     if (variable.valueFrom) validateEnvSource(variable, `${at}.valueFrom`, check);
   });
 }
@@ -44,7 +54,8 @@ function validateEnvSource({ value = "", valueFrom }: EnvVar, field: string, che
   }
   if (resourceFieldRef) {
     sources++;
-    validateResourceFieldRef(resourceFieldRef, `${field}.resourceFieldRef`, errors);
+    const isVolume = false;
+    validateResourceFieldRef(resourceFieldRef, `${field}.resourceFieldRef`, { isVolume, errors });
   }
   if (configMapKeyRef) {
     sources++;
@@ -108,7 +119,10 @@ export function validateFieldRef(
     errors.push(requiredValue(`${field}.apiVersion`));
     return;
   }
-  if (fieldPath === "") return;
+  if (fieldPath === "") {
+    errors.push(requiredValue(`${field}.fieldPath`));
+    return;
+  }
   const [, path, key = ""] = SUBSCRIPTED.exec(fieldPath) ?? [];
   if (path === "metadata.annotations") validateLabelKey(key.toLowerCase(), field, errors);
   else if (path === "metadata.labels") validateLabelKey(key, field, errors);
@@ -133,13 +147,15 @@ const BYTE_DIVISORS = /^1([kMGTPE]|[KMGTPE]i)?$/;
 const CPU_DIVISORS = /^1m?$/;
 
 export function validateResourceFieldRef(
-  { resource, divisor }: ResourceFieldRef,
+  { containerName = "", resource, divisor }: ResourceFieldRef,
   field: string,
-  errors: FieldError[],
+  { isVolume, errors }: { isVolume: boolean; errors: FieldError[] },
 ): void {
   const isHuge = HUGE_PAGE_FIELD.test(resource);
   const isKnown = isHuge || RESOURCE_FIELDS.includes(resource);
-  if (resource !== "" && !isKnown) {
+  if (isVolume && containerName === "") errors.push(requiredValue(`${field}.containerName`));
+  else if (resource === "") errors.push(requiredValue(`${field}.resource`));
+  else if (!isKnown) {
     errors.push(unsupportedValue(`${field}.resource`, resource, RESOURCE_FIELDS));
   }
   if (!isKnown || divisor === undefined || divisor === null || divisor === "0") return;
@@ -158,13 +174,37 @@ export function validateResourceFieldRef(
 
 function validateKeyRef({ name = "", key }: KeyRef, field: string, errors: FieldError[]): void {
   for (const why of checkDnsSubdomain(name)) errors.push(invalidValue(`${field}.name`, name, why));
-  if (key === "") return;
-  for (const why of checkConfigKey(key)) errors.push(invalidValue(`${field}.key`, key, why));
+  if (key === "") errors.push(requiredValue(`${field}.key`));
+  else for (const why of checkConfigKey(key)) errors.push(invalidValue(`${field}.key`, key, why));
 }
 
 function validateFileKeyRef(ref: FileKeyRef, field: string, { errors }: PodCheck): void {
-  if (ref.path !== "") validateLocalPath(ref.path, `${field}.path`, errors);
-  if (ref.key !== "") validateEnvName(ref.key, `${field}.key`, errors);
+  const { key, volumeName, path } = ref;
+  if (key === "") errors.push(requiredValue(`${field}.key`));
+  else validateEnvName(key, `${field}.key`, errors);
+  if (volumeName === "") errors.push(requiredValue(`${field}.volumeName`));
+  else validateDnsLabel(volumeName, `${field}.volumeName`, errors);
+  if (path === "") errors.push(requiredValue(`${field}.path`));
+  else validateNoBacksteps(path, `${field}.path`, errors);
+}
+
+/** A variable is read from a file of a volume that is empty when the pod begins. */
+export function validateEnvFiles(field: string, { errors, spec }: PodCheck): void {
+  const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
+  for (const list of ["initContainers", "containers", "ephemeralContainers"] as const) {
+    spec[list]?.forEach(({ env }, index) => {
+      env?.forEach(({ valueFrom }, envIndex) => {
+        const name = valueFrom?.fileKeyRef?.volumeName;
+        if (name === undefined) return;
+        const at = `${field}.${list}[${index}].env[${envIndex}].valueFrom.fileKeyRef.volumeName`;
+        const volume = volumes.get(name);
+        if (volume === undefined) errors.push(notFoundValue(at, name));
+        else if (!volume.emptyDir) {
+          errors.push(invalidValue(at, name, "referenced volume must be of type emptyDir"));
+        }
+      });
+    });
+  }
 }
 
 export function validateEnvFrom(

@@ -10,7 +10,7 @@ import {
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { type Maybe, validateNoBacksteps } from "../../api/validation-values.js";
+import type { Maybe } from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
 import type { NodeSelector, Quantities } from "./pod-types.js";
 import { isPositiveAmount } from "./resource-amounts.js";
@@ -23,11 +23,12 @@ import {
   validateClaimStatus,
   validateClassName,
   validateKnownModes,
+  validateVolumeMode,
 } from "./validate-storage.js";
 import { validateDriverName } from "./validate-volumes.js";
 import { validateForeignSource } from "./volume-sources.js";
 
-interface VolumeSpec {
+export interface VolumeSpec {
   readonly capacity?: Maybe<Quantities>;
   readonly accessModes?: Maybe<readonly string[]>;
   readonly persistentVolumeReclaimPolicy?: string;
@@ -36,8 +37,7 @@ interface VolumeSpec {
   readonly nodeAffinity?: Maybe<{ readonly required?: Maybe<NodeSelector> }>;
   readonly volumeAttributesClassName?: Maybe<string>;
   readonly hostPath?: Maybe<{ readonly path: string }>;
-  readonly local?: Maybe<{ readonly path: string }>;
-  readonly nfs?: Maybe<{ readonly path: string }>;
+  readonly claimRef?: Maybe<object>;
   readonly csi?: Maybe<{
     readonly driver: string;
     readonly controllerExpandSecretRef?: Maybe<object>;
@@ -48,21 +48,12 @@ interface PersistentVolume extends ApiObject {
   spec?: VolumeSpec;
 }
 
-/** Members of the specification that are not sources. */
-const NOT_SOURCES: ReadonlySet<string> = new Set([
-  "capacity",
-  "accessModes",
-  "claimRef",
-  "persistentVolumeReclaimPolicy",
-  "storageClassName",
-  "mountOptions",
-  "volumeMode",
-  "nodeAffinity",
-  "volumeAttributesClassName",
-]);
-
 const volumeRules: Rules<PersistentVolume> = {
-  object: ({ spec }) => validateVolume(spec ?? {}),
+  object({ spec }) {
+    const errors = new Problems();
+    validateVolumeSpec(spec ?? {}, { field: "spec", isInline: false, errors });
+    return errors;
+  },
   change: ({ spec = {} }, { spec: before = {} }) => {
     const errors = new Problems();
     if (!deepEqual(sourceOf(spec, before), sourceOf(before, before))) {
@@ -80,84 +71,141 @@ const volumeRules: Rules<PersistentVolume> = {
   },
 };
 
-function validateVolume(spec: VolumeSpec): FieldError[] {
-  const errors = new Problems();
-  if ((spec.accessModes?.length ?? 0) === 0) errors.push(requiredValue("spec.accessModes"));
-  validateKnownModes(spec.accessModes ?? [], "spec.accessModes", errors);
-  validateAccessModes(spec.accessModes ?? [], "spec.accessModes", errors);
-  const capacity = spec.capacity ?? {};
+/** In the order in which they are looked at: the first one is the volume. */
+const SOURCES = [
+  "hostPath",
+  "gcePersistentDisk",
+  "awsElasticBlockStore",
+  "glusterfs",
+  "flocker",
+  "nfs",
+  "rbd",
+  "quobyte",
+  "cephfs",
+  "iscsi",
+  "cinder",
+  "fc",
+  "flexVolume",
+  "azureFile",
+  "vsphereVolume",
+  "photonPersistentDisk",
+  "portworxVolume",
+  "azureDisk",
+  "scaleIO",
+  "local",
+  "storageos",
+  "csi",
+] as const;
+const RECLAIM_POLICIES = ["Delete", "Recycle", "Retain"];
+const INLINE = "in the context of inline volumes";
+
+interface VolumeUse {
+  readonly field: string;
+  /** Whether it stands in an attachment, without an object of its own. */
+  readonly isInline: boolean;
+  readonly errors: FieldError[];
+}
+
+/** The rules for a volume, as an object and within an attachment. */
+export function validateVolumeSpec(spec: VolumeSpec, use: VolumeUse): void {
+  const { field, isInline, errors } = use;
+  if (isInline) validateInline(spec, use);
+  else validateOwn(spec, use);
+  const modes = spec.accessModes ?? [];
+  if (modes.length === 0) errors.push(requiredValue(`${field}.accessModes`));
+  validateKnownModes(modes, `${field}.accessModes`, errors);
+  validateAccessModes(modes, `${field}.accessModes`, errors);
+  validateSource(spec, use);
+  const attributes = spec.volumeAttributesClassName ?? undefined;
+  if (attributes === undefined) return;
+  const at = `${field}.volumeAttributesClassName`;
+  if (attributes === "") errors.push(requiredValue(at, "an empty string is disallowed"));
+  else validateClassName(attributes, at, errors);
+  if (spec.csi) return;
+  const why = "has to be specified when using volumeAttributesClassName";
+  errors.push(requiredValue(`${field}.csi`, why));
+}
+
+function validateOwn(spec: VolumeSpec, { field, errors }: VolumeUse): void {
+  validateCapacity(spec.capacity ?? {}, `${field}.capacity`, errors);
+  const policy = spec.persistentVolumeReclaimPolicy ?? "";
+  if (policy !== "" && !RECLAIM_POLICIES.includes(policy)) {
+    const at = `${field}.persistentVolumeReclaimPolicy`;
+    errors.push(unsupportedValue(at, policy, RECLAIM_POLICIES));
+  }
+  const at = `${field}.nodeAffinity.required`;
+  if (spec.nodeAffinity?.required) {
+    validateNodeSelector(spec.nodeAffinity.required, at, errors);
+  } else if (spec.nodeAffinity) {
+    errors.push(requiredValue(at, "must specify required node constraints"));
+  }
+  validateClassName(spec.storageClassName, `${field}.storageClassName`, errors);
+  validateVolumeMode(spec.volumeMode, `${field}.volumeMode`, errors);
+}
+
+function validateCapacity(capacity: Quantities, field: string, errors: FieldError[]): void {
   const names = Object.keys(capacity);
-  if (names.length === 0) errors.push(requiredValue("spec.capacity"));
+  if (names.length === 0) errors.push(requiredValue(field));
   if (capacity.storage === undefined || names.length > 1) {
-    errors.push(unsupportedValue("spec.capacity", capacity, ["storage"]));
+    errors.push(unsupportedValue(field, capacity, ["storage"]));
   }
   for (const name of names) {
     const amount = capacity[name] ?? "0";
     if (amount.startsWith("-")) {
       const why = "must be a valid resource quantity";
-      errors.push(invalidValue(`spec.capacity[${name}]`, amount, why));
+      errors.push(invalidValue(`${field}[${name}]`, amount, why));
     }
     if (isPositiveAmount(amount)) continue;
-    errors.push(invalidValue(`spec.capacity[${name}]`, amount, NOT_POSITIVE));
+    errors.push(invalidValue(`${field}[${name}]`, amount, NOT_POSITIVE));
   }
-  if (spec.nodeAffinity?.required) {
-    validateNodeSelector(spec.nodeAffinity.required, "spec.nodeAffinity.required", errors);
-  } else if (spec.nodeAffinity) {
-    const why = "must specify required node constraints";
-    errors.push(requiredValue("spec.nodeAffinity.required", why));
+}
+
+function validateInline(spec: VolumeSpec, { field, errors }: VolumeUse): void {
+  const refuse = (member: string, why: string) =>
+    errors.push(forbiddenField(`${field}.${member}`, `${why} ${INLINE}`));
+  if (spec.claimRef) refuse("claimRef", "may not be specified");
+  if (Object.keys(spec.capacity ?? {}).length > 0) refuse("capacity", "may not be specified");
+  if (!spec.csi) errors.push(requiredValue(`${field}.csi`, `has to be specified ${INLINE}`));
+  const policy = spec.persistentVolumeReclaimPolicy ?? "";
+  if (policy !== "" && policy !== "Retain") {
+    refuse("persistentVolumeReclaimPolicy", "may only be Retain");
   }
-  validateSource(spec, errors);
-  validateClassName(spec.storageClassName, "spec.storageClassName", errors);
-  const attributes = spec.volumeAttributesClassName ?? undefined;
-  if (attributes !== undefined) {
-    validateClassName(attributes, "spec.volumeAttributesClassName", errors);
-    if (!spec.csi) {
-      const why = "has to be specified when using volumeAttributesClassName";
-      errors.push(requiredValue("spec.csi", why));
+  if (spec.nodeAffinity) refuse("nodeAffinity", "may not be specified");
+  if ((spec.storageClassName ?? "") !== "") refuse("storageClassName", "may not be specified");
+  if ((spec.volumeMode ?? "Filesystem") !== "Filesystem") {
+    refuse("volumeMode", "may not specify volumeMode other than Filesystem");
+  }
+}
+
+function validateSource(spec: VolumeSpec, { field, isInline, errors }: VolumeUse): void {
+  const members = spec as Readonly<Record<string, unknown>>;
+  const [first, ...others] = SOURCES.filter((name) => members[name]);
+  if (first === undefined) errors.push(requiredValue(field, "must specify a volume type"));
+  else validateForeignSource(first, members[first], { field, errors });
+  for (const name of others) {
+    // The one source that may come second, and is judged all the same.
+    if (name === "flexVolume") validateForeignSource(name, members[name], { field, errors });
+    else {
+      const at = `${field}.${name === "cephfs" ? "cephFS" : name}`;
+      errors.push(forbiddenField(at, "may not specify more than 1 volume type"));
     }
   }
-  return errors;
-}
-
-function sourceNames(spec: VolumeSpec): string[] {
-  const members = spec as Readonly<Record<string, unknown>>;
-  return Object.keys(members).filter((name) => !NOT_SOURCES.has(name) && members[name]);
-}
-
-function validateSource(spec: VolumeSpec, errors: FieldError[]): void {
-  const [first, ...others] = sourceNames(spec);
-  if (first === undefined) errors.push(requiredValue("spec", "must specify a volume type"));
-  for (const name of others) {
-    errors.push(forbiddenField(`spec.${name}`, "may not specify more than 1 volume type"));
+  if (first === "csi") validateDriverName(spec.csi?.driver ?? "", `${field}.csi.driver`, errors);
+  if (first === "local" && (isInline || !spec.nodeAffinity)) {
+    errors.push(requiredValue(`${field}.nodeAffinity`, "Local volume requires node affinity"));
   }
-  const { hostPath, local, nfs, csi } = spec;
-  if (first !== undefined) {
-    const source = (spec as Readonly<Record<string, unknown>>)[first];
-    validateForeignSource(first, source, errors);
-  }
-  if (hostPath) validateNoBacksteps(hostPath.path, "spec.hostPath.path", errors);
-  const isRoot = hostPath !== undefined && /^\/+\.?$/.test(hostPath?.path ?? "");
+  const isRoot = /^\/+\.?$/.test(spec.hostPath?.path ?? "");
   if (isRoot && spec.persistentVolumeReclaimPolicy === "Recycle") {
     const why = "may not be 'recycle' for a hostPath mount of '/'";
-    errors.push(forbiddenField("spec.persistentVolumeReclaimPolicy", why));
+    errors.push(forbiddenField(`${field}.persistentVolumeReclaimPolicy`, why));
   }
-  if (local) {
-    validateNoBacksteps(local.path, "spec.local.path", errors);
-    if (!spec.nodeAffinity) {
-      errors.push(requiredValue("spec.nodeAffinity", "Local volume requires node affinity"));
-    }
-  }
-  if (nfs && !nfs.path.startsWith("/")) {
-    errors.push(invalidValue("spec.nfs.path", nfs.path, "must be an absolute path"));
-  }
-  if (csi) validateDriverName(csi.driver, "spec.csi.driver", errors);
 }
 
 /** The source without the secret for expansion, which may still be added. */
 function sourceOf(spec: VolumeSpec, before: VolumeSpec): object {
   const members = spec as Readonly<Record<string, unknown>>;
   const source: Record<string, unknown> = {};
-  for (const name of sourceNames(spec)) source[name] = members[name];
+  for (const name of SOURCES) if (members[name]) source[name] = members[name];
   if (spec.csi && before.csi && !before.csi.controllerExpandSecretRef) {
     const { controllerExpandSecretRef: _added, ...csi } = spec.csi;
     source.csi = csi;

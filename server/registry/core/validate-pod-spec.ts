@@ -15,7 +15,6 @@ import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import { validateIp } from "../../api/validation-addresses.js";
 import { validateAnnotations, validateLabels } from "../../api/validation-metadata.js";
-import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import { rangeText, validateDnsLabel, validateDnsSubdomain } from "../../api/validation-values.js";
 import { containerTotals } from "../../schema/defaults/pod-resources.js";
@@ -32,6 +31,7 @@ import {
   validateEphemeralContainers,
   validateInitContainers,
 } from "./validate-containers.js";
+import { validateEnvFiles } from "./validate-environment.js";
 import { validateResources } from "./validate-resources.js";
 import { validateAffinity, validateSpreading, validateTolerations } from "./validate-scheduling.js";
 import { validateOperatingSystem, validatePodSecurityContext } from "./validate-security.js";
@@ -64,7 +64,8 @@ export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): 
   if (spec.restartPolicy && !RESTART_POLICIES.includes(spec.restartPolicy)) {
     errors.push(unsupportedValue(`${field}.restartPolicy`, spec.restartPolicy, RESTART_POLICIES));
   }
-  validateContainers(spec.containers ?? [], `${field}.containers`, check);
+  if (spec.containers?.length) validateContainers(spec.containers, `${field}.containers`, check);
+  else errors.push(requiredValue(`${field}.containers`));
   if (spec.initContainers) {
     validateInitContainers(spec.initContainers, `${field}.initContainers`, check);
   }
@@ -93,9 +94,15 @@ export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): 
   }
   if (spec.tolerations) validateTolerations(spec.tolerations, `${field}.tolerations`, errors);
   if (spec.overhead) validateOverhead(spec.overhead, `${field}.overhead`, check);
+  const preemption = spec.preemptionPolicy ?? undefined;
+  if (preemption !== undefined && !PREEMPTIONS.includes(preemption)) {
+    errors.push(unsupportedValue(`${field}.preemptionPolicy`, preemption, PREEMPTIONS));
+  }
   if (spec.os) validateOperatingSystem(field, check);
+  validateEnvFiles(field, check);
 }
 
+const PREEMPTIONS = ["PreemptLowerPriority", "Never"];
 /** In the order of the messages. */
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 
@@ -103,7 +110,8 @@ function validateClaims(claims: readonly PodClaim[], field: string, errors: Fiel
   claims.forEach((claim, index) => {
     const at = `${field}[${index}]`;
     const { name, resourceClaimName, resourceClaimTemplateName } = claim;
-    if (name !== "") {
+    if (name === "") errors.push(requiredValue(`${at}.name`));
+    else {
       if (claims.slice(0, index).some((other) => other.name === name)) {
         errors.push(duplicateValue(`${at}.name`, name));
       } else validateDnsLabel(name, `${at}.name`, errors);
@@ -132,7 +140,7 @@ function validatePodResources(field: string, check: PodCheck): void {
   const at = `${field}.resources`;
   const resources = spec.resources ?? {};
   if (resources.claims) {
-    const why = "claims cannot be set for Resources at pod-level";
+    const why = "claims may not be set for Resources at pod-level";
     errors.push(forbiddenField(`${at}.claims`, why));
   }
   const before = errors.length;
@@ -180,6 +188,8 @@ function validateHosts(field: string, { errors, spec, isPod }: PodCheck): void {
 const NAMESERVERS_MAX = 3;
 const SEARCHES_MAX = 32;
 const SEARCH_CHARS_MAX = 2_048;
+const SEARCH_RULE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 const SEARCH_DOMAIN = /^[a-z0-9_]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9])?)*$/;
 
 /** In the order of the messages. */
@@ -226,8 +236,7 @@ function validateDnsConfig(config: DnsConfig, field: string, errors: FieldError[
   searches.forEach((search, index) => {
     const domain = search.endsWith(".") ? search.slice(0, -1) : search;
     if (search === "." || SEARCH_DOMAIN.test(domain)) return;
-    // Underscores are allowed here, so the stricter rule's message fits the remaining problems.
-    const [why = "must be a domain"] = checkDnsSubdomain(domain);
+    const why = SEARCH_RULE;
     errors.push(invalidValue(`${field}.searches[${index}]`, domain, why));
   });
   config.options?.forEach(({ name = "" }, index) => {

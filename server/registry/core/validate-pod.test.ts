@@ -353,7 +353,7 @@ const SPEC_ERRORS: readonly [object, ...string[]][] = [
     },
     "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
   ],
-  [{ os: {} }, "spec.os.name: Required value: cannot be empty"],
+  [{ os: {} }, "spec.os.name: Required value"],
   [
     { schedulingGates: [{}] },
     'spec.schedulingGates[0]: Invalid value: "": name part must be non-empty',
@@ -377,6 +377,8 @@ const SPEC_ERRORS: readonly [object, ...string[]][] = [
   [
     { affinity: { podAntiAffinity: { [REQUIRED]: [{ topologyKey: "" }] } } },
     `spec.affinity.podAntiAffinity.${REQUIRED}[0].topologyKey: Required value: can not be empty`,
+    `spec.affinity.podAntiAffinity.${REQUIRED}[0].topologyKey: Invalid value: "": name part must be non-empty`,
+    `spec.affinity.podAntiAffinity.${REQUIRED}[0].topologyKey: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
   ],
   [
     { affinity: { nodeAffinity: { [REQUIRED]: wanted({ key: "a", operator: "Is" }) } } },

@@ -2,7 +2,12 @@
  * Rules for probes and lifecycle hooks of a container. Required members have been checked from the
  * facts before.
  */
-import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import {
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import {
   type Maybe,
@@ -98,13 +103,18 @@ function validateAction(
   }
 }
 
+const SCHEMES = ["HTTP", "HTTPS"];
 const HEADER_NAME = /^[-A-Za-z0-9]+$/;
 
 function validateHttpGet(http: Handler["httpGet"], field: string, errors: FieldError[]): void {
   if ((http?.path ?? "") === "") errors.push(requiredValue(`${field}.path`));
   validatePortOrName(http?.port, `${field}.port`, errors);
+  const { scheme = "HTTP" } = http ?? {};
+  if (!SCHEMES.includes(scheme)) {
+    errors.push(unsupportedValue(`${field}.scheme`, scheme, SCHEMES));
+  }
   for (const { name } of http?.httpHeaders ?? []) {
-    if (name === "" || HEADER_NAME.test(name)) continue;
+    if (HEADER_NAME.test(name)) continue;
     const why =
       "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
     errors.push(invalidValue(`${field}.httpHeaders`, name, why));

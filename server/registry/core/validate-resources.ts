@@ -57,7 +57,10 @@ export function validateResources(
   }
   claims?.forEach(({ name, request = "" }, index) => {
     const at = `${field}.claims[${index}]`;
-    if (name === "") return;
+    if (name === "") {
+      errors.push(requiredValue(at));
+      return;
+    }
     const isRepeated = claims
       .slice(0, index)
       .some((other) => other.name === name && (request === "" || other.request === request));
@@ -103,18 +106,20 @@ export function validateResizePolicies(
   field: string,
   { errors, spec }: PodCheck,
 ): void {
-  policies.forEach(({ resourceName, restartPolicy }, index) => {
+  policies.forEach(({ resourceName = "", restartPolicy = "" }, index) => {
     if (policies.slice(0, index).some((other) => other.resourceName === resourceName)) {
       errors.push(duplicateValue(`${field}[${index}]`, resourceName));
     }
-    if (resourceName !== "" && !RESIZABLE.includes(resourceName)) {
+    if (resourceName === "") errors.push(requiredValue(field));
+    else if (!RESIZABLE.includes(resourceName)) {
       errors.push(unsupportedValue(field, resourceName, RESIZABLE));
     }
-    if (restartPolicy !== "" && !RESIZE_POLICIES.includes(restartPolicy)) {
+    if (restartPolicy === "") errors.push(requiredValue(field));
+    else if (!RESIZE_POLICIES.includes(restartPolicy)) {
       errors.push(unsupportedValue(field, restartPolicy, RESIZE_POLICIES));
     }
     if (spec.restartPolicy === "Never" && restartPolicy !== "NotRequired") {
-      const why = "must be 'NotRequired' when `restartPolicy` is 'Never'";
+      const why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
       errors.push(invalidValue(field, restartPolicy, why));
     }
   });

@@ -156,7 +156,7 @@ function validatePodTerm(term: PodAffinityTerm, field: string, errors: FieldErro
   validateTermKeys(term, field, errors);
   const at = `${field}.topologyKey`;
   if (term.topologyKey === "") errors.push(requiredValue(at, "can not be empty"));
-  else validateLabelKey(term.topologyKey, at, errors);
+  validateLabelKey(term.topologyKey, at, errors);
 }
 
 /** Keys whose values are taken from the incoming pod. */
@@ -216,8 +216,15 @@ function validateToleration(toleration: Toleration, field: string, errors: Field
     if (messages.length > 0) {
       errors.push(invalidValue(`${field}.operator`, value, messages.join(";")));
     }
+  } else {
+    const operators = COMPARING.includes(operator) ? [...OPERATORS, ...COMPARING] : OPERATORS;
+    errors.push(unsupportedValue(`${field}.operator`, operator, operators));
   }
 }
+
+const OPERATORS = ["Equal", "Exists"];
+/** Known, and off in this release. */
+const COMPARING = ["Lt", "Gt"];
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -260,6 +267,7 @@ export function validateTaints(
   });
 }
 
+const NODE_POLICIES = ["Honor", "Ignore"];
 const WHEN_UNSATISFIABLE = ["DoNotSchedule", "ScheduleAnyway"];
 
 export function validateSpreading(
@@ -293,6 +301,11 @@ export function validateSpreading(
         errors.push(invalidValue(`${at}.minDomains`, minDomains, why));
       }
     }
+    for (const member of ["nodeAffinityPolicy", "nodeTaintsPolicy"] as const) {
+      const policy = constraint[member] ?? undefined;
+      if (policy === undefined || NODE_POLICIES.includes(policy)) continue;
+      errors.push(unsupportedValue(`${at}.${member}`, policy, NODE_POLICIES));
+    }
     validateSpreadKeys(constraint.matchLabelKeys ?? [], at, { labelSelector, errors });
     validateLabelSelector(labelSelector, `${at}.labelSelector`, errors);
   });
@@ -307,6 +320,7 @@ function validateSpreadKeys(
   const at = `${field}.matchLabelKeys`;
   if (!labelSelector) {
     errors.push(forbiddenField(at, "must not be specified when labelSelector is not set"));
+    return;
   }
   const selected = new Set([
     ...Object.keys(labelSelector?.matchLabels ?? {}),

@@ -20,6 +20,7 @@ export function validateSecurityContext(
 ): void {
   validateId(context.runAsUser, `${field}.runAsUser`, errors);
   validateId(context.runAsGroup, `${field}.runAsGroup`, errors);
+  validateChoice(context.procMount, `${field}.procMount`, { choices: PROC_MOUNTS, errors });
   if (context.procMount === "Unmasked" && spec.hostUsers !== false) {
     const why = "`hostUsers` must be false to use `Unmasked`";
     errors.push(invalidValue(`${field}.procMount`, context.procMount, why));
@@ -40,7 +41,21 @@ export function validateSecurityContext(
 
 const SYSCTL_CHARS_MAX = 253;
 const SYSCTL_NAME = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
-const SELINUX_CHANGES = ["MountOption", "Recursive"];
+const PROC_MOUNTS = ["Default", "Unmasked"];
+/** Changes by an option of the mount are off in this release. */
+const SELINUX_CHANGES = ["Recursive"];
+const GROUP_CHANGES = ["Always", "OnRootMismatch"];
+const GROUP_POLICIES = ["Merge", "Strict"];
+
+/** Missing is no mistake here, and empty is one. */
+function validateChoice(
+  value: Maybe<string>,
+  field: string,
+  { choices, errors }: { choices: readonly string[]; errors: FieldError[] },
+): void {
+  if (value === undefined || value === null || choices.includes(value)) return;
+  errors.push(unsupportedValue(field, value, choices));
+}
 
 export function validatePodSecurityContext(
   context: PodSecurityContext,
@@ -61,9 +76,12 @@ export function validatePodSecurityContext(
   validateSeccomp(context.seccompProfile, `${field}.seccompProfile`, errors);
   validateWindows(context.windowsOptions, `${field}.windowsOptions`, errors);
   validateAppArmor(context.appArmorProfile, `${field}.appArmorProfile`, errors);
-  const { seLinuxChangePolicy: change } = context;
-  if (change !== undefined && change !== null && !SELINUX_CHANGES.includes(change)) {
-    errors.push(unsupportedValue(`${field}.seLinuxChangePolicy`, change, SELINUX_CHANGES));
+  for (const [member, choices] of [
+    ["seLinuxChangePolicy", SELINUX_CHANGES],
+    ["fsGroupChangePolicy", GROUP_CHANGES],
+    ["supplementalGroupsPolicy", GROUP_POLICIES],
+  ] as const) {
+    validateChoice(context[member], `${field}.${member}`, { choices, errors });
   }
 }
 
@@ -74,7 +92,10 @@ function validateSysctls(
 ): void {
   sysctls.forEach(({ name }, index) => {
     const at = `${field}[${index}].name`;
-    if (name === "") return;
+    if (name === "") {
+      errors.push(requiredValue(at));
+      return;
+    }
     if (name.length > SYSCTL_CHARS_MAX || !SYSCTL_NAME.test(name)) {
       const why = `must have at most ${SYSCTL_CHARS_MAX} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`;
       errors.push(invalidValue(at, name, why));
@@ -88,11 +109,23 @@ function isSet(profile: Profile): boolean {
   return profile.localhostProfile !== undefined && profile.localhostProfile !== null;
 }
 
+const PROFILE_TYPES = ["Localhost", "RuntimeDefault", "Unconfined"];
+
+/** @returns whether it is one that is known */
+function validateProfileType(
+  { type }: Profile,
+  field: string,
+  { of, errors }: { of: string; errors: FieldError[] },
+): boolean {
+  if (PROFILE_TYPES.includes(type)) return true;
+  if (type !== "") errors.push(unsupportedValue(`${field}.type`, type, PROFILE_TYPES));
+  else errors.push(requiredValue(`${field}.type`, `type is required when ${of} is set`));
+  return false;
+}
+
 function validateSeccomp(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
   if (!profile) return;
-  if (profile.type === "") {
-    errors.push(requiredValue(`${field}.type`, "type is required when seccompProfile is set"));
-  }
+  validateProfileType(profile, field, { of: "seccompProfile", errors });
   const at = `${field}.localhostProfile`;
   if (profile.type !== "Localhost") {
     if (!isSet(profile)) return;
@@ -109,9 +142,7 @@ const APPARMOR_BYTES_MAX = 4_095;
 
 function validateAppArmor(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
   if (!profile) return;
-  if (profile.type === "") {
-    errors.push(requiredValue(`${field}.type`, "type is required when appArmorProfile is set"));
-  }
+  if (!validateProfileType(profile, field, { of: "appArmorProfile", errors })) return;
   const at = `${field}.localhostProfile`;
   const name = profile.localhostProfile ?? "";
   if (profile.type !== "Localhost") {
@@ -204,7 +235,7 @@ const CONTAINER_LINUX_ONLY = [
 export function validateOperatingSystem(field: string, { errors, spec }: PodCheck): void {
   const name = spec.os?.name ?? "";
   if (name === "") {
-    errors.push(requiredValue(`${field}.os.name`, "cannot be empty"));
+    errors.push(requiredValue(`${field}.os.name`));
     return;
   }
   if (!OPERATING_SYSTEMS.includes(name)) {

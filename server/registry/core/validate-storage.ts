@@ -13,7 +13,7 @@ import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
-import { type Maybe, validateDnsSubdomain } from "../../api/validation-values.js";
+import { type Maybe, validateDnsLabel, validateDnsSubdomain } from "../../api/validation-values.js";
 import type { Quantities } from "./pod-types.js";
 import { compareAmounts, isPositiveAmount } from "./resource-amounts.js";
 
@@ -50,7 +50,9 @@ export function validateClaimSpec(spec: ClaimSpec, field: string, errors: FieldE
   if ((spec.accessModes?.length ?? 0) === 0) {
     errors.push(requiredValue(`${field}.accessModes`, "at least 1 access mode is required"));
   }
+  validateKnownModes(spec.accessModes ?? [], `${field}.accessModes`, errors);
   validateAccessModes(spec.accessModes ?? [], `${field}.accessModes`, errors);
+  validateVolumeMode(spec.volumeMode, `${field}.volumeMode`, errors);
   validateLabelSelector(spec.selector, `${field}.selector`, errors);
   const storage = spec.resources?.requests?.storage;
   const storageField = `${field}.resources[storage]`;
@@ -78,7 +80,7 @@ export function validateAccessModes(
   errors: FieldError[],
 ): void {
   const isSingle = modes.includes("ReadWriteOncePod");
-  if (isSingle && modes.some((mode) => mode !== "ReadWriteOncePod")) {
+  if (isSingle && modes.some((mode) => mode !== "ReadWriteOncePod" && isKnownMode(mode))) {
     const why = "may not use ReadWriteOncePod with other access modes";
     errors.push(forbiddenField(field, why));
   }
@@ -90,11 +92,15 @@ export function validateClassName(name: Maybe<string>, field: string, errors: Fi
 
 function validateDataSource(source: DataSource, field: string, errors: FieldError[]): void {
   const group = source.apiGroup ?? "";
+  if (source.name === "") errors.push(requiredValue(`${field}.name`));
+  if (source.kind === "") errors.push(requiredValue(`${field}.kind`));
   if (group === "" && source.kind !== "PersistentVolumeClaim") {
     const why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
     errors.push(invalidValue(field, source.kind, why));
   }
   if (group !== "") validateDnsSubdomain(group, `${field}.apiGroup`, errors);
+  const namespace = source.namespace ?? "";
+  if (namespace !== "") validateDnsLabel(namespace, `${field}.namespace`, errors);
 }
 
 function isSameSource(left: DataSource, right: DataSource): boolean {
@@ -106,6 +112,16 @@ function isSameSource(left: DataSource, right: DataSource): boolean {
 }
 
 const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+const VOLUME_MODES = ["Block", "Filesystem"];
+
+function isKnownMode(mode: string): boolean {
+  return ACCESS_MODES.includes(mode);
+}
+
+export function validateVolumeMode(mode: Maybe<string>, field: string, errors: FieldError[]): void {
+  if (mode === undefined || mode === null || VOLUME_MODES.includes(mode)) return;
+  errors.push(unsupportedValue(field, mode, VOLUME_MODES));
+}
 
 /** Reported for the list, without the index of the mode. */
 export function validateKnownModes(
@@ -114,7 +130,7 @@ export function validateKnownModes(
   errors: FieldError[],
 ): void {
   for (const mode of modes) {
-    if (!ACCESS_MODES.includes(mode)) errors.push(unsupportedValue(field, mode, ACCESS_MODES));
+    if (!isKnownMode(mode)) errors.push(unsupportedValue(field, mode, ACCESS_MODES));
   }
 }
 
@@ -172,7 +188,6 @@ function validateResizedName(
 
 export function validateClaim({ spec }: ClaimObject): FieldError[] {
   const errors = new Problems();
-  validateKnownModes(spec?.accessModes ?? [], "spec.accessModes", errors);
   validateClaimSpec(spec ?? {}, "spec", errors);
   return errors;
 }

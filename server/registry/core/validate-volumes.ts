@@ -8,6 +8,7 @@ import {
   invalidValue,
   requiredValue,
   tooLongValue,
+  unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
@@ -16,7 +17,6 @@ import {
   type Maybe,
   validateDnsLabel,
   validateLocalPath,
-  validateNoBacksteps,
   type Whole,
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
@@ -75,7 +75,8 @@ export function validateVolumes(volumes: readonly Volume[], field: string, check
     const { name } = volume;
     const before = errors.length;
     validateSource(volume, at, check);
-    if (name !== "") validateDnsLabel(name, `${at}.name`, errors);
+    if (name === "") errors.push(requiredValue(`${at}.name`));
+    else validateDnsLabel(name, `${at}.name`, errors);
     if (check.volumes.has(name)) errors.push(duplicateValue(`${at}.name`, name));
     if (errors.length === before) check.volumes.set(name, volume);
     const { claimName } = (volume.persistentVolumeClaim ?? {}) as { claimName?: string };
@@ -102,9 +103,8 @@ function validateSource(volume: Volume, field: string, check: PodCheck): void {
     if (name === "name" || name === source || !volume[name]) continue;
     errors.push(forbiddenField(`${field}.${name}`, "may not specify more than 1 volume type"));
   }
-  const at = `${field}.${source}`;
-  SOURCE_RULES[source]?.(volume[source] as never, at, check);
-  validatePodSource(source, volume[source], { field: at, errors });
+  SOURCE_RULES[source]?.(volume[source] as never, `${field}.${source}`, check);
+  validatePodSource(source, volume[source], { field, errors });
   if (source === "ephemeral") validateClaimName(volume.name, field, check);
 }
 
@@ -121,9 +121,6 @@ const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
     const why = "SizeLimit field must be a valid resource quantity";
     errors.push(forbiddenField(`${field}.sizeLimit`, why));
   },
-  hostPath({ path }: { path: string }, field, { errors }) {
-    validateNoBacksteps(path, `${field}.path`, errors);
-  },
   gitRepo({ directory = "" }: { directory?: string }, field, { errors }) {
     validateLocalPath(directory, `${field}.directory`, errors);
   },
@@ -134,10 +131,6 @@ const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
   configMap(source: FileSource & { name?: string }, field, { errors }) {
     if ((source.name ?? "") === "") errors.push(requiredValue(`${field}.name`));
     validateFileSource(source, field, errors);
-  },
-  nfs({ path }: { path: string }, field, { errors }) {
-    if (path.startsWith("/")) return;
-    errors.push(invalidValue(`${field}.path`, path, "must be an absolute path"));
   },
   downwardAPI(source: { defaultMode?: Maybe<Whole>; items?: Maybe<DownwardFile[]> }, field, check) {
     validateMode(source.defaultMode, `${field}.defaultMode`, check.errors);
@@ -158,21 +151,29 @@ const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
       validateClaimSpec(template.spec ?? {}, `${at}.spec`, errors);
     }
   },
-  image({ reference = "" }: { reference?: string }, field, { errors, isPod }) {
+  image(source: { reference?: string; pullPolicy?: string }, field, { errors, isPod }) {
+    const { reference = "", pullPolicy = "" } = source;
     // In a template, admission may fill it in later.
     if (reference === "" && isPod) errors.push(requiredValue(`${field}.reference`));
     if (reference !== reference.trim()) {
       const why = "must not have leading or trailing whitespace";
       errors.push(invalidValue(`${field}.reference`, reference, why));
     }
+    if (PULL_POLICIES.includes(pullPolicy)) return;
+    errors.push(unsupportedValue(`${field}.pullPolicy`, pullPolicy, PULL_POLICIES));
   },
 };
+
+export const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
 
 const DRIVER_CHARS_MAX = 63;
 
 /** Names of storage drivers are domains, short enough for a label. */
 export function validateDriverName(driver: string, field: string, errors: FieldError[]): void {
-  if (driver === "") return;
+  if (driver === "") {
+    errors.push(requiredValue(field));
+    return;
+  }
   if (driver.length > DRIVER_CHARS_MAX) {
     errors.push(tooLongValue(field, DRIVER_CHARS_MAX));
   }
@@ -206,7 +207,9 @@ function validateFileSource(source: FileSource, field: string, errors: FieldErro
 }
 
 function validateItems(items: readonly KeyToPath[], field: string, errors: FieldError[]): void {
-  items.forEach(({ path, mode }, index) => {
+  items.forEach(({ key, path, mode }, index) => {
+    if (key === "") errors.push(requiredValue(`${field}.items[${index}].key`));
+    if (path === "") errors.push(requiredValue(`${field}.items[${index}].path`));
     validateFilePath(path, `${field}.items[${index}].path`, errors);
     validateMode(mode, `${field}.items[${index}].mode`, errors);
   });
@@ -231,6 +234,7 @@ interface DownwardFile {
 
 function validateDownwardFile(file: DownwardFile, field: string, errors: FieldError[]): void {
   const { fieldRef, resourceFieldRef } = file;
+  if (file.path === "") errors.push(requiredValue(`${field}.path`));
   validateFilePath(file.path, `${field}.path`, errors);
   if (fieldRef) {
     validateFieldRef(fieldRef, `${field}.fieldRef`, { paths: VOLUME_FIELDS, errors });
@@ -239,10 +243,8 @@ function validateDownwardFile(file: DownwardFile, field: string, errors: FieldEr
       errors.push(invalidValue(field, "resource", why));
     }
   } else if (resourceFieldRef) {
-    if ((resourceFieldRef.containerName ?? "") === "") {
-      errors.push(requiredValue(`${field}.resourceFieldRef.containerName`));
-    }
-    validateResourceFieldRef(resourceFieldRef, `${field}.resourceFieldRef`, errors);
+    const isVolume = true;
+    validateResourceFieldRef(resourceFieldRef, `${field}.resourceFieldRef`, { isVolume, errors });
   } else {
     errors.push(requiredValue(field, "one of fieldRef and resourceFieldRef is required"));
   }
@@ -310,7 +312,8 @@ function validateProjections(
       const { path, expirationSeconds } = source.serviceAccountToken;
       const tokenField = `${at}.serviceAccountToken`;
       validateTokenLifetime(expirationSeconds, `${tokenField}.expirationSeconds`, errors);
-      if (path !== "") validateFilePath(path, `${field}.path`, errors);
+      if (path === "") errors.push(requiredValue(`${field}.path`));
+      else validateFilePath(path, `${field}.path`, errors);
     }
     if (source.clusterTrustBundle) {
       const bundle = source.clusterTrustBundle;

@@ -5,7 +5,14 @@
 
 import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
-import { type Maybe, rangeText, type Whole } from "../../api/validation-values.js";
+import {
+  type Maybe,
+  rangeText,
+  validateDnsLabel,
+  validateDnsSubdomain,
+  validateNoBacksteps,
+  type Whole,
+} from "../../api/validation-values.js";
 
 type Source = Readonly<Record<string, unknown>>;
 type Check = (source: Source, field: string, errors: FieldError[]) => void;
@@ -24,8 +31,60 @@ const SECRETS = [
 const BLOB_URI = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
 const MANAGED_URI =
   "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
+const TENANT_CHARS_MAX = 64;
+
+/** Members that no driver does without. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  awsElasticBlockStore: ["volumeID"],
+  azureDisk: ["diskName", "diskURI"],
+  azureFile: ["secretName", "shareName"],
+  cephfs: ["monitors"],
+  cinder: ["volumeID"],
+  flexVolume: ["driver"],
+  gcePersistentDisk: ["pdName"],
+  gitRepo: ["repository"],
+  glusterfs: ["endpoints", "path"],
+  hostPath: ["path"],
+  iscsi: ["targetPortal", "iqn"],
+  local: ["path"],
+  nfs: ["server", "path"],
+  persistentVolumeClaim: ["claimName"],
+  photonPersistentDisk: ["pdID"],
+  portworxVolume: ["volumeID"],
+  quobyte: ["volume"],
+  rbd: ["monitors", "image"],
+  scaleIO: ["gateway", "system", "volumeName"],
+  storageos: ["volumeName"],
+};
+
+const HOST_PATH_TYPES = [
+  "",
+  "BlockDevice",
+  "CharDevice",
+  "Directory",
+  "DirectoryOrCreate",
+  "File",
+  "FileOrCreate",
+  "Socket",
+];
+const CACHING_MODES = ["None", "ReadOnly", "ReadWrite"];
+const DISK_KINDS = ["Dedicated", "Managed", "Shared"];
 
 const CHECKS: Readonly<Record<string, Check>> = {
+  hostPath(source, field, errors) {
+    const path = textOf(source, "path");
+    if (path === "") return;
+    validateNoBacksteps(path, `${field}.path`, errors);
+    validateChoice(source.type, `${field}.type`, { choices: HOST_PATH_TYPES, errors });
+  },
+  local(source, field, errors) {
+    validateNoBacksteps(textOf(source, "path"), `${field}.path`, errors);
+  },
+  nfs(source, field, errors) {
+    const path = textOf(source, "path");
+    if (path.startsWith("/")) return;
+    errors.push(invalidValue(`${field}.path`, path, "must be an absolute path"));
+  },
   fc(source, field, errors) {
     const [names, ids] = [listOf(source, "targetWWNs"), listOf(source, "wwids")];
     if (names.length === 0 && ids.length === 0) {
@@ -43,38 +102,50 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
   azureDisk(source, field, errors) {
     const [uri, kind] = [textOf(source, "diskURI"), textOf(source, "kind")];
+    const choices = { choices: CACHING_MODES, errors };
+    validateChoice(source.cachingMode, `${field}.cachingMode`, choices);
+    validateChoice(source.kind, `${field}.kind`, { choices: DISK_KINDS, errors });
     if (kind === "Managed") {
       if (uri.startsWith("/subscriptions/")) return;
       errors.push(unsupportedValue(`${field}.diskURI`, uri, [MANAGED_URI]));
-    } else if (!uri.startsWith("https://") || !uri.endsWith(".vhd")) {
+    } else if (!uri.startsWith("https://")) {
       errors.push(unsupportedValue(`${field}.diskURI`, uri, [BLOB_URI]));
     }
   },
-  azureFile(source, field, errors) {
-    if (source.secretNamespace === "") errors.push(requiredValue(`${field}.secretNamespace`));
-  },
-  scaleIO(source, field, errors) {
-    if (textOf(source, "volumeName") === "") errors.push(requiredValue(`${field}.volumeName`));
-  },
   storageos(source, field, errors) {
-    if (textOf(source, "volumeName") === "") errors.push(requiredValue(`${field}.volumeName`));
+    for (const member of ["volumeName", "volumeNamespace"]) {
+      const name = textOf(source, member);
+      if (name !== "") validateDnsLabel(name, `${field}.${member}`, errors);
+    }
   },
   flocker(source, field, errors) {
-    if (textOf(source, "datasetName") !== "" || textOf(source, "datasetUUID") !== "") return;
-    errors.push(requiredValue(field, "one of datasetName and datasetUUID is required"));
+    const [name, uuid] = [textOf(source, "datasetName"), textOf(source, "datasetUUID")];
+    if (name === "" && uuid === "") {
+      errors.push(requiredValue(field, "one of datasetName and datasetUUID is required"));
+    }
+    if (name !== "" && uuid !== "") {
+      const why = "datasetName and datasetUUID can not be specified simultaneously";
+      errors.push(invalidValue(field, "resource", why));
+    }
+    if (name.includes("/")) {
+      errors.push(invalidValue(`${field}.datasetName`, name, "must not contain '/'"));
+    }
   },
-  awsElasticBlockStore(source, field, errors) {
-    validatePartition(source, `${field}.partition`, errors);
-  },
-  gcePersistentDisk(source, field, errors) {
-    validatePartition(source, `${field}.partition`, errors);
-  },
+  awsElasticBlockStore: validatePartition,
+  gcePersistentDisk: validatePartition,
   quobyte(source, field, errors) {
     const registry = textOf(source, "registry");
-    const isPair = (text: string) => /^(?:[^:[\]]*|\[[^[\]]*\]):[^:[\]]*$/.test(text);
-    if (registry === "" || registry.split(",").every(isPair)) return;
     const why = "must be a host:port pair or multiple pairs separated by commas";
-    errors.push(invalidValue(`${field}.registry`, registry, why));
+    if (registry === "") errors.push(requiredValue(`${field}.registry`, why));
+    else if (textOf(source, "tenant").length > TENANT_CHARS_MAX) {
+      const whyTenant = "must be a UUID and may not exceed a length of 64 characters";
+      errors.push(requiredValue(`${field}.tenant`, whyTenant));
+    } else {
+      for (const pair of registry.split(",")) {
+        if (/^(?:[^:[\]]*|\[[^[\]]*\]):[^:[\]]*$/.test(pair)) continue;
+        errors.push(invalidValue(`${field}.registry`, registry, why));
+      }
+    }
   },
 };
 
@@ -82,11 +153,9 @@ const FORMAT = "must be valid format";
 
 /** What is particular to volumes of pods. */
 const POD_CHECKS: Readonly<Record<string, Check>> = {
-  csi(source, field, errors) {
-    const secret = source.nodePublishSecretRef as Maybe<Source>;
-    if (!secret || textOf(secret, "name") !== "") return;
-    errors.push(requiredValue(`${field}.nodePublishSecretRef.name`));
-  },
+  csi: (source, field, errors) => validateSecret(source, "nodePublishSecretRef", field, errors),
+  cinder: (source, field, errors) => validateSecret(source, "secretRef", field, errors),
+  storageos: (source, field, errors) => validateSecret(source, "secretRef", field, errors),
   iscsi: (source, field, errors) =>
     validateIscsi(source, `${FORMAT} starting with iqn, eui, or naa`, { field, errors }),
 };
@@ -94,35 +163,95 @@ const POD_CHECKS: Readonly<Record<string, Check>> = {
 /** What is particular to PersistentVolumes. */
 const PERSISTENT_CHECKS: Readonly<Record<string, Check>> = {
   csi(source, field, errors) {
+    if (textOf(source, "volumeHandle") === "") errors.push(requiredValue(`${field}.volumeHandle`));
     for (const member of SECRETS) {
       const secret = source[member] as Maybe<Source>;
       if (!secret) continue;
-      for (const part of ["name", "namespace"]) {
-        if (textOf(secret, part) === "") errors.push(requiredValue(`${field}.${member}.${part}`));
-      }
+      const [name, namespace] = [textOf(secret, "name"), textOf(secret, "namespace")];
+      if (name === "") errors.push(requiredValue(`${field}.${member}.name`));
+      else validateDnsSubdomain(name, `${field}.${member}.name`, errors);
+      if (namespace === "") errors.push(requiredValue(`${field}.${member}.namespace`));
+      else validateDnsLabel(namespace, `${field}.${member}.namespace`, errors);
     }
   },
-  iscsi: (source, field, errors) => validateIscsi(source, FORMAT, { field, errors }),
-  gcePersistentDisk(source, _field, errors) {
-    if (textOf(source, "pdName") === "") errors.push(requiredValue("spec.persistentDisk.pdName"));
-    validatePartition(source, "spec.persistentDisk.partition", errors);
+  azureFile(source, field, errors) {
+    if (source.secretNamespace === "") errors.push(requiredValue(`${field}.secretNamespace`));
+  },
+  cinder: (source, field, errors) => validateWholeSecret(source, field, errors),
+  storageos: (source, field, errors) => validateWholeSecret(source, field, errors),
+  glusterfs({ endpointsNamespace: namespace }, field, errors) {
+    if (typeof namespace !== "string") return;
+    const at = `${field}.endpointsNamespace`;
+    if (namespace !== "") validateDnsLabel(namespace, at, errors);
+    else {
+      const why = "if the endpointnamespace is set, it must be a valid namespace name";
+      errors.push(invalidValue(at, namespace, why));
+    }
+  },
+  iscsi(source, field, errors) {
+    validateIscsi(source, FORMAT, { field, errors });
+    validateSecret(source, "secretRef", field, errors);
   },
 };
 
+/** Disks of one vendor are reported by the name that their field had first. */
+const SHOWN: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
+
 /** The first source is the volume; further ones are a mistake of their own. */
-export function validateForeignSource(name: string, source: unknown, errors: FieldError[]): void {
-  const check = PERSISTENT_CHECKS[name] ?? CHECKS[name];
-  check?.(source as Source, `spec.${name}`, errors);
+export function validateForeignSource(
+  name: string,
+  source: unknown,
+  { field, errors }: { readonly field: string; readonly errors: FieldError[] },
+): void {
+  judge(name, source as Source, { at: field, own: PERSISTENT_CHECKS, errors });
 }
 
-/** The same for a volume of a pod. @param field the path of the source */
+/** The same for a volume of a pod. @param field the path of the volume */
 export function validatePodSource(
   name: string,
   source: unknown,
   { field, errors }: { readonly field: string; readonly errors: FieldError[] },
 ): void {
-  const check = POD_CHECKS[name] ?? CHECKS[name];
-  check?.(source as Source, field, errors);
+  judge(name, source as Source, { at: field, own: POD_CHECKS, errors });
+}
+
+function judge(
+  name: string,
+  source: Source,
+  { at, own, errors }: { at: string; own: Readonly<Record<string, Check>>; errors: FieldError[] },
+): void {
+  const field = `${at}.${SHOWN[name] ?? name}`;
+  for (const member of NEEDED[name] ?? []) {
+    if (textOf(source, member) !== "" || listOf(source, member).length > 0) continue;
+    errors.push(requiredValue(`${field}.${member}`));
+  }
+  CHECKS[name]?.(source, field, errors);
+  own[name]?.(source, field, errors);
+}
+
+function validateChoice(
+  value: unknown,
+  field: string,
+  { choices, errors }: { choices: readonly string[]; errors: FieldError[] },
+): void {
+  if (typeof value !== "string" || choices.includes(value)) return;
+  errors.push(unsupportedValue(field, value, choices));
+}
+
+/** A secret that is referred to has a name. */
+function validateSecret(source: Source, member: string, field: string, errors: FieldError[]): void {
+  const secret = source[member] as Maybe<Source>;
+  if (!secret || textOf(secret, "name") !== "") return;
+  errors.push(requiredValue(`${field}.${member}.name`));
+}
+
+/** ...and outside of a namespace, one as well. */
+function validateWholeSecret(source: Source, field: string, errors: FieldError[]): void {
+  validateSecret(source, "secretRef", field, errors);
+  const secret = source.secretRef as Maybe<Source>;
+  if (secret && textOf(secret, "namespace") === "") {
+    errors.push(requiredValue(`${field}.secretRef.namespace`));
+  }
 }
 
 function validateIscsi(
@@ -131,11 +260,24 @@ function validateIscsi(
   { field, errors }: { readonly field: string; readonly errors: FieldError[] },
 ): void {
   const iqn = textOf(source, "iqn");
-  const form = [IQN, EUI, NAA].find((_one, index) => iqn.startsWith(PREFIXES[index] as string));
-  if (iqn !== "" && form?.test(iqn) !== true) {
-    errors.push(invalidValue(`${field}.iqn`, iqn, form === undefined ? ofUnknown : FORMAT));
-  }
+  if (iqn !== "") validateTarget(iqn, `${field}.iqn`, { ofUnknown, errors });
   validateByte(source, `${field}.lun`, { least: 0, errors });
+  if ((source.chapAuthDiscovery || source.chapAuthSession) && !source.secretRef) {
+    errors.push(requiredValue(`${field}.secretRef`));
+  }
+  const { initiatorName } = source;
+  if (typeof initiatorName !== "string") return;
+  validateTarget(initiatorName, `${field}.initiatorname`, { ofUnknown, errors });
+}
+
+function validateTarget(
+  name: string,
+  field: string,
+  { ofUnknown, errors }: { ofUnknown: string; errors: FieldError[] },
+): void {
+  const form = [IQN, EUI, NAA].find((_one, index) => name.startsWith(PREFIXES[index] as string));
+  if (form?.test(name) === true) return;
+  errors.push(invalidValue(field, name, form === undefined ? ofUnknown : FORMAT));
 }
 
 function validateByte(
@@ -154,7 +296,7 @@ function validateByte(
 function validatePartition(source: Source, field: string, errors: FieldError[]): void {
   const partition = Number((source.partition as Maybe<Whole>) ?? 0);
   if (partition === 0) return;
-  validateByte({ partition }, field, { least: 1, errors });
+  validateByte({ partition }, `${field}.partition`, { least: 1, errors });
 }
 
 function textOf(source: Source, name: string): string {

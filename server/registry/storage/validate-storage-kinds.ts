@@ -19,6 +19,7 @@ import {
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
 import { type Maybe, validateId, type Whole } from "../../api/validation-values.js";
+import { type VolumeSpec, validateVolumeSpec } from "../core/validate-persistent-volumes.js";
 import { validateDriverName, validateTokenLifetime } from "../core/validate-volumes.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
@@ -245,10 +246,7 @@ interface Attachment extends ApiObject {
     readonly nodeName?: string;
     readonly source?: Maybe<{
       readonly persistentVolumeName?: Maybe<string>;
-      readonly inlineVolumeSpec?: Maybe<{
-        readonly csi?: unknown;
-        readonly accessModes?: Maybe<readonly string[]>;
-      }>;
+      readonly inlineVolumeSpec?: Maybe<VolumeSpec>;
     }>;
   };
   status?: {
@@ -285,8 +283,10 @@ const attachmentRules: Rules<Attachment> = {
       for (const why of checkDnsSubdomain(name)) {
         errors.push(invalidValue(`${field}.persistentVolumeName`, name, why));
       }
-    } else if (inlineVolumeSpec)
-      validateInline(inlineVolumeSpec, `${field}.inlineVolumeSpec`, errors);
+    } else if (inlineVolumeSpec) {
+      const use = { field: `${field}.inlineVolumeSpec`, isInline: true, errors };
+      validateVolumeSpec(inlineVolumeSpec, use);
+    }
     const { nodeName = "" } = spec;
     for (const why of checkDnsSubdomain(nodeName)) {
       errors.push(invalidValue("spec.nodeName", nodeName, why));
@@ -304,18 +304,6 @@ const attachmentRules: Rules<Attachment> = {
     return errors;
   },
 };
-
-function validateInline(
-  { csi, accessModes }: { csi?: unknown; accessModes?: Maybe<readonly string[]> },
-  field: string,
-  errors: FieldError[],
-): void {
-  if (!csi) {
-    const why = "has to be specified in the context of inline volumes";
-    errors.push(requiredValue(`${field}.csi`, why));
-  }
-  if ((accessModes?.length ?? 0) === 0) errors.push(requiredValue(`${field}.accessModes`));
-}
 
 const MESSAGE_BYTES_MAX = 256 * 1024;
 
