@@ -50,7 +50,8 @@ export async function ask(
     if (difference !== undefined) differences.push({ ...difference, sent: body });
   }
   const groups = groupDifferences(differences);
-  const isKnown = ({ cause }: Group) => known.some((one) => one.cause.test(cause));
+  const isKnown = ({ parts }: Group) =>
+    parts.every((part) => known.some(({ cause }) => cause.test(part)));
   return {
     asked: questions.length,
     known: groups.filter(isKnown),

@@ -7,10 +7,12 @@ import type { Difference } from "../upstream/compare.js";
 export interface Group {
   /** "pods: spec.containers[].name: only there: FieldValueRequired" */
   readonly cause: string;
+  /** Each thing that is answered otherwise, with the resource in front. */
+  readonly parts: readonly string[];
   readonly differences: Difference[];
 }
 
-/** A difference that is meant. */
+/** A difference that is meant; a group is known where each of its parts is. */
 export interface Known {
   readonly cause: RegExp;
   readonly reason: string;
@@ -26,25 +28,45 @@ interface Plain {
 export function groupDifferences(differences: readonly Difference[]): readonly Group[] {
   const groups = new Map<string, Group>();
   for (const difference of differences) {
-    const cause = causeOf(difference);
-    const group = groups.get(cause) ?? { cause, differences: [] };
+    const parts = partsOf(difference);
+    const cause = joined(parts);
+    const group = groups.get(cause) ?? { cause, parts, differences: [] };
     groups.set(cause, group);
     group.differences.push(difference);
   }
   return [...groups.values()].sort((a, b) => b.differences.length - a.differences.length);
 }
 
-export function causeOf({ request, ours, theirs }: Difference): string {
+const PARTS_SHOWN_MAX = 3;
+
+export function causeOf(difference: Difference): string {
+  return joined(partsOf(difference));
+}
+
+/** "POST pods: one thing; another thing" */
+function joined([first = "", ...others]: readonly string[]): string {
+  const prefix = first.slice(0, first.indexOf(": ") + 2);
+  const shown = others.slice(0, PARTS_SHOWN_MAX - 1).map((part) => part.slice(prefix.length));
+  return [first, ...shown].join("; ");
+}
+
+function partsOf({ request, ours, theirs }: Difference): readonly string[] {
   const [a, b] = [ours as Plain, theirs as Plain];
   const found: string[] = [];
   if (a.status !== b.status) found.push(`${a.status} for ${b.status}`);
   const [mine, other] = [causesOf(a.body), causesOf(b.body)];
-  for (const cause of mine) if (!other.has(cause)) found.push(`only here: ${cause}`);
-  for (const cause of other) if (!mine.has(cause)) found.push(`only there: ${cause}`);
+  for (const [cause, count] of mine) {
+    const there = other.get(cause) ?? 0;
+    if (there === 0) found.push(`only here: ${cause}`);
+    else if (there !== count) found.push(`told ${count} times for ${there}: ${cause}`);
+  }
+  for (const cause of other.keys()) if (!mine.has(cause)) found.push(`only there: ${cause}`);
   if (a.warnings !== b.warnings)
     found.push(`warnings: ${short(a.warnings)} for ${short(b.warnings)}`);
-  if (found.length === 0) found.push(...differingPaths(a.body, b.body));
-  return `${resourceIn(request)}: ${found.slice(0, 3).join("; ")}`;
+  if (found.length === 0)
+    found.push(...differingPaths(withoutCauses(a.body), withoutCauses(b.body)));
+  if (found.length === 0) found.push("values of causes are shown otherwise");
+  return found.map((part) => `${resourceIn(request)}: ${part}`);
 }
 
 /** "POST .../pods/status" of a request. */
@@ -59,15 +81,33 @@ function resourceIn(request: string): string {
   return `${method} ${names[at] ?? path}${subresource}`;
 }
 
-function causesOf(body: unknown): ReadonlySet<string> {
-  const causes = (body as { details?: { causes?: readonly string[] } } | undefined)?.details
-    ?.causes;
-  return new Set((causes ?? []).map(causeText));
+interface Refusal {
+  readonly details?: { readonly causes?: readonly string[] };
 }
+
+/** Each cause, and how often it is told. */
+function causesOf(body: unknown): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const cause of ((body as Refusal | undefined)?.details?.causes ?? []).map(causeText)) {
+    counts.set(cause, (counts.get(cause) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function withoutCauses(body: unknown): unknown {
+  const details = (body as Refusal | undefined)?.details;
+  if (details?.causes === undefined) return body;
+  return { ...(body as object), details: { ...details, causes: [] } };
+}
+
+/** An object or list that a message shows: each server has forms of its own for these. */
+const SHOWN_VALUE = /(?<=^(?:Invalid|Duplicate) value: )(?:null|[[{].*[\]}])(?=: |$)/s;
 
 function causeText(text: string): string {
   const { reason = "", field = "", message = "" } = JSON.parse(text) as Record<string, string>;
-  const words = message.replaceAll(/"[^"]*"|\d+/g, "…").slice(0, 80);
+  // Below the first line is what differs between two objects.
+  const line = message.replace(SHOWN_VALUE, "…").replace(/\n.*/s, "");
+  const words = line.replaceAll(/"[^"]*"|\d+/g, "…").slice(0, 80);
   return `${anyIndex(field)}: ${reason}: ${words}`;
 }
 

@@ -1,7 +1,12 @@
 /** Strategies of admissionregistration: webhook configurations and policies. */
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ResourceStrategy, StrategyTable } from "../../kinds/strategy.js";
-import { replacedWhenSeen, specAndStatus, statusOnly } from "../generic/status-parts.js";
+import {
+  freeFinalizers,
+  replacedWhenSeen,
+  specAndStatus,
+  statusOnly,
+} from "../generic/status-parts.js";
 import {
   validatesMutatingBinding,
   validatesMutatingPolicy,
@@ -54,8 +59,9 @@ export const admissionStrategies: StrategyTable = {
 /** A rule's labels, owners and reports decide nothing, so a change of them delays no writer. */
 function judgesBy(
   member: "spec" | "webhooks",
-): Required<Pick<ResourceStrategy, "judges" | "judgesAlike">> {
+): Pick<ResourceStrategy, "judges" | "judgesAlike" | "finalizers"> {
   return {
+    ...freeFinalizers,
     judges: "cluster",
     judgesAlike: (next, current) =>
       next !== undefined && current !== undefined && deepEqual(next[member], current[member]),

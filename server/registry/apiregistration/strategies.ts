@@ -5,7 +5,7 @@ import { formatTime } from "../../api/time.js";
 import { checkPathSegmentName } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { valueAt } from "../generic/fields.js";
-import { replacedWhenSeen, statusOnly } from "../generic/status-parts.js";
+import { freeFinalizers, replacedWhenSeen, statusOnly } from "../generic/status-parts.js";
 import { validatesApiService } from "./validate-api-service.js";
 
 export const aggregationStrategies: StrategyTable = {
@@ -13,6 +13,7 @@ export const aggregationStrategies: StrategyTable = {
     judges: "cluster",
     judgesAlike: (next, current) => deepEqual(serverOf(next), serverOf(current)),
     ...validatesApiService,
+    ...freeFinalizers,
     // The legacy group has no name: its version is "v1.".
     validateName: checkPathSegmentName,
     ...statusOnly,

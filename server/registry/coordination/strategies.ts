@@ -1,7 +1,7 @@
 /** Strategies of the coordination group: leases and lease candidates. */
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
-import { replacedWhenSeen } from "../generic/status-parts.js";
+import { freeFinalizers, replacedWhenSeen } from "../generic/status-parts.js";
 import { validatesLease, validatesLeaseCandidate } from "./validate-lease.js";
 
 /** Coordinated elections are off in this release. */
@@ -10,6 +10,7 @@ const ELECTION = ["spec.strategy", "spec.preferredHolder"];
 export const coordinationStrategies: StrategyTable = {
   "coordination/leases": {
     ...validatesLease,
+    ...freeFinalizers,
     ...replacedWhenSeen,
     allowCreateOnUpdate: true,
     prepareForCreate: (next) => dropGatedFields(next, undefined, ELECTION),

@@ -221,3 +221,25 @@ test("R40: a volume within an attachment has only what it can have without an ob
     ],
   ]);
 });
+
+test("R17: containers are processes of a Windows node all together, in its network", () => {
+  const hosted = { securityContext: { windowsOptions: { hostProcess: true } } };
+  judge(ofPod, [
+    [
+      { ...hosted, hostNetwork: true },
+      hosted,
+      "spec.hostNetwork: Invalid value: false: hostNetwork must be true if pod contains any hostProcess containers",
+    ],
+    [
+      { hostNetwork: true, containers: [{ ...main, ...hosted }] },
+      {
+        hostNetwork: true,
+        containers: [
+          { ...main, ...hosted },
+          { ...main, name: "b" },
+        ],
+      },
+      'spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers',
+    ],
+  ]);
+});

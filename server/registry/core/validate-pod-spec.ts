@@ -34,7 +34,11 @@ import {
 import { validateEnvFiles } from "./validate-environment.js";
 import { validateResources } from "./validate-resources.js";
 import { validateAffinity, validateSpreading, validateTolerations } from "./validate-scheduling.js";
-import { validateOperatingSystem, validatePodSecurityContext } from "./validate-security.js";
+import {
+  validateHostProcesses,
+  validateOperatingSystem,
+  validatePodSecurityContext,
+} from "./validate-security.js";
 import { validateVolumes } from "./validate-volumes.js";
 
 export interface PodSpecUse {
@@ -86,6 +90,7 @@ export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): 
     const at = `${field}.topologySpreadConstraints`;
     validateSpreading(spec.topologySpreadConstraints, at, errors);
   }
+  validateHostProcesses(field, check);
   validateNames(field, check);
   const deadline = spec.activeDeadlineSeconds ?? undefined;
   if (deadline !== undefined && (deadline < 1 || deadline > INT32_MAX)) {

@@ -4,14 +4,11 @@
  */
 
 import { deepEqual } from "../../api/deep-equal.js";
-import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import { forbiddenField, invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { validateIp } from "../../api/validation-addresses.js";
-import { checkDnsSubdomain } from "../../api/validation-names.js";
-import { validateLabelKey } from "../../api/validation-selectors.js";
-import { rangeText, type Whole } from "../../api/validation-values.js";
+import { rangeText } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { validatePodAnnotationChange } from "./pod-annotations.js";
 import { qualityOfService } from "./pod-qos.js";
@@ -26,26 +23,11 @@ import type {
 } from "./pod-types.js";
 import { compareAmounts } from "./resource-amounts.js";
 import { validatePodSpec } from "./validate-pod-spec.js";
+import { type PodStatus, validatePodStatus } from "./validate-pod-status.js";
 
 export interface ValidatedPod extends ApiObject {
   spec?: PodSpec;
   status?: PodStatus;
-}
-
-interface PodStatus {
-  readonly phase?: string;
-  readonly nominatedNodeName?: string;
-  readonly qosClass?: string;
-  readonly conditions?: readonly { readonly type: string }[] | null;
-  readonly podIPs?: readonly { readonly ip: string }[] | null;
-  readonly containerStatuses?: readonly ContainerStatus[] | null;
-  readonly initContainerStatuses?: readonly ContainerStatus[] | null;
-  readonly ephemeralContainerStatuses?: readonly ContainerStatus[] | null;
-}
-
-interface ContainerStatus {
-  readonly name: string;
-  readonly state?: { readonly terminated?: { readonly exitCode: Whole } | null } | null;
 }
 
 export function validatePod(next: ValidatedPod, { naming }: StrategyContext): FieldError[] {
@@ -71,7 +53,7 @@ export function validatePodUpdate(
   const errors = new Problems();
   errors.push(...validatePodAnnotationChange(next, current, naming));
   if (subresource === "status") {
-    errors.push(...validateStatusChange(next, current));
+    errors.push(...validatePodStatus(next, current));
     return errors;
   }
   const spec = next.spec ?? {};
@@ -352,66 +334,4 @@ function validateContainerResize(
   const verb = oldLimit === undefined ? "added" : "decreased";
   const why = `memory limits cannot be ${verb} unless resizePolicy is RestartContainer`;
   errors.push(forbiddenField(`${field}.limits[memory]`, why));
-}
-
-const SYSTEM_CONDITIONS: ReadonlySet<string> = new Set(["PodScheduled", "Ready", "Initialized"]);
-
-function validateStatusChange(next: ValidatedPod, current: ValidatedPod): FieldError[] {
-  const errors = new Problems();
-  const [status, before] = [next.status ?? {}, current.status ?? {}];
-  status.conditions?.forEach(({ type }, index) => {
-    const field = `status.conditions[${index}].type`;
-    if (type === "") errors.push(requiredValue(field));
-    else if (!SYSTEM_CONDITIONS.has(type)) validateLabelKey(type, field, errors);
-  });
-  const nominated = status.nominatedNodeName ?? "";
-  if (nominated !== "" && nominated !== before.nominatedNodeName) {
-    for (const why of checkDnsSubdomain(nominated)) {
-      errors.push(invalidValue("status.nominatedNodeName", nominated, why));
-    }
-  }
-  if ((status.qosClass ?? "") !== (before.qosClass ?? "")) {
-    errors.push(invalidValue("status.qosClass", status.qosClass ?? "", "field is immutable"));
-  }
-  validateTransitions(status, current, errors);
-  status.podIPs?.forEach(({ ip }, index) => {
-    validateIp(ip, `status.podIPs[${index}]`, errors);
-  });
-  return errors;
-}
-
-/** A terminated container that must not be restarted cannot run again. */
-function validateTransitions(
-  status: PodStatus,
-  { spec, status: before }: ValidatedPod,
-  errors: FieldError[],
-): void {
-  const restartable = new Set(
-    (spec?.initContainers ?? [])
-      .filter(({ restartPolicy }) => restartPolicy === "Always")
-      .map(({ name }) => name),
-  );
-  // The pod's policy restarts containers; ephemeral containers never restart.
-  for (const [list, policy] of [
-    ["containerStatuses", spec?.restartPolicy],
-    ["initContainerStatuses", spec?.restartPolicy],
-    ["ephemeralContainerStatuses", "Never"],
-  ] as const) {
-    if (policy === "Always" || hasOwnPolicies(spec)) continue;
-    before?.[list]?.forEach((old, index) => {
-      const ended = old.state?.terminated;
-      if (!ended || (ended.exitCode !== 0 && policy === "OnFailure")) return;
-      if (list === "initContainerStatuses" && restartable.has(old.name)) return;
-      const now = status[list]?.find(({ name }) => name === old.name);
-      if (now === undefined || now.state?.terminated) return;
-      const why = "may not be transitioned to non-terminated state";
-      errors.push(forbiddenField(`status.${list}[${index}].state`, why));
-    });
-  }
-}
-
-/** Containers with their own restart rules may restart whatever the pod's policy. */
-function hasOwnPolicies(spec: PodSpec | undefined): boolean {
-  const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
-  return all.some(({ restartPolicyRules, restartPolicy }) => restartPolicyRules ?? restartPolicy);
 }

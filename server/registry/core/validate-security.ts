@@ -204,6 +204,34 @@ function windowsUserProblem(name: string): string | undefined {
   return undefined;
 }
 
+/** Windows containers run as processes of the node all together or not at all, in the node's network. */
+export function validateHostProcesses(field: string, { errors, spec }: PodCheck): void {
+  const whole = spec.securityContext?.windowsOptions?.hostProcess ?? undefined;
+  let count = 0;
+  let hosted = 0;
+  for (const list of ["initContainers", "containers", "ephemeralContainers"] as const) {
+    spec[list]?.forEach(({ securityContext }, index) => {
+      const own = securityContext?.windowsOptions?.hostProcess ?? undefined;
+      if (whole !== undefined && own !== undefined && own !== whole) {
+        const at = `${field}.${list}[${index}].securityContext.windowsOptions.hostProcess`;
+        const why = `pod hostProcess value must be identical if both are specified, was ${whole}`;
+        errors.push(invalidValue(at, own, why));
+      }
+      count++;
+      if (own ?? whole) hosted++;
+    });
+  }
+  if (hosted === 0) return;
+  if (hosted !== count) {
+    const why =
+      "If pod contains any hostProcess containers then all containers must be HostProcess containers";
+    errors.push(invalidValue(field, "", why));
+  }
+  if (spec.hostNetwork === true) return;
+  const why = "hostNetwork must be true if pod contains any hostProcess containers";
+  errors.push(invalidValue(`${field}.hostNetwork`, false, why));
+}
+
 const OPERATING_SYSTEMS = ["linux", "windows"];
 const POD_LINUX_ONLY = [
   "appArmorProfile",

@@ -3,6 +3,7 @@ import { isRecord } from "../../../storage/base/is-record.js";
 import type { FieldValues } from "../../../storage/objects/stored-object.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
+import { freeFinalizers } from "../generic/status-parts.js";
 import { newerSelectableFields } from "./newer-selectable-fields.js";
 import { validatesEvent, validatesNewerEvent } from "./validate-event.js";
 
@@ -20,6 +21,7 @@ const byPath = selectable([
 
 export const eventStrategy: ResourceStrategy = {
   ...validatesEvent,
+  ...freeFinalizers,
   allowCreateOnUpdate: true,
   garbageCollection: "unsupported",
   ttlSeconds: (_event, { eventTtlSeconds }) => eventTtlSeconds,

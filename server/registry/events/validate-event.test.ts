@@ -74,3 +74,13 @@ test("events of the events group are accepted or refused by their rules, field b
     ],
   ]);
 });
+
+test("R46: what an event says nothing of is not changed by saying that it is empty", () => {
+  const old = { regarding: about("default"), type: "Normal" };
+  checkChanges("events.k8s.io/v1/events", [
+    [
+      { ...old, eventTime: null, reportingController: "" },
+      { ...old, metadata: { labels: { a: "b" } } },
+    ],
+  ]);
+});

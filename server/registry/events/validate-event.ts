@@ -85,7 +85,8 @@ const newerEventRules: Rules<Event> = {
     const errors = new Problems();
     if (!deepEqual(next.series, current.series)) validateSeries(next, errors);
     for (const member of TOLD_ONCE) {
-      if (deepEqual(next[member] ?? null, current[member] ?? null)) continue;
+      // An older reporter's event says nothing where a newer one says "".
+      if (deepEqual(next[member] || null, current[member] || null)) continue;
       const field = member === "reportingComponent" ? "reportingController" : member;
       errors.push(invalidValue(field, next[member], "field is immutable"));
     }

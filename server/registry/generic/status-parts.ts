@@ -53,6 +53,11 @@ export const replacedWhenSeen: Pick<ResourceStrategy, "allowUnconditionalUpdate"
   allowUnconditionalUpdate: false,
 });
 
+/** A type whose finalizers need no domain in front, as its rules never asked for one. */
+export const freeFinalizers: Pick<ResourceStrategy, "finalizers"> = Object.freeze({
+  finalizers: "any",
+});
+
 /** Fields that keep the value they were created with. */
 export function checkImmutable(
   next: ApiObject,

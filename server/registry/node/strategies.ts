@@ -1,11 +1,12 @@
 /** Strategy of RuntimeClass. */
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { replacedWhenSeen } from "../generic/status-parts.js";
+import { freeFinalizers, replacedWhenSeen } from "../generic/status-parts.js";
 import { validatesRuntimeClass } from "./validate-runtime-class.js";
 
 export const nodeStrategies: StrategyTable = {
   "node/runtimeclasses": {
     ...validatesRuntimeClass,
+    ...freeFinalizers,
     judges: "classes",
     ...replacedWhenSeen,
   },

@@ -1,12 +1,13 @@
 /** Strategy of PodDisruptionBudget. */
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { replacedWhenSeen, specAndStatus } from "../generic/status-parts.js";
+import { freeFinalizers, replacedWhenSeen, specAndStatus } from "../generic/status-parts.js";
 import { validatesPodDisruptionBudget } from "./validate-budget.js";
 
 export const policyStrategies: StrategyTable = {
   "policy/poddisruptionbudgets": {
     ...specAndStatus,
     ...validatesPodDisruptionBudget,
+    ...freeFinalizers,
     ...replacedWhenSeen,
   },
 };

@@ -48,3 +48,15 @@ test("a disruption budget may change to what is right", () => {
     ],
   ]);
 });
+
+test("R46: some kinds take finalizers without a domain, and others refuse them", () => {
+  const held = (name: string) => ({ metadata: { finalizers: [name] }, spec: {} });
+  checkProblems("policy/v1/poddisruptionbudgets", [[held("example.com/x")], [held("x")]]);
+  checkProblems("v1/configmaps", [
+    [{ metadata: { finalizers: ["example.com/x"] } }],
+    [
+      { metadata: { finalizers: ["x"] } },
+      'metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified',
+    ],
+  ]);
+});

@@ -75,6 +75,7 @@ function prepared(name: string, object: TestObject): { stored: ApiObject; proble
     isNamespaced,
     checkName: strategy.validateName,
     namespaceFinalizer: naming.namespaceFinalizer,
+    finalizers: strategy.finalizers,
   });
   const own = strategy.validate?.(stored, context) ?? [];
   const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
@@ -129,6 +130,7 @@ export function changeProblems(
       isNamespaced,
       checkName: strategy.validateName,
       namespaceFinalizer: naming.namespaceFinalizer,
+      finalizers: strategy.finalizers,
     }),
     ...validateMetadataUpdate(wanted.metadata, current.metadata),
   ];

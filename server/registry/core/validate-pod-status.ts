@@ -1,0 +1,312 @@
+/** Rules for the status of a pod, which node agents and schedulers write. */
+import { isIP } from "node:net";
+import {
+  duplicateValue,
+  forbiddenField,
+  internalProblem,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
+import type { FieldError } from "../../api/status.js";
+import { validateIp } from "../../api/validation-addresses.js";
+import { checkDnsSubdomain } from "../../api/validation-names.js";
+import { validateLabelKey } from "../../api/validation-selectors.js";
+import {
+  validateDnsLabel,
+  validateDnsSubdomain,
+  validateId,
+  type Whole,
+} from "../../api/validation-values.js";
+import type { Container, PodSpec } from "./pod-types.js";
+
+interface Pod {
+  readonly spec?: PodSpec;
+  readonly status?: PodStatus;
+}
+
+interface ClaimStatus {
+  readonly name: string;
+  readonly resourceClaimName?: string | null;
+}
+
+interface ExtendedClaim {
+  readonly requestMappings?:
+    | readonly { containerName?: string; resourceName?: string; requestName?: string }[]
+    | null;
+  readonly resourceClaimName?: string;
+}
+
+export interface PodStatus {
+  readonly phase?: string;
+  readonly nominatedNodeName?: string;
+  readonly qosClass?: string;
+  readonly conditions?: readonly { readonly type: string }[] | null;
+  readonly observedGeneration?: Whole;
+  readonly hostIP?: string;
+  readonly hostIPs?: readonly { readonly ip: string }[] | null;
+  readonly resourceClaimStatuses?: readonly ClaimStatus[] | null;
+  readonly extendedResourceClaimStatus?: ExtendedClaim | null;
+  readonly podIPs?: readonly { readonly ip: string }[] | null;
+  readonly containerStatuses?: readonly ContainerStatus[] | null;
+  readonly initContainerStatuses?: readonly ContainerStatus[] | null;
+  readonly ephemeralContainerStatuses?: readonly ContainerStatus[] | null;
+}
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly user?: {
+    readonly linux?: {
+      readonly uid?: Whole;
+      readonly gid?: Whole;
+      readonly supplementalGroups?: readonly Whole[] | null;
+    } | null;
+  } | null;
+  readonly allocatedResourcesStatus?:
+    | readonly {
+        readonly name?: string;
+        readonly resources?: readonly { resourceID?: string; health?: string }[] | null;
+      }[]
+    | null;
+  readonly state?: { readonly terminated?: { readonly exitCode: Whole } | null } | null;
+}
+
+/** The statuses of containers, and the containers that may be given devices. */
+const STATUS_LISTS = [
+  ["containerStatuses", "containers"],
+  ["initContainerStatuses", "initContainers"],
+  ["ephemeralContainerStatuses", undefined],
+] as const;
+
+const SYSTEM_CONDITIONS: ReadonlySet<string> = new Set(["PodScheduled", "Ready", "Initialized"]);
+
+export function validatePodStatus(next: Pod, current: Pod): FieldError[] {
+  const errors = new Problems();
+  const [status, before] = [next.status ?? {}, current.status ?? {}];
+  status.conditions?.forEach(({ type }, index) => {
+    const field = `status.conditions[${index}].type`;
+    if (type === "") errors.push(requiredValue(field));
+    else if (!SYSTEM_CONDITIONS.has(type)) validateLabelKey(type, field, errors);
+  });
+  const nominated = status.nominatedNodeName ?? "";
+  if (nominated !== "" && nominated !== before.nominatedNodeName) {
+    for (const why of checkDnsSubdomain(nominated)) {
+      errors.push(invalidValue("status.nominatedNodeName", nominated, why));
+    }
+  }
+  if ((status.qosClass ?? "") !== (before.qosClass ?? "")) {
+    errors.push(invalidValue("status.qosClass", status.qosClass ?? "", "field is immutable"));
+  }
+  validateTransitions(status, current, errors);
+  if ((status.observedGeneration ?? 0) < 0) {
+    const why = "must be a non-negative integer";
+    errors.push(invalidValue("status.observedGeneration", status.observedGeneration, why));
+  }
+  const { podIPs, hostIPs, hostIP = "" } = status;
+  validateAddresses(podIPs ?? [], "status.podIPs", errors);
+  const first = hostIPs?.[0]?.ip;
+  if (first !== undefined && first !== hostIP) {
+    errors.push(invalidValue("status.hostIPs[0].ip", first, "must be equal to `hostIP`"));
+  }
+  validateAddresses(hostIPs ?? [], "status.hostIPs", errors);
+  const spec = next.spec ?? {};
+  validateClaimStatuses(status.resourceClaimStatuses ?? [], spec, errors);
+  if (status.extendedResourceClaimStatus) {
+    validateExtendedClaim(status.extendedResourceClaimStatus, spec, errors);
+  }
+  for (const [list, containers] of STATUS_LISTS) {
+    status[list]?.forEach((one, index) => {
+      const at = `status.${list}[${index}]`;
+      validateUser(one, `${at}.user.linux`, { spec, errors });
+      if (containers !== undefined) {
+        const container = spec[containers]?.find(({ name }) => name === one.name);
+        validateHealth(one, `${at}.allocatedResourcesStatus`, { container, errors });
+      } else if ((one.allocatedResourcesStatus?.length ?? 0) > 0) {
+        const why = "must not be specified in container status";
+        errors.push(forbiddenField(`${at}.allocatedResourcesStatus`, why));
+      }
+    });
+  }
+  return errors;
+}
+
+/** At most one address of each family. */
+function validateAddresses(
+  addresses: readonly { readonly ip: string }[],
+  field: string,
+  errors: FieldError[],
+): void {
+  addresses.forEach(({ ip }, index) => {
+    validateIp(ip, `${field}[${index}]`, errors);
+  });
+  const families = new Set(addresses.map(({ ip }) => isIP(ip)));
+  if (addresses.length < 2) return;
+  const unread = addresses.find(({ ip }) => isIP(ip) === 0);
+  if (unread !== undefined) {
+    const why = `failed to check for dual stack with error:invalid IP address: ${unread.ip}`;
+    errors.push(internalProblem(field, why));
+  }
+  if (unread === undefined && families.size === 2 && addresses.length === 2) return;
+  const why = "may specify no more than one IP for each IP family";
+  errors.push(invalidValue(field, addresses, why));
+}
+
+function validateClaimStatuses(
+  statuses: readonly ClaimStatus[],
+  { resourceClaims }: PodSpec,
+  errors: FieldError[],
+): void {
+  const claims = new Set((resourceClaims ?? []).map(({ name }) => name));
+  const seen = new Set<string>();
+  statuses.forEach(({ name, resourceClaimName }, index) => {
+    const at = `status.resourceClaimStatuses[${index}]`;
+    if (!claims.has(name)) {
+      const why = "must match the name of an entry in `spec.resourceClaims`";
+      errors.push(invalidValue(`${at}.name`, name, why));
+    }
+    if (seen.has(name)) errors.push(duplicateValue(`${at}.name`, name));
+    seen.add(name);
+    const claim = resourceClaimName ?? undefined;
+    if (claim !== undefined) validateDnsSubdomain(claim, `${at}.resourceClaimName`, errors);
+  });
+}
+
+/** Which requests of a claim, made for the pod, serve which of its containers' extended resources. */
+function validateExtendedClaim(
+  { requestMappings, resourceClaimName = "" }: ExtendedClaim,
+  spec: PodSpec,
+  errors: FieldError[],
+): void {
+  const at = "status.extendedResourceClaimStatus";
+  const mappings = requestMappings ?? [];
+  if (mappings.length === 0) {
+    const why = "at least one request mapping is required";
+    errors.push(requiredValue(`${at}.requestMappings`, why));
+  }
+  const all = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+  const containers = new Map(all.map((container) => [container.name, container]));
+  const seen = new Set<string>();
+  mappings.forEach((mapping, index) => {
+    const { containerName = "", resourceName = "", requestName = "" } = mapping;
+    const one = `${at}.requestMappings[${index}]`;
+    const container = containers.get(containerName);
+    if (container === undefined) {
+      const why =
+        "must match the name of an entry in spec.initContainers.name or spec.containers.name";
+      errors.push(invalidValue(`${one}.containerName`, containerName, why));
+    } else if (container.resources?.requests?.[resourceName] === undefined) {
+      const why =
+        "must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests";
+      errors.push(invalidValue(`${one}.resourceName`, resourceName, why));
+    }
+    validateDnsLabel(requestName, `${at}.requestName`, errors);
+    const identity = JSON.stringify([containerName, resourceName, requestName]);
+    if (seen.has(identity)) {
+      for (const [member, value] of Object.entries({ containerName, resourceName, requestName })) {
+        errors.push(duplicateValue(`${one}.${member}`, value));
+      }
+    }
+    seen.add(identity);
+  });
+  if (resourceClaimName === "") errors.push(requiredValue(`${at}.resourceClaimName`));
+  else validateDnsSubdomain(resourceClaimName, `${at}.resourceClaimName`, errors);
+}
+
+function validateUser(
+  { user }: ContainerStatus,
+  field: string,
+  { spec, errors }: { spec: PodSpec; errors: FieldError[] },
+): void {
+  const { linux } = user ?? {};
+  if (!linux) return;
+  if (spec.os?.name === "windows") {
+    errors.push(forbiddenField(field, "cannot be set for a windows pod"));
+    return;
+  }
+  validateId(linux.uid, `${field}.uid`, errors);
+  validateId(linux.gid, `${field}.gid`, errors);
+  linux.supplementalGroups?.forEach((group, index) => {
+    validateId(group, `${field}.supplementalGroups[${index}]`, errors);
+  });
+}
+
+const HEALTHS = ["Healthy", "Unhealthy", "Unknown"];
+
+/** How the devices are that a container was given. */
+function validateHealth(
+  { allocatedResourcesStatus }: ContainerStatus,
+  field: string,
+  { container, errors }: { container: Container | undefined; errors: FieldError[] },
+): void {
+  allocatedResourcesStatus?.forEach(({ name = "", resources }, index) => {
+    const at = `${field}[${index}]`;
+    // Of a container that is not there nothing is known.
+    if (container !== undefined) validateAllocated(name, `${at}.name`, { container, errors });
+    const seen = new Set<string>();
+    resources?.forEach(({ resourceID = "", health = "" }, resourceIndex) => {
+      const one = `${at}.resources[${resourceIndex}]`;
+      if (seen.has(resourceID)) errors.push(duplicateValue(`${one}.resourceID`, resourceID));
+      seen.add(resourceID);
+      if (!HEALTHS.includes(health)) {
+        errors.push(unsupportedValue(`${one}.health`, health, HEALTHS));
+      }
+    });
+  });
+}
+
+function validateAllocated(
+  name: string,
+  field: string,
+  { container, errors }: { container: Container; errors: FieldError[] },
+): void {
+  const { claims, requests } = container.resources ?? {};
+  if (!name.startsWith("claim:")) {
+    if (requests?.[name] !== undefined) return;
+    errors.push(invalidValue(field, name, "must match one of the container's resource requests"));
+    return;
+  }
+  const shown = (claims ?? []).map(({ name: claim, request = "" }) =>
+    request === "" ? `claim:${claim}` : `claim:${claim}/${request}`,
+  );
+  if (shown.includes(name)) return;
+  const why =
+    "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty";
+  errors.push(invalidValue(field, name, why));
+}
+
+/** A terminated container that must not be restarted cannot run again. */
+function validateTransitions(
+  status: PodStatus,
+  { spec, status: before }: Pod,
+  errors: FieldError[],
+): void {
+  const restartable = new Set(
+    (spec?.initContainers ?? [])
+      .filter(({ restartPolicy }) => restartPolicy === "Always")
+      .map(({ name }) => name),
+  );
+  // The pod's policy restarts containers; ephemeral containers never restart.
+  for (const [list, policy] of [
+    ["containerStatuses", spec?.restartPolicy],
+    ["initContainerStatuses", spec?.restartPolicy],
+    ["ephemeralContainerStatuses", "Never"],
+  ] as const) {
+    if (policy === "Always" || hasOwnPolicies(spec)) continue;
+    before?.[list]?.forEach((old, index) => {
+      const ended = old.state?.terminated;
+      if (!ended || (ended.exitCode !== 0 && policy === "OnFailure")) return;
+      if (list === "initContainerStatuses" && restartable.has(old.name)) return;
+      const now = status[list]?.find(({ name }) => name === old.name);
+      if (now === undefined || now.state?.terminated) return;
+      const why = "may not be transitioned to non-terminated state";
+      errors.push(forbiddenField(`status.${list}[${index}].state`, why));
+    });
+  }
+}
+
+/** Containers with their own restart rules may restart whatever the pod's policy. */
+function hasOwnPolicies(spec: PodSpec | undefined): boolean {
+  const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+  return all.some(({ restartPolicyRules, restartPolicy }) => restartPolicyRules ?? restartPolicy);
+}
