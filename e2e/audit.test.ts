@@ -29,7 +29,8 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
   const ids = new Map<string, string>();
   const identity = { uid: "", resourceVersion: "" };
   {
-    await using server = await startServer({ flags: [`--audit-log-path=${file}`] });
+    const gate = "--feature-gates=AllowUnsafeMalformedObjectDeletion=true";
+    await using server = await startServer({ flags: [`--audit-log-path=${file}`, gate] });
     const { client } = server;
     const anonymous = new HttpsClient(server.url, { ca: server.credentials.ca });
     const keep = (what: string, answer: { headers: NodeJS.Dict<string | string[]> }) =>
@@ -47,6 +48,8 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
     const bearer = { headers: { authorization: "Bearer not-in-the-log-either" } };
     keep("unauthorized", (await anonymous.request(MAPS, bearer)).expect(401));
     keep("missing", (await client.get(`${MAPS}/nothing?token=abc`)).expect(404));
+    const unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
+    keep("unsafe", (await client.delete(`${MAPS}/kept?${unsafe}`)).expect(422));
     keep("health", (await anonymous.get("/livez")).expect(200));
     keep("watched", await client.request(`${MAPS}?watch=1&timeoutSeconds=1`, {}));
     anonymous.close();
@@ -94,6 +97,10 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
   assert.deepEqual([unauthorized.user, unauthorized.responseStatus.code], [{}, 401]);
   assert.equal(unauthorized.annotations, undefined);
   assert.equal(only("missing").requestURI, `${MAPS}/nothing?token=-`);
+  assert.equal(
+    only("unsafe").annotations?.["apiserver.k8s.io/unsafe-delete-ignore-read-error"],
+    "",
+  );
   assert.equal(only("health").user.username, "system:anonymous");
   assert.deepEqual(
     of("watched").map(({ stage, verb }) => [stage, verb]),

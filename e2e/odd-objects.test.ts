@@ -21,7 +21,8 @@ import { openStore, type StoreForTest } from "./harness/stores.js";
 /** Odd forms of each stored object. */
 const FORMS = isLong ? 24 : 5;
 const FLAGS = ["--feature-gates=AllowUnsafeMalformedObjectDeletion=true"];
-const UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential=true&propagationPolicy=Orphan";
+const UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential";
+const OPTIONS_KIND = { kind: "DeleteOptions", apiVersion: "v1" };
 const PREFIX = "/registry/";
 const signal = new AbortController().signal;
 
@@ -154,9 +155,15 @@ describe(`odd objects in the store (seed ${SEED})`, () => {
     for (const { key, path } of odd) {
       const { status } = await server.client.get(path);
       if (status >= 500) unreadable++;
-      const query = status >= 500 ? UNSAFE : "gracePeriodSeconds=0&propagationPolicy=Background";
-      const deleted = await server.client.delete(`${path}?${query}`);
-      if (deleted.status >= 500) findings.push(`DELETE ${path}: ${deleted.status} ${deleted.text}`);
+      const isUnreadable = status >= 500;
+      const deleted = await (!isUnreadable
+        ? server.client.delete(`${path}?gracePeriodSeconds=0&propagationPolicy=Background`)
+        : unreadable % 2 === 0
+          ? server.client.delete(path, { ...OPTIONS_KIND, [UNSAFE]: true })
+          : server.client.delete(`${path}?${UNSAFE}=true`));
+      if (isUnreadable ? deleted.status !== 200 : deleted.status >= 500) {
+        findings.push(`DELETE ${path}: ${deleted.status} ${deleted.text}`);
+      }
       // Finalizers and refusals of rules are not about oddity.
       await remove(raw, key);
     }

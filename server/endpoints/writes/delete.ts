@@ -29,6 +29,9 @@ import { namespaceOf, type WriteServices, waitOf } from "./write-services.js";
 /** The assumed kind of a body that does not state it. */
 const OPTIONS_KIND = { group: "", version: "v1", kind: "DeleteOptions" };
 
+/** Of the audit record of a request that asked for unsafe deletion, also of a refused one. */
+const UNSAFE_ANNOTATION = "unsafe-delete-ignore-read-error";
+
 /** @throws {StatusError} */
 export async function handleDelete(
   ctx: RequestContext,
@@ -43,6 +46,8 @@ export async function handleDelete(
   const options = await readDeleteOptions(ctx, services);
   const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name, user };
   if (options.ignoresReadErrors === true) {
+    const { groupDomain } = registry.naming;
+    ctx.state.audit?.annotations.set(`apiserver.${groupDomain}/${UNSAFE_ANNOTATION}`, "");
     await services.authorizeUnsafeDelete?.(ctx, resource);
     const result = await deleteCorruptObject(registry, target, waitOf(ctx));
     await answerDeleted(ctx, resource, representation, result);

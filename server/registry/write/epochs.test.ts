@@ -22,6 +22,7 @@ import {
 import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
 import { deleteCollection } from "./delete-collection.js";
+import { deleteCorruptObject } from "./delete-corrupt.js";
 import { OutdatedKind } from "./outdated-kind.js";
 import { patchObject } from "./update.js";
 
@@ -174,6 +175,25 @@ test("a change of rules costs another attempt those whom it concerns, and nobody
     });
     await create("", "configmaps", { metadata: { name: `c${index}` } }, "shop", replica);
     assert.equal(replica.tries.length, isConcerned ? 2 : 1, what);
+  }
+});
+
+test("S1-UNS-08: a rule that cannot be read is deleted unsafely, and concerns those whom it may have bound", async () => {
+  const quotas = harness.resource("", "v1", "resourcequotas");
+  const odd = ['{"metadata":{"name":"odd"}', '{"metadata":{"name":"odd"},"spec":{"hard":42}}'];
+  for (const [index, json] of odd.entries()) {
+    const key = view.keys.key(quotas.partition, "shop/odd");
+    const put = { type: "put", key, value: Buffer.from(json) } as const;
+    await store.commit({ compares: [], operations: [put] }, noSignal);
+    await freshness.fresh();
+    const replica = await overtaken(async () => {
+      const target = { resource: quotas, namespace: "shop", name: "odd" };
+      await deleteCorruptObject(registry, target, noSignal);
+    });
+    const beside = { metadata: { name: `beside-odd-${index}` } };
+    await create("", "configmaps", beside, "shop", replica);
+    assert.equal(replica.tries.length, 2, json);
+    assert.equal((await store.get(key, {}, noSignal)).kv, undefined, json);
   }
 });
 

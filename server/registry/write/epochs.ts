@@ -32,7 +32,7 @@ import { type PartitionId, partitionId } from "../../../storage/objects/keys.js"
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RuleScope } from "../../kinds/strategy.js";
-import { parseCurrent } from "./current.js";
+import { isReadable, parseCurrent } from "./current.js";
 import type { Decision } from "./decision.js";
 
 /** Objects that are rules only temporarily, such as parameters of policies. */
@@ -114,11 +114,14 @@ function endEpochs({ view }: EpochHost, namespace: string): readonly Operation[]
 }
 
 function judgesAlike(
-  { strategy }: StoredResource,
+  resource: StoredResource,
   current: StoredObject | undefined,
   { action, object }: RuleChange["next"],
 ): boolean {
+  const { strategy } = resource;
   if (strategy.judgesAlike === undefined) return false;
-  const next = action === "remove" ? undefined : object;
-  return strategy.judgesAlike(next, current && parseCurrent(current));
+  if (action !== "remove") return strategy.judgesAlike(object, current && parseCurrent(current));
+  // Unsafe deletion removes what cannot be read, and so cannot be compared (S1-UNS-08).
+  if (current !== undefined && !isReadable(resource, current)) return false;
+  return strategy.judgesAlike(undefined, current && parseCurrent(current));
 }
