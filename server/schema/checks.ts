@@ -22,11 +22,9 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "core.ConfigMapNodeConfigSource.kubeletConfigKey",
   "core.ConfigMapNodeConfigSource.name",
   "core.ConfigMapNodeConfigSource.namespace",
-  "core.HTTPHeader.value",
+  "core.EndpointAddress.ip", // refused as an address
   "core.LimitRangeSpec.limits",
   "core.PodSchedulingGate.name", // refused as a name, where the gate stands
-  "core.ScaleIOPersistentVolumeSource.secretRef",
-  "core.ScaleIOVolumeSource.secretRef",
   "core.ScopedResourceSelectorRequirement.operator", // refused as what it is not
   "core.ScopedResourceSelectorRequirement.scopeName",
   "core.Sysctl.value",

@@ -23,11 +23,7 @@ import {
 } from "../../api/validation-values.js";
 import type { PodTemplateSpec } from "../core/pod-types.js";
 import { validatePodTemplate } from "../core/validate-pod-spec.js";
-import {
-  type ClaimObject,
-  validateClaimSpec,
-  validateKnownModes,
-} from "../core/validate-storage.js";
+import { type ClaimObject, validateClaimSpec } from "../core/validate-storage.js";
 import {
   validateCollisions,
   validateCounts,
@@ -315,15 +311,7 @@ function podProblems(spec: StatefulSet["spec"], naming: Naming): Problems {
 function validateClaimTemplates(claims: readonly ClaimObject[], errors: FieldError[]): void {
   claims.forEach(({ spec }, index) => {
     const at = `spec.volumeClaimTemplates[${index}].spec`;
-    validateKnownModes(spec?.accessModes ?? [], `${at}.accessModes`, errors);
     validateClaimSpec(spec ?? {}, at, errors);
-  });
-  claims.forEach(({ metadata }, index) => {
-    const volume = `spec.template.spec.volumes[${index}]`;
-    const name = metadata?.name ?? "";
-    if (name !== "") return;
-    errors.push(requiredValue(`${volume}.persistentVolumeClaim.claimName`));
-    errors.push(requiredValue(`${volume}.name`));
   });
 }
 

@@ -209,7 +209,7 @@ function validateSubset(subset: Subset, field: string, errors: FieldError[]): vo
   for (const list of ["addresses", "notReadyAddresses"] as const) {
     subset[list]?.forEach(({ ip, hostname = "", nodeName }, index) => {
       const at = `${field}.${list}[${index}]`;
-      if (ip !== "") validateReachableIp(ip, `${at}.ip`, errors, true);
+      validateReachableIp(ip, `${at}.ip`, errors, true);
       if (hostname !== "") validateDnsLabel(hostname, `${at}.hostname`, errors);
       if (nodeName) validateDnsSubdomain(nodeName, `${at}.nodeName`, errors);
     });
@@ -219,7 +219,7 @@ function validateSubset(subset: Subset, field: string, errors: FieldError[]): vo
     if (name !== "") validateDnsLabel(name, `${at}.name`, errors);
     else if (ports.length > 1) errors.push(requiredValue(`${at}.name`));
     validatePort(port, `${at}.port`, errors);
-    if (appProtocol) validateLabelKey(appProtocol, `${at}.appProtocol`, errors);
+    if (typeof appProtocol === "string") validateLabelKey(appProtocol, `${at}.appProtocol`, errors);
   });
 }
 

@@ -83,20 +83,14 @@ export function validateInitContainers(
 
 /** One that always restarts runs beside the others; no other one is restarted by a resize. */
 function validateInitRestarts(container: Container, field: string, check: PodCheck): void {
-  const { errors } = check;
-  const { restartPolicy, restartPolicyRules, resizePolicy } = container;
-  if (restartPolicy !== "Always") {
-    validateRestartPolicy(container, field, check);
-    resizePolicy?.forEach((policy, index) => {
-      if (policy.restartPolicy !== "RestartContainer") return;
-      const at = `${field}.resizePolicy[${index}].restartPolicy`;
-      const why = "must not be set to 'RestartContainer' for non-sidecar initContainers";
-      errors.push(invalidValue(at, policy.restartPolicy, why));
-    });
-  } else if ((restartPolicyRules?.length ?? 0) > 0) {
-    const why = "restartPolicyRules are not allowed for init containers with restart policy Always";
-    errors.push(forbiddenField(`${field}.restartPolicyRules`, why));
-  }
+  validateRestartPolicy(container, field, check);
+  if (container.restartPolicy === "Always") return;
+  container.resizePolicy?.forEach((policy, index) => {
+    if (policy.restartPolicy !== "RestartContainer") return;
+    const at = `${field}.resizePolicy[${index}].restartPolicy`;
+    const why = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+    check.errors.push(invalidValue(at, policy.restartPolicy, why));
+  });
 }
 
 const CARE = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
@@ -191,8 +185,7 @@ const RESTART_POLICIES = ["Always", "Never", "OnFailure"];
 
 const RULES_MAX = 20;
 const EXIT_CODES_MAX = 255;
-/** Restarting all containers is off in this release. */
-const RULE_ACTIONS = ["Restart"];
+const RULE_ACTIONS = ["Restart", "RestartAllContainers"];
 const RULE_OPERATORS = ["In", "NotIn"];
 
 function validateRestartPolicy(

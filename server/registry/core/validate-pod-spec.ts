@@ -149,7 +149,7 @@ function validatePodResources(field: string, check: PodCheck): void {
     errors.push(forbiddenField(`${at}.claims`, why));
   }
   const before = errors.length;
-  validateResources({ ...resources, claims: null }, at, check);
+  validateResources(resources, at, check);
   if (errors.length > before || !(resources.requests ?? resources.limits)) return;
   for (const [name, total] of containerTotals(spec as never, "requests")) {
     const own = resources.requests?.[name] ?? "0";

@@ -224,6 +224,9 @@ export function validateReachableIp(
   const before = errors.length;
   validateIp(ip, field, errors);
   const address = parseIp(ip);
+  if (address === undefined && seesThrough) {
+    errors.push(invalidValue(field, ip, "must be a valid IP address"));
+  }
   if (address !== undefined && (errors.length === before || seesThrough)) {
     const why = specialIpProblem(ip, address);
     if (why !== undefined) errors.push(invalidValue(field, ip, why));

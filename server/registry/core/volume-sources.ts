@@ -55,6 +55,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   rbd: ["monitors", "image"],
   scaleIO: ["gateway", "system", "volumeName"],
   storageos: ["volumeName"],
+  vsphereVolume: ["volumePath"],
 };
 
 const HOST_PATH_TYPES = [

@@ -1,6 +1,7 @@
 /** Rules for endpoint slices: what is accepted, what is refused and how. */
+import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkChanges, checkProblems, type TestObject } from "../testing/problems.js";
+import { checkChanges, checkProblems, problemsOf, type TestObject } from "../testing/problems.js";
 
 const slice = (parts: object): TestObject => ({ addressType: "IPv4", endpoints: [], ...parts });
 const holding = (addressType: string, address: string): TestObject => ({
@@ -77,4 +78,27 @@ test("an endpoint slice keeps its kind of addresses", () => {
       'addressType: Invalid value: "IPv6": field is immutable',
     ],
   ]);
+});
+
+test("R46: an endpoint's address is one, and a protocol that is given has a name", () => {
+  const named = "name part must be non-empty";
+  const at = (ip: string) => ({ subsets: [{ addresses: [{ ip }], ports: [{ port: 1 }] }] });
+  checkProblems("v1/endpoints", [
+    [at("192.0.2.1")],
+    [
+      at(""),
+      'subsets[0].addresses[0].ip: Invalid value: "": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+      'subsets[0].addresses[0].ip: Invalid value: "": must be a valid IP address',
+    ],
+  ]);
+  const speaking = (appProtocol: string | null) => ({
+    addressType: "IPv4",
+    endpoints: [],
+    ports: [{ appProtocol }],
+  });
+  checkProblems("discovery.k8s.io/v1/endpointslices", [[speaking(null)], [speaking("http")]]);
+  assert.match(
+    problemsOf("discovery.k8s.io/v1/endpointslices", speaking("")).join(),
+    new RegExp(named),
+  );
 });

@@ -159,7 +159,8 @@ function validatePorts(
     if (text !== "") validateDnsLabel(text, `${field}.name`, errors);
     if (names.has(text)) errors.push(duplicateValue(`${field}.name`, text));
     names.add(text);
-    if (appProtocol) validateLabelKey(appProtocol, `${field}.appProtocol`, errors);
+    if (typeof appProtocol === "string")
+      validateLabelKey(appProtocol, `${field}.appProtocol`, errors);
   });
 }
 

@@ -19,9 +19,7 @@ const byPath = selectable([
   "type",
 ]);
 
-export const eventStrategy: ResourceStrategy = {
-  ...validatesEvent,
-  ...freeFinalizers,
+const common: ResourceStrategy = {
   allowCreateOnUpdate: true,
   garbageCollection: "unsupported",
   ttlSeconds: (_event, { eventTtlSeconds }) => eventTtlSeconds,
@@ -39,9 +37,15 @@ export const eventStrategy: ResourceStrategy = {
   selectableFieldNames: [...(byPath.selectableFieldNames ?? []), "reportingComponent", "source"],
 };
 
+export const eventStrategy: ResourceStrategy = {
+  ...common,
+  ...validatesEvent,
+  ...freeFinalizers,
+};
+
 /** For events.k8s.io, whose fields have newer names and stricter rules. */
 export const newerEventStrategy: ResourceStrategy = {
-  ...eventStrategy,
+  ...common,
   ...newerSelectableFields,
   ...validatesNewerEvent,
 };

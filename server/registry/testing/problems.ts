@@ -111,14 +111,15 @@ export function changeProblems(
   subresource = "",
 ): string[] {
   const resource = resourceOf(name);
-  const { codec, strategy, isNamespaced } = resource;
+  const { codec, conversion, strategy, isNamespaced } = resource;
   const stored = JSON.parse(
     resource.storedCodec.encode(prepared(name, before).stored),
   ) as ApiObject;
   const current: ApiObject = { ...stored, ...(before.status ? { status: before.status } : {}) };
-  const { object: next } = codec.decode(complete(resource, after));
-  codec.applyDefaults(next);
-  const facts = subresource === "" ? codec.validate(next) : [];
+  const { object: served } = codec.decode(complete(resource, after));
+  codec.applyDefaults(served);
+  const facts = subresource === "" ? codec.validate(served) : [];
+  const next = conversion === undefined ? served : conversion.toStored(served);
   const wanted: ApiObject =
     subresource === "status"
       ? { ...structuredClone(current), status: next.status }
