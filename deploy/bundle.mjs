@@ -2,7 +2,7 @@
  * The second half of `npm run build`: copies the facts beside the emitted modules, and makes a few scripts
  * of a thousand modules, with the parts that only some starts need in scripts of their own. Finding, reading and
  * linking a thousand modules takes a second of CPU at every start; docs/dev/performance.md has figures.
- * `dist/bundle/main.js` (the command), `start-keelson.js` (the package) and `certificate-hook.js` (the chart) beside it run them.
+ * `dist/bundle/main.js` (the command), `start-keelson.js` (the package, with its child) and `certificate-hook.js` (the chart) beside it run them.
  *
  * They are CommonJS, as only of scripts V8 can be given what it compiled before (server/bundled-scripts.ts).
  * The emitted modules in `dist/server` stay what tests and tools import.
@@ -17,7 +17,13 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const DIST = join(ROOT, "dist");
 const OUT = join(DIST, "bundle");
 const inDist = (name) => join(DIST, "server", name);
-const ENTRIES = ["main.js", "start-keelson.js", "certificate-hook.js", "codec/yaml-worker.js"].map(inDist);
+const ENTRIES = [
+  "main.js",
+  "start-keelson.js",
+  "start-keelson-child.js",
+  "certificate-hook.js",
+  "codec/yaml-worker.js",
+].map(inDist);
 /** They start entries, which lie beside them in the bundle. */
 const STARTERS = [...ENTRIES, inDist("codec/yaml-reader.js")];
 
@@ -156,7 +162,7 @@ async function writeEntry(path, script, exports) {
   const outfile = join(OUT, basename(path));
   await build({
     stdin: { contents: lines.join("\n"), resolveDir: dirname(path) },
-    banner: isCommand ? { js: firstLineOf(path) } : {},
+    banner: firstLineOf(path).startsWith("#!") ? { js: firstLineOf(path) } : {},
     outfile,
     bundle: true,
     platform: "node",

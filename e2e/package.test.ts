@@ -78,10 +78,20 @@ test("the package serves from an empty directory, has types, and nothing of the 
 
   await writeFile(join(project.path, "types.ts"), TYPED);
   const tsc = join(REPOSITORY, "node_modules", ".bin", "tsc");
-  const flags = ["--noEmit", "--strict", "--module", "nodenext", "--types", "node", "types.ts"];
-  await run(tsc, flags, { cwd: project.path }).catch((error: { stdout?: string }) => {
-    throw new Error(error.stdout);
-  });
+  const flags = ["--noEmit", "--strict", "--module", "nodenext"];
+  // N4: also where a project knows neither Node.js nor disposal.
+  const projects = [
+    ["--types", "node"],
+    ["--types", "node", "--target", "es2022", "--lib", "es2022"],
+    ["--types", "", "--target", "es2022", "--lib", "es2022"],
+  ];
+  for (const own of projects) {
+    await run(tsc, [...flags, ...own, "types.ts"], { cwd: project.path }).catch(
+      (error: { stdout?: string }) => {
+        throw new Error(`${own.join(" ")}: ${error.stdout}`);
+      },
+    );
+  }
 });
 
 test("the command says in a sentence what it needs where Node.js is too old for it", async () => {

@@ -6,15 +6,15 @@
  */
 import type { Logger } from "../storage/base/logger.js";
 import { oneLine } from "../storage/base/one-line.js";
-import { readBuildInfo } from "./build-info.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
 import type { ExplainOptions } from "./config/explain-options.js";
-import { createLog } from "./create-logger.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { explainAdmission } from "./explain/explain-admission.js";
 import { warningsAbout } from "./node-release.js";
+import { readBuildInfo } from "./wiring/build-info.js";
 import { runControlLoops } from "./wiring/control-loops.js";
+import { createLog } from "./wiring/create-logger.js";
 import { openReplica, type Replica } from "./wiring/replica.js";
 
 const HEARTBEAT_MS = 60_000;

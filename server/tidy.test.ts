@@ -39,6 +39,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/http"],
   ["server/config"],
   ["server/explain", "server/wiring"],
+  ["server/fresh-api"],
   ["server"],
 ];
 
@@ -87,7 +88,7 @@ const ROUNDING_ALLOWED: Readonly<Record<string, string>> = {
   "server/authz/node/node-pods.ts": "names that pods refer to",
   "server/authz/rbac/rbac-index.ts": "subjects and roles: texts",
   "server/authz/rbac/role-index.ts": "rules of roles: texts",
-  "server/build-info.ts": "our own package.json",
+  "server/wiring/build-info.ts": "our own package.json",
   "server/certificate-hook.ts": "texts of Secrets",
   "server/client/exec-credentials.ts": "credentials: texts",
   "server/client/review-client.ts": "answers of authenticators and authorizers: texts and flags",
@@ -98,7 +99,7 @@ const ROUNDING_ALLOWED: Readonly<Record<string, string>> = {
   "server/controllers/authentication-trust.ts": "names in a ConfigMap",
   "server/controllers/detached-jws.ts": "the header of a signature",
   "server/controllers/stored-metadata.ts": "metadata, of which loops read names, uids and times",
-  "server/create-logger.ts": "our own lines",
+  "server/wiring/create-logger.ts": "our own lines",
   "server/endpoints/continue-token.ts": "our own tokens, whose revisions are texts",
   "server/endpoints/openapi/openapi.ts": "our own list of documents",
   "server/endpoints/representations/status-encoder.ts": "our own Status",

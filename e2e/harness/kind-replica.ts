@@ -5,7 +5,6 @@
  */
 import { join } from "node:path";
 import { parseCommandLine } from "../../server/config/command-line.js";
-import { createSilentLog } from "../../server/create-logger.js";
 import { Metrics } from "../../server/http/metrics.js";
 import { withCustom } from "../../server/kinds/catalog.js";
 import type { LiveCatalog } from "../../server/kinds/live-catalog.js";
@@ -14,6 +13,7 @@ import { createPlainResource } from "../../server/kinds/testing/plain-kind.js";
 import type { Facts } from "../../server/schema/model.js";
 import { loadFacts } from "../../server/types/load-facts.js";
 import { type Access, openAccess } from "../../server/wiring/access.js";
+import { createSilentLog } from "../../server/wiring/create-logger.js";
 import { createSecurity } from "../../server/wiring/security.js";
 import { openServing } from "../../server/wiring/serving.js";
 import { startReplica } from "../../server/wiring/start.js";

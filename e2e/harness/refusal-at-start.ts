@@ -3,9 +3,9 @@
  * flag would spend its time on loading. failed-start.test.ts shows that one says it and ends.
  */
 import assert from "node:assert/strict";
-import { readBuildInfo } from "../../server/build-info.js";
 import { parseCommandLine } from "../../server/config/command-line.js";
-import { createSilentLog } from "../../server/create-logger.js";
+import { readBuildInfo } from "../../server/wiring/build-info.js";
+import { createSilentLog } from "../../server/wiring/create-logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 import { makeTempDir } from "./temp-dir.js";
 

@@ -3,10 +3,10 @@
  * it is. Nothing else of ours knows pino.
  */
 import { pino } from "pino";
-import { LineOutput } from "../storage/base/line-output.js";
-import { type LogFields, type Logger, silentLogger } from "../storage/base/logger.js";
-import type { Config } from "./config/config.js";
-import { Verbosity } from "./request/verbosity.js";
+import { LineOutput } from "../../storage/base/line-output.js";
+import { type LogFields, type Logger, silentLogger } from "../../storage/base/logger.js";
+import type { Config } from "../config/config.js";
+import { Verbosity } from "../request/verbosity.js";
 
 /** The logger, and what changes how much of it is written. */
 export interface Log {

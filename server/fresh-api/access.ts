@@ -1,0 +1,41 @@
+/** How a fresh API is reached: what its kubeconfig says, and kubeconfigs of users with a token. */
+import { readFile } from "node:fs/promises";
+import { parse, stringify } from "yaml";
+import type { KeelsonAccess } from "./types.js";
+
+export interface AdminAccess extends KeelsonAccess {
+  readonly cert: string;
+  readonly key: string;
+  readonly kubeconfigPath: string;
+}
+
+export async function readAccess(kubeconfigPath: string): Promise<AdminAccess> {
+  const kubeconfig = await readFile(kubeconfigPath, "utf8");
+  const config = parse(kubeconfig) as {
+    readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
+    readonly users: readonly { readonly user: Readonly<Record<string, string>> }[];
+  };
+  const cluster = config.clusters[0]?.cluster ?? {};
+  const user = config.users[0]?.user ?? {};
+  const decode = (text = "") => Buffer.from(text, "base64").toString();
+  return {
+    url: cluster.server ?? "",
+    ca: decode(cluster["certificate-authority-data"]),
+    cert: decode(user["client-certificate-data"]),
+    key: decode(user["client-key-data"]),
+    kubeconfig,
+    kubeconfigPath,
+  };
+}
+
+export function tokenKubeconfig({ url, ca }: KeelsonAccess, name: string, token: string): string {
+  const cluster = { server: url, "certificate-authority-data": Buffer.from(ca).toString("base64") };
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "keelson", cluster }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name: "keelson", context: { cluster: "keelson", user: name } }],
+    "current-context": "keelson",
+  });
+}

@@ -1,0 +1,81 @@
+/** A fresh API in this process: a replica on the embedded store, in a temporary folder. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { openAll } from "../../storage/base/cleanup.js";
+import { parseCommandLine } from "../config/command-line.js";
+import { readBuildInfo } from "../wiring/build-info.js";
+import { createLog, createSilentLog } from "../wiring/create-logger.js";
+import { openReplica } from "../wiring/replica.js";
+import { type AdminAccess, readAccess } from "./access.js";
+import { makeTemporaryFolder, removeStaleFolders } from "./temporary-folder.js";
+import type { KeelsonOptions } from "./types.js";
+import { within } from "./within.js";
+
+/** An API that runs, wherever. */
+export interface RunningApi {
+  readonly access: AdminAccess;
+  /** Ends it and removes what it kept. */
+  stop(): Promise<void>;
+}
+
+/** What is needed to start one; it can be sent to a child. */
+export interface StartOrder {
+  readonly options: KeelsonOptions;
+  /** By the name of the user. */
+  readonly tokens: readonly (readonly [name: string, token: string])[];
+}
+
+export const DEADLINE_MS = 30_000;
+
+/** @throws {Error} with one line */
+export async function startHere({ options, tokens }: StartOrder): Promise<RunningApi> {
+  const removed = removeStaleFolders();
+  try {
+    return await openAll(async (opened) => {
+      const folder = opened.use(makeTemporaryFolder());
+      const { logs = false, deadlineMs = DEADLINE_MS } = options;
+      const commandLine = parseCommandLine(await toArguments(options, folder.path, tokens));
+      if (commandLine.action === "refuse") throw new RangeError(commandLine.message);
+      if (commandLine.action !== "run") throw new RangeError("flags of a start are expected");
+      const { config } = commandLine;
+      const log = logs ? createLog(config) : createSilentLog();
+      const replica = await openReplica(config, readBuildInfo(process.env), log);
+      opened.defer(() => replica.shutDown());
+      await within("the API is not ready", replica.ready, deadlineMs);
+      const access = await readAccess(replica.kubeconfigPath);
+      return { access, stop: () => opened[Symbol.asyncDispose]() };
+    });
+  } finally {
+    await removed;
+  }
+}
+
+async function toArguments(
+  { flags = {}, users = [], logs = false }: KeelsonOptions,
+  folder: string,
+  tokens: StartOrder["tokens"],
+): Promise<string[]> {
+  const own: Record<string, string | number | boolean> = {
+    "data-dir": folder,
+    "secure-port": 0,
+    "log-level": logs ? "info" : "error",
+  };
+  if (users.length > 0) {
+    const file = join(folder, "tokens.csv");
+    const tokenOf = new Map(tokens);
+    const lines = users.map(({ name, groups = [] }) => {
+      return `${tokenOf.get(name)},${quoted(name)},${quoted(name)},${quoted(groups.join(","))}`;
+    });
+    await writeFile(file, `${lines.join("\n")}\n`, { mode: 0o600 });
+    own["token-auth-file"] = file;
+  }
+  return [
+    "serve",
+    ...Object.entries({ ...own, ...flags }).map(([name, value]) => `--${name}=${value}`),
+  ];
+}
+
+/** As CSV has it. */
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}
