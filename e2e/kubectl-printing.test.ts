@@ -43,7 +43,7 @@ const SECONDS = String.raw`\d+s`;
 const TABLES: readonly [args: string, header: string, row: string][] = [
   ["configmaps", "NAME DATA AGE", `settings \\d+ ${SECONDS}`],
   ["secrets", "NAME TYPE DATA AGE", `payment Opaque \\d+ ${SECONDS}`],
-  ["serviceaccounts", "NAME SECRETS AGE", `web 0 ${SECONDS}`],
+  ["serviceaccounts", "NAME AGE", `web ${SECONDS}`],
   ["deployments", "NAME READY UP-TO-DATE AVAILABLE AGE", `web 0/\\d 0 0 ${SECONDS}`],
   [
     "deployments -o wide",

@@ -57,7 +57,7 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
   },
   {
     cause:
-      /^(?:GET limitranges: \.rows\[\]\.cells\[\]|(?:GET|PATCH|PUT) persistentvolumes: \S*\.status\.lastPhaseTransitionTime): "\d{4}-\S+" for "\d{4}-\S+"$/,
+      /^(?:GET \S+: \.rows\[\]\.cells\[\]|(?:GET|PATCH|PUT) persistentvolumes: \S*\.status\.lastPhaseTransitionTime): "\d{4}-\S+" for "\d{4}-\S+"$/,
     reason: "the two objects were made at different times",
   },
   {

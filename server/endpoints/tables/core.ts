@@ -40,11 +40,7 @@ export function coreTables(naming: Naming): Readonly<Record<string, TablePrinter
       textColumn("Status", (object) => text(object, "status", "phase")),
       AGE,
     ),
-    "/serviceaccounts": table(
-      NAME,
-      textColumn("Secrets", (object) => list(object, "secrets").length),
-      AGE,
-    ),
+    "/serviceaccounts": table(NAME, AGE),
     "/services": table(
       NAME,
       textColumn("Type", (object) => text(object, "spec", "type")),

@@ -61,7 +61,6 @@ export const NETWORKING_TABLES: Tables = {
       const path = [resource.toLowerCase(), text(parent, "namespace"), text(parent, "name")];
       return path.filter((part, index) => index !== 1 || part !== "").join("/");
     }),
-    AGE,
   ),
 };
 

@@ -34,6 +34,7 @@ const ROWS: readonly [group: string, resource: string, value: object, cells: Cel
   ["", "configmaps", { data: { a: 'q"{', b: "" }, binaryData: { c: "AA==" } }, ["x", 3, "60m"]],
   ["", "configmaps", { immutable: true }, ["x", 0, "60m"]],
   ["", "secrets", { data: { a: "AA==" }, type: "Opaque" }, ["x", "Opaque", 1, "60m"]],
+  ["", "serviceaccounts", { secrets: [{ name: "a" }] }, ["x", "60m"]],
   ["", "namespaces", { status: { phase: "Active" } }, ["x", "Active", "60m"]],
   [
     "",

@@ -87,10 +87,5 @@ export function storageTables({ labelDomain }: Naming): Tables {
       ),
       AGE,
     ),
-    "storage/csistoragecapacities": table(
-      NAME,
-      textColumn("StorageClassName", (object) => text(object, "storageClassName")),
-      textColumn("Capacity", (object) => orNone(text(object, "capacity"), "<unset>")),
-    ),
   };
 }

@@ -47,6 +47,13 @@ test("R20: rules of a container's restarts", () => {
   ]);
   const init = (parts: Parts) =>
     ofPod({ initContainers: [{ ...main, name: "i", restartPolicy: "Always", ...parts }] });
+  // Without a policy its rules mean nothing.
+  assert.deepEqual(
+    init({ restartPolicy: undefined, restartPolicyRules: [{ ...rule, action: "x" }] }),
+    [
+      "spec.initContainers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used",
+    ],
+  );
   const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
   judge(init, [
     [

@@ -83,7 +83,11 @@ export function validateInitContainers(
 
 /** One that always restarts runs beside the others; no other one is restarted by a resize. */
 function validateInitRestarts(container: Container, field: string, check: PodCheck): void {
-  validateRestartPolicy(container, field, check);
+  if (container.restartPolicy) validateRestartPolicy(container, field, check);
+  else if (container.restartPolicyRules?.length) {
+    const why = "must specify restartPolicy when restart rules are used";
+    check.errors.push(requiredValue(`${field}.restartPolicy`, why));
+  }
   if (container.restartPolicy === "Always") return;
   container.resizePolicy?.forEach((policy, index) => {
     if (policy.restartPolicy !== "RestartContainer") return;
