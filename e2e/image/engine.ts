@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { repositoryRoot } from "../tools/find-tool.js";
@@ -67,12 +67,14 @@ export async function makeBase(buildah: Engine): Promise<void> {
     await run("tar", ["xzf", file, "-C", node, "--strip-components=1", "package/bin"]);
     await rm(file);
   }
-  const { stdout: npm } = await run("npm", ["root", "--global"]);
+  // `npm root` would name the folder of the Node.js that runs this, which may be another one's.
+  const { stdout: command } = await run("sh", ["-c", "command -v npm"]);
+  const npm = join(await realpath(command.trim()), "..", "..");
   const container = await buildah("from", "scratch");
   await buildah("add", "-q", container, system, "/");
   await buildah("copy", "-q", container, join(node, "bin/node"), "/usr/local/bin/node");
   const target = "/usr/local/lib/node_modules/npm";
-  await buildah("copy", "-q", container, join(npm.trim(), "npm"), target);
+  await buildah("copy", "-q", container, npm, target);
   await buildah("copy", "-q", container, TRUST, TRUST);
   await buildah(
     "run",
