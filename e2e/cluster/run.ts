@@ -41,6 +41,13 @@ async function main(): Promise<void> {
     process.stdout.write(HELP);
     return;
   }
+  const unknown = values.scenario.filter((name) => !isScenario(name));
+  if (unknown.length > 0) {
+    const known = SCENARIOS.map(({ name }) => name).join(", ");
+    process.stderr.write(`no scenario is called ${unknown.join(", ")}: all, ${known}\n`);
+    process.exitCode = 1;
+    return;
+  }
   const wanted = values.scenario.flatMap(toScenarios);
   const size = {
     writers: Number(values.writers),
@@ -87,6 +94,10 @@ async function main(): Promise<void> {
   await writeFile(`${values.report}.html`, toHtmlReport(facts, reports));
   await writeFile(`${values.report}.json`, toJsonReport(facts, reports));
   process.stdout.write(`${values.report}.html\n`);
+}
+
+function isScenario(name: string): boolean {
+  return name === "all" || SCENARIOS.some((scenario) => scenario.name === name);
 }
 
 function toScenarios(name: string): readonly Scenario[] {

@@ -4,10 +4,10 @@
  */
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { makeTempDir } from "../harness/temp-dir.js";
 import { Child } from "./child.js";
 import { findTool, type ToolName } from "./find-tool.js";
 import { freePort } from "./free-port.js";
@@ -131,7 +131,7 @@ export async function startEtcdCluster(
   const path = await findTool(TOOLS[options.binary ?? "current"]);
   if (path === undefined) throw new Error("etcd is needed: see e2e/install-tools.sh");
   const dataDirs: string[] = [];
-  while (dataDirs.length < size) dataDirs.push(await mkdtemp(join(tmpdir(), "keelson-etcd-")));
+  while (dataDirs.length < size) dataDirs.push((await makeTempDir("etcd")).path);
   const lab = options.inRooms === true ? await openLab(dataDirs) : undefined;
   const plans: Plan[] = [];
   for (const [index, dataDir] of dataDirs.entries()) {
