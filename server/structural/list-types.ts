@@ -3,9 +3,10 @@
  * value, objects by content.
  */
 import { duplicateValue, invalidValue } from "../api/field-errors.js";
-import { isJsonObject } from "../api/json-object.js";
+import { isJsonObject, setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
+import { sortedKeys } from "../schema/sorted-keys.js";
 import { memberOf, type Structural } from "./structural.js";
 
 export function validateListTypes(
@@ -36,7 +37,7 @@ export function validateListTypes(
 
 function validateSet(list: readonly JsonValue[], path: string, errors: FieldError[]): void {
   for (const index of repeated(list.map(identityOf))) {
-    errors.push(duplicateValue(`${path}[${index}]`, list[index]));
+    errors.push(duplicateValue(`${path}[${index}]`, shown(list[index])));
   }
 }
 
@@ -58,7 +59,7 @@ function validateMap(
   });
   const identities = keys.map((key) => (key === undefined ? undefined : identityOf(key)));
   for (const index of repeated(identities)) {
-    errors.push(duplicateValue(`${path}[${index}]`, keys[index]));
+    errors.push(duplicateValue(`${path}[${index}]`, shown(keys[index])));
   }
 }
 
@@ -67,6 +68,15 @@ export function keyOf(item: JsonObject, names: readonly string[]): JsonObject {
   const key: JsonObject = {};
   for (const name of names) if (Object.hasOwn(item, name)) key[name] = item[name];
   return key;
+}
+
+/** As messages show it: with the members of objects in order. */
+function shown(value: JsonValue | undefined): JsonValue | undefined {
+  if (Array.isArray(value)) return value.map((item) => shown(item) as JsonValue);
+  if (!isJsonObject(value)) return value;
+  const ordered: JsonObject = {};
+  for (const name of sortedKeys(value)) setMember(ordered, name, shown(value[name]) as JsonValue);
+  return ordered;
 }
 
 /** The indexes of duplicates: one for each identity, at its first repetition. */

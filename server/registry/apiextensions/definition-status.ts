@@ -6,6 +6,8 @@
  *
  *   names free ──► NamesAccepted=True ──► Established=True, for good
  *   names taken ─► NamesAccepted=False, Established=False unless it was established before
+ *
+ * One whose conversion webhook has unreadable authorities waits until they are replaced.
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import type { Naming } from "../../api/naming.js";
@@ -16,6 +18,7 @@ import {
   type DefinitionCondition,
   type DefinitionNames,
   type DefinitionStatus,
+  isBundle,
   schemaOf,
 } from "./definition.js";
 
@@ -52,12 +55,7 @@ export function statusOf(
   if (!conditions.isTrue("Established")) {
     conditions.set(
       conflict === undefined
-        ? condition(
-            "Established",
-            "True",
-            "InitialNamesAccepted",
-            "the initial names have been accepted",
-          )
+        ? firstEstablished(next)
         : condition("Established", "False", "NotAccepted", "not all names are accepted"),
     );
   }
@@ -69,6 +67,17 @@ export function statusOf(
     conditions: conditions.all,
     storedVersions: storedVersions(next, current),
   };
+}
+
+/** What a definition with free names becomes: not served while its webhook's authorities cannot be read. */
+function firstEstablished({ spec }: Definition): DefinitionCondition {
+  const bundle = spec?.conversion?.webhook?.clientConfig?.caBundle ?? "";
+  if (bundle !== "" && !isBundle(bundle)) {
+    const why = "The conversion webhook CABundle is invalid";
+    return condition("Established", "False", "InvalidCABundle", why);
+  }
+  const why = "the initial names have been accepted";
+  return condition("Established", "True", "InitialNamesAccepted", why);
 }
 
 /** The new storage version is added to the versions that objects may be stored in. */

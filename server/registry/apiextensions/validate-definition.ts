@@ -34,6 +34,7 @@ import {
   type DefinitionNames,
   type DefinitionSpec,
   type DefinitionVersion,
+  isBundle,
   isConditionTrue,
   schemaOf,
 } from "./definition.js";
@@ -309,10 +310,6 @@ function checkConversion(
     }
   }
   checkReviewVersions(versions, current, `${field}.conversionReviewVersions`, errors);
-}
-
-function isBundle(text: string): boolean {
-  return Buffer.from(text, "base64").toString("latin1").includes("-----BEGIN CERTIFICATE-----");
 }
 
 function checkReviewVersions(
