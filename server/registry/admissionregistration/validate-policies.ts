@@ -32,6 +32,7 @@ import { validateLabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
 import { validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
+import { validatePolicyStatus } from "./policy-status.js";
 import { validateCost, validateExpression, validateTotalCost } from "./validate-expression.js";
 import { validateConditions, validateRule } from "./validate-webhooks.js";
 
@@ -365,7 +366,7 @@ function validateActions(actions: readonly string[], errors: FieldError[]): void
 }
 
 export const validatesValidatingPolicy = withoutOldProblems(
-  validated<StoredPolicy>({ object: validateValidatingPolicy }),
+  validated<StoredPolicy>({ object: validateValidatingPolicy, status: validatePolicyStatus }),
 );
 export const validatesMutatingPolicy = withoutOldProblems(
   validated<StoredPolicy>({ object: validateMutatingPolicy }),
