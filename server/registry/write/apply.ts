@@ -61,7 +61,9 @@ export async function applyObject(
       const found = foundIn(seen);
       if (found !== undefined) {
         const makeNext = (_: unknown, stored: () => ApiObject, pause: Pause) =>
-          nextStage(pause, merge(stored()), (merged) => decodeInput(resource, merged, options));
+          nextStage(pause, stored(), (current) =>
+            nextStage(pause, merge(current), (merged) => decodeInput(resource, merged, options)),
+          );
         return decideUpdate(registry, update, found, makeNext, signal);
       }
       if (subresource !== "") throw notFound(resource, name);
