@@ -12,6 +12,7 @@ import type { ExplainOptions } from "./config/explain-options.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { explainAdmission } from "./explain/explain-admission.js";
 import { warningsAbout } from "./node-release.js";
+import { reportReady } from "./report-ready.js";
 import { readBuildInfo } from "./wiring/build-info.js";
 import { runControlLoops } from "./wiring/control-loops.js";
 import { createLog } from "./wiring/create-logger.js";
@@ -73,7 +74,16 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
     process.exit();
   }
   logger.info({ afterMs: Math.round(performance.now() - startedAtMs) }, "ready");
+  if (config.readyFd >= 0) sayReady(config.readyFd, replica, logger);
   return true;
+}
+
+function sayReady(fd: number, { url, kubeconfigPath }: Replica, logger: Logger): void {
+  try {
+    reportReady(fd, { url, kubeconfig: kubeconfigPath, pid: process.pid });
+  } catch (error) {
+    logger.warn({ err: error }, "nobody reads --ready-fd");
+  }
 }
 
 async function controllers(config: Config): Promise<void> {

@@ -2,7 +2,7 @@
  * Config: everything that the command line decides, checked and frozen. Made once, before anything
  * is opened; wiring reads it and nobody changes it.
  */
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, fstatSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
@@ -62,6 +62,7 @@ export function createConfig(
   checkFiles(settings);
   checkLogging(settings);
   checkControllers(settings);
+  checkReadyFd(settings);
   const naming = createNaming(settings.vendor);
   toServiceAccountSettings(settings, naming);
   const releases = effectiveReleases(settings);
@@ -91,6 +92,16 @@ export function createConfig(
     etcdPrefix: `/${settings.etcdPrefix.replace(/^\/+|\/+$/g, "")}`,
     logLevel: settings.logLevel as LogLevel,
   });
+}
+
+/** Not to be told when it is ready would be noticed late. */
+function checkReadyFd({ readyFd }: FlagSettings): void {
+  if (readyFd < 0) return;
+  try {
+    fstatSync(readyFd);
+  } catch {
+    throw new RangeError(`--ready-fd: ${readyFd} is not an open file descriptor`);
+  }
 }
 
 function checkStorage(command: Command, settings: FlagSettings): void {

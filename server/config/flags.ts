@@ -157,6 +157,15 @@ export const FLAGS = {
     commands: SERVE_ONLY,
     help: "The port for HTTPS. 0 = any free one. There is no other port.",
   },
+  readyFd: {
+    name: "ready-fd",
+    type: "integer",
+    default: "-1",
+    min: -1,
+    section: "Serving",
+    commands: SERVE_ONLY,
+    help: "An open file descriptor: one line of JSON is written to it when the API is ready (url, kubeconfig, pid), and it is closed. -1 = none.",
+  },
   advertiseAddress: {
     name: "advertise-address",
     type: "string",
