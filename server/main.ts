@@ -11,6 +11,7 @@ import type { Config } from "./config/config.js";
 import type { ExplainOptions } from "./config/explain-options.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { explainAdmission } from "./explain/explain-admission.js";
+import { runWithApi } from "./fresh-api/run-with-api.js";
 import { warningsAbout } from "./node-release.js";
 import { reportReady } from "./report-ready.js";
 import { readBuildInfo } from "./wiring/build-info.js";
@@ -35,6 +36,9 @@ async function main(): Promise<boolean> {
       return false;
     case "refuse":
       fail(commandLine.message);
+      return false;
+    case "up":
+      await up(commandLine.args, commandLine.command);
       return false;
     case "explain":
       await explain(commandLine.options);
@@ -99,6 +103,14 @@ async function controllers(config: Config): Promise<void> {
     if (!ending.signal.aborted) fail(`keelson: ${oneLine(error)}`);
   } finally {
     clearInterval(heartbeat);
+  }
+}
+
+async function up(args: readonly string[], command: readonly string[]): Promise<void> {
+  try {
+    process.exitCode = await runWithApi(args, command);
+  } catch (error) {
+    fail(oneLine(error).replace(/^(?:keelson: )?/, "keelson: "));
   }
 }
 

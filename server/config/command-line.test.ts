@@ -296,7 +296,7 @@ test("what is unknown, badly written or impossible is refused in one line", () =
   for (const [args, expected] of [
     [["--moon"], "unknown flag: --moon"],
     [["-x"], "unknown flag: -x"],
-    [["moon"], 'unknown command "moon", expected serve or controllers or explain-admission'],
+    [["moon"], 'unknown command "moon", expected serve or controllers or explain-admission or up'],
     [["serve", "extra"], 'unexpected argument "extra"'],
     [["--secure-port"], "flag needs an argument: --secure-port"],
     [["--secure-port=x"], 'invalid value for --secure-port: "x" is not an integer'],

@@ -13,6 +13,8 @@ import { renderHelp } from "./help.js";
 export type CommandLine =
   | { readonly action: "run"; readonly config: Config }
   | { readonly action: "explain"; readonly options: ExplainOptions }
+  /** Run `command` with a fresh API that has the flags `args`. */
+  | { readonly action: "up"; readonly args: readonly string[]; readonly command: readonly string[] }
   /** Print to stdout, exit 0. */
   | { readonly action: "help"; readonly text: string }
   | { readonly action: "version" }
@@ -22,6 +24,8 @@ export type CommandLine =
 const COMMANDS: readonly Command[] = ["serve", "controllers"];
 /** Not a server: it has flags of its own. */
 const EXPLAIN = "explain-admission";
+/** A server for as long as another command runs. */
+const UP = "up";
 const DEFAULT_COMMAND: Command = "serve";
 const HELP_FLAGS = ["--help", "-h"];
 
@@ -31,11 +35,12 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
   if (first === "help") return { action: "help", text: renderHelp() };
   if (first === "version") return { action: "version" };
   if (first === EXPLAIN) return parseExplain(others);
+  if (first === UP) return parseUp(others);
   const hasCommand = first !== undefined && !first.startsWith("-");
   const command = hasCommand ? COMMANDS.find((name) => name === first) : DEFAULT_COMMAND;
   if (command === undefined) {
     return refuse(
-      `unknown command ${JSON.stringify(first)}, expected ${[...COMMANDS, EXPLAIN].join(" or ")}`,
+      `unknown command ${JSON.stringify(first)}, expected ${[...COMMANDS, EXPLAIN, UP].join(" or ")}`,
     );
   }
   const rest = hasCommand ? others : args;
@@ -61,6 +66,17 @@ function parseExplain(args: readonly string[]): CommandLine {
     if (error instanceof RangeError) return refuse(error.message);
     throw error;
   }
+}
+
+function parseUp(args: readonly string[]): CommandLine {
+  const at = args.indexOf("--");
+  const flags = at === -1 ? args : args.slice(0, at);
+  if (flags.some((arg) => HELP_FLAGS.includes(arg))) {
+    return { action: "help", text: renderHelp("serve") };
+  }
+  const command = at === -1 ? [] : args.slice(at + 1);
+  if (command.length === 0) return refuse('"up" needs a command: keelson up -- COMMAND');
+  return { action: "up", args: flags, command };
 }
 
 function refuse(message: string): CommandLine {

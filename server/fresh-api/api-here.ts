@@ -23,18 +23,21 @@ export interface StartOrder {
   readonly options: KeelsonOptions;
   /** By the name of the user. */
   readonly tokens: readonly (readonly [name: string, token: string])[];
+  /** Flags as they were written on a command line. */
+  readonly args?: readonly string[];
 }
 
 export const DEADLINE_MS = 30_000;
 
 /** @throws {Error} with one line */
-export async function startHere({ options, tokens }: StartOrder): Promise<RunningApi> {
+export async function startHere({ options, tokens, args = [] }: StartOrder): Promise<RunningApi> {
   const removed = removeStaleFolders();
   try {
     return await openAll(async (opened) => {
       const folder = opened.use(makeTemporaryFolder());
       const { logs = false, deadlineMs = DEADLINE_MS } = options;
-      const commandLine = parseCommandLine(await toArguments(options, folder.path, tokens));
+      const own = await toArguments(options, folder.path, tokens);
+      const commandLine = parseCommandLine([...own, ...args]);
       if (commandLine.action === "refuse") throw new RangeError(commandLine.message);
       if (commandLine.action !== "run") throw new RangeError("flags of a start are expected");
       const { config } = commandLine;

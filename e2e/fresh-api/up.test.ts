@@ -1,0 +1,64 @@
+/** `keelson up -- COMMAND`: a fresh API for a command of any language. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { COMMAND } from "../harness/command.js";
+import { runServer } from "../harness/server-process.js";
+import { makeTempDir } from "../harness/temp-dir.js";
+
+function up(temp: string, args: readonly string[]) {
+  const child = spawn(process.execPath, [COMMAND, "up", ...args], {
+    env: { ...process.env, TMPDIR: temp },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  return { child, closed: once(child, "close") };
+}
+
+test("the command has the API's KUBECONFIG, its exit status is that of keelson, and nothing is left", async () => {
+  await using temp = await makeTempDir("up");
+  const shell = 'cat "$KUBECONFIG"; exit 7';
+  const { child, closed } = up(temp.path, [
+    "--service-cluster-ip-range=10.9.0.0/24",
+    "--",
+    "sh",
+    "-c",
+    shell,
+  ]);
+  assert.match(await text(child.stdout), /^ *server: "?https:\/\/127\.0\.0\.1:\d+/m);
+  await closed;
+  assert.equal(child.exitCode, 7);
+  assert.deepEqual(await readdir(temp.path), []);
+});
+
+test("signals reach the command, whose end by a signal is told as shells do", async () => {
+  await using temp = await makeTempDir("up");
+  for (const [shell, expected] of [
+    ["trap 'exit 9' TERM; echo on; while :; do sleep 0.05; done", 9],
+    ["echo on; exec sleep 60", 143],
+  ] as const) {
+    const { child, closed } = up(temp.path, ["--", "sh", "-c", shell]);
+    await once(child.stdout, "data");
+    child.kill("SIGTERM");
+    await closed;
+    assert.equal(child.exitCode, expected);
+    assert.deepEqual(await readdir(temp.path), []);
+  }
+});
+
+test("a command that is not there is 127; no command and a bad flag are one line", async () => {
+  await using temp = await makeTempDir("up");
+  const { child, closed } = up(temp.path, ["--", "no-such-command-here"]);
+  assert.match(await text(child.stderr), /^keelson: .*no-such-command-here ENOENT\n$/);
+  await closed;
+  assert.equal(child.exitCode, 127);
+  const without = await runServer(["up"]);
+  assert.deepEqual(without, {
+    code: 1,
+    output: 'keelson: "up" needs a command: keelson up -- COMMAND\n',
+  });
+  const bad = await runServer(["up", "--no-such-flag", "--", "true"]);
+  assert.deepEqual(bad, { code: 1, output: "keelson: unknown flag: --no-such-flag\n" });
+});
