@@ -2,6 +2,7 @@
 import type { ApiObject } from "../../api/meta.js";
 import { checkDnsLabelName } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
+import { dropsGatedPodFields } from "../core/gated-pod-fields.js";
 import { selectable } from "../generic/fields.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
@@ -21,7 +22,7 @@ const KEEPS_ALL =
 
 export const appsStrategies: StrategyTable = {
   "apps/controllerrevisions": validatesControllerRevision,
-  "apps/daemonsets": {
+  "apps/daemonsets": dropsGatedPodFields("spec.template.spec", {
     ...specAndStatus,
     ...validatesDaemonSet,
     prepareForCreate(next) {
@@ -31,8 +32,8 @@ export const appsStrategies: StrategyTable = {
     prepareForUpdate(next, current) {
       countTemplate(next, current);
     },
-  },
-  "apps/deployments": {
+  }),
+  "apps/deployments": dropsGatedPodFields("spec.template.spec", {
     ...specAndStatus,
     ...validatesDeployment,
     // Annotations give the reason for a rollout, so they count as part of the desired state.
@@ -41,14 +42,14 @@ export const appsStrategies: StrategyTable = {
     prepareForUpdate(next: ApiObject, current: ApiObject, { subresource }) {
       if (subresource === "status") keepMetadataField(next, current, "labels");
     },
-  },
-  "apps/replicasets": {
+  }),
+  "apps/replicasets": dropsGatedPodFields("spec.template.spec", {
     ...specAndStatus,
     ...validatesReplicaSet,
     warnings: workloadNameWarnings,
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
-  },
-  "apps/statefulsets": {
+  }),
+  "apps/statefulsets": dropsGatedPodFields("spec.template.spec", {
     ...specAndStatus,
     ...validatesStatefulSet,
     // Its pods are named after it.
@@ -64,5 +65,5 @@ export const appsStrategies: StrategyTable = {
       Number((spec as { revisionHistoryLimit?: number }).revisionHistoryLimit ?? 0) < 0
         ? [KEEPS_ALL]
         : [],
-  },
+  }),
 };

@@ -2,18 +2,19 @@
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
+import { dropsGatedPodFields } from "../core/gated-pod-fields.js";
 import { membersAt, selectable } from "../generic/fields.js";
 import { specAndStatus } from "../generic/status-parts.js";
 import { cronJobWarnings, jobWarnings } from "./job-warnings.js";
 import { validatesCronJob, validatesJob } from "./validate-batch.js";
 
 export const batchStrategies: StrategyTable = {
-  "batch/cronjobs": {
+  "batch/cronjobs": dropsGatedPodFields("spec.jobTemplate.spec.template.spec", {
     ...specAndStatus,
     ...validatesCronJob,
     warnings: cronJobWarnings,
-  },
-  "batch/jobs": {
+  }),
+  "batch/jobs": dropsGatedPodFields("spec.template.spec", {
     ...specAndStatus,
     // The first jobs orphaned their pods on deletion, and this version still does by default.
     garbageCollection: "orphan",
@@ -30,7 +31,7 @@ export const batchStrategies: StrategyTable = {
     hasStatusDefaults: true,
     warnings: jobWarnings,
     ...selectable(["status.successful"], { "status.successful": "0" }),
-  },
+  }),
 };
 
 /** Selects a job's pods by its uid, so that jobs cannot adopt each other's. */

@@ -8,6 +8,7 @@ import { formatTime } from "../../api/time.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { alignFirst, membersAt, selectable } from "../generic/fields.js";
 import { keepMetadataField } from "../generic/status-parts.js";
+import { dropGatedPodFields } from "./gated-pod-fields.js";
 import { qualityOfService } from "./pod-qos.js";
 import { validatePod, validatePodUpdate } from "./validate-pod.js";
 
@@ -35,6 +36,7 @@ export const podStrategy: ResourceStrategy = {
   judgedBy: ["classes", "accounts"],
   prepareForCreate(next: PodObject, { nowMs }) {
     endsInTime(next);
+    dropGatedPodFields(next);
     next.status = { phase: "Pending", qosClass: qualityOfService(next) };
     if ((next.spec?.schedulingGates?.length ?? 0) > 0) {
       Object.assign(next.status, { conditions: [gatedCondition(nowMs)] });
@@ -42,6 +44,7 @@ export const podStrategy: ResourceStrategy = {
   },
   prepareForUpdate(next: PodObject, current: PodObject, { subresource }) {
     endsInTime(next);
+    dropGatedPodFields(next, current);
     if (subresource !== "status") return;
     keepMetadataField(next, current, "ownerReferences");
     const before = current.status?.qosClass;

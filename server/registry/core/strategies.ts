@@ -12,6 +12,7 @@ import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { alignClaimSources } from "./claim-sources.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
+import { dropsGatedPodFields } from "./gated-pod-fields.js";
 import { namespaceStrategy } from "./namespace.js";
 import { podStrategy } from "./pod.js";
 import { serviceStrategy } from "./service.js";
@@ -84,18 +85,18 @@ export const coreStrategies: StrategyTable = {
     returnsDeletedObject: true,
   },
   "/pods": podStrategy,
-  "/podtemplates": {
+  "/podtemplates": dropsGatedPodFields("template.spec", {
     ...validatesPodTemplate,
     generationFields: ["template"],
     returnsDeletedObject: true,
-  },
-  "/replicationcontrollers": {
+  }),
+  "/replicationcontrollers": dropsGatedPodFields("spec.template.spec", {
     ...specAndStatus,
     ...validatesReplicationController,
     garbageCollection: "orphan",
     warnings: workloadNameWarnings,
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
-  },
+  }),
   "/resourcequotas": {
     ...dropsStatus,
     ...validatesResourceQuota,
