@@ -163,7 +163,7 @@ test("a tenant that fills its level is refused on every replica at once, others 
     /apiserver_flowcontrol_rejected_requests_total\{priority_level="tiny",flow_schema="jane",reason="concurrency-limit"\} 1/,
   );
   const page = await two.client.get("/debug/api_priority_and_fairness/dump_priority_levels");
-  assert.match(page.text, /tiny, +0, +false, +false, +0, +1, +1, +1, /);
+  assert.match(page.text, /tiny, +0, +false, +false, +0, +1, +1, +1, +0, +0\n/);
 
   // With queues, she waits for what she has taken herself, and gets it when that is over.
   (await one.client.put(`${LEVELS}/tiny`, levelOf("tiny", "Queue"))).expect(200);

@@ -1,6 +1,6 @@
 /**
- * The debug pages of priority and fairness, as tables of text in upstream's columns, and behind them what
- * else there is to see here. Service is by flow and not by queue, so `dump_queues` has a row for each flow.
+ * The debug pages of priority and fairness, as tables of text in upstream's columns and format. Service is by
+ * flow and not by queue, so `dump_queues` has a flow's requests at work where its next one would wait.
  */
 import type { Query } from "../request/query.js";
 import { type FlowControl, type FlowRequest, schemaNameOf } from "./flow-control.js";
@@ -28,7 +28,7 @@ export function dumpDocuments(
     });
   return {
     [`${PATH}/dump_priority_levels`]: page(() => levelRows(flowControl)),
-    [`${PATH}/dump_queues`]: page(() => flowRows(flowControl)),
+    [`${PATH}/dump_queues`]: page(() => queueRows(flowControl)),
     [`${PATH}/dump_requests`]: page((query) =>
       requestRows(flowControl, (query.get("includeRequestDetails") ?? "") !== ""),
     ),
@@ -38,7 +38,7 @@ export function dumpDocuments(
 const LEVEL_COLUMNS = [
   ...["PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests"],
   ...["ExecutingRequests", "DispatchedRequests", "RejectedRequests", "TimedoutRequests"],
-  ...["CancelledRequests", "SeatsInUse", "NominalCL", "CurrentCL"],
+  "CancelledRequests",
 ];
 
 function levelRows(flowControl: FlowControl): Rows {
@@ -63,9 +63,6 @@ function levelRows(flowControl: FlowControl): Rows {
       String(refused("queue-full", "concurrency-limit")),
       String(refused("time-out")),
       String(refused("cancelled")),
-      String(level.seatsInUse),
-      String(level.nominal),
-      level.isExempt ? "-" : String(level.current),
     ];
   });
   return [LEVEL_COLUMNS, ...rows];
@@ -74,32 +71,48 @@ function levelRows(flowControl: FlowControl): Rows {
 const QUEUE_COLUMNS = [
   ...["PriorityLevelName", "Index", "PendingRequests", "ExecutingRequests", "SeatsInUse"],
   ...["NextDispatchR", "InitialSeatsSum", "MaxSeatsSum", "TotalWorkSum"],
-  ...["FlowSchemaName", "FlowDistinguisher"],
 ];
 
-function flowRows(flowControl: FlowControl): Rows {
+/** What is in one queue. */
+interface QueueState {
+  pending: number;
+  working: number;
+  seatsInUse: number;
+  /** Where the flow stands that is next. */
+  next: number;
+  seats: number;
+  work: number;
+}
+
+function queueRows(flowControl: FlowControl): Rows {
   const rows: string[][] = [];
-  for (const level of flowControl.describeLevels()) {
-    for (const { flow, waiting, working, seatsInUse, nextStart, expectedWork } of level.flows()) {
-      const seats = String(waiting.reduce((sum, { width }) => sum + width, 0));
-      const [first] = waiting;
-      rows.push([
-        level.name,
-        // Nothing of a flow is in a queue while nothing of it waits.
-        String(first === undefined ? -1 : queueOf(first)),
-        String(waiting.length),
-        String(working),
-        String(seatsInUse),
-        seatSeconds(nextStart),
-        seats,
-        seats,
-        seatSeconds(expectedWork),
-        schemaNameOf(flow),
-        distinguisherOf(flow),
-      ]);
+  for (const { name, queuing, flows } of flowControl.describeLevels()) {
+    const queues = Array.from({ length: queuing?.queues ?? 0 }, emptyQueue);
+    for (const { queue, waiting, working, seatsInUse, nextStart, expectedWork } of flows()) {
+      // A request may still wait in a queue of an earlier configuration.
+      const at = queues[queue ?? -1];
+      if (at === undefined) continue;
+      at.next = at.pending + at.working === 0 ? nextStart : Math.min(at.next, nextStart);
+      at.working += working;
+      at.seatsInUse += seatsInUse;
+      at.work += expectedWork;
+      for (const waiter of waiting) {
+        const own = queues[waiter.queue] ?? at;
+        own.pending++;
+        own.seats += waiter.width;
+      }
+    }
+    for (const [index, { pending, working, seatsInUse, next, seats, work }] of queues.entries()) {
+      const sum = String(seats);
+      const counts = [index, pending, working, seatsInUse].map(String);
+      rows.push([name, ...counts, seatSeconds(next), sum, sum, seatSeconds(work)]);
     }
   }
   return [QUEUE_COLUMNS, ...rows];
+}
+
+function emptyQueue(): QueueState {
+  return { pending: 0, working: 0, seatsInUse: 0, next: 0, seats: 0, work: 0 };
 }
 
 const REQUEST_COLUMNS = [
@@ -120,7 +133,7 @@ function requestRows(flowControl: FlowControl, hasDetails: boolean): Rows {
   const rows: string[][] = [];
   for (const { name: level, flows, waiters, executing } of flowControl.describeLevels()) {
     const add = (listed: ListedRequest) => {
-      const details = hasDetails && listed.request !== undefined ? detailsOf(listed.request) : [];
+      const details = hasDetails ? detailsOf(listed.request) : [];
       rows.push([level, ...requestCells(listed), ...details]);
     };
     for (const { flow, request, width, arrivedMs, startMs } of executing) {
@@ -165,7 +178,9 @@ function timeOf(ms: number): string {
   return new Date(performance.timeOrigin + ms).toISOString();
 }
 
-function detailsOf({ user, info }: FlowRequest): string[] {
+function detailsOf(request: FlowRequest | undefined): string[] {
+  if (request === undefined) return DETAIL_COLUMNS.map(() => "");
+  const { user, info } = request;
   const { verb, path, namespace, name, group, version, resource, subresource } = info;
   const apiVersion = group === "" ? version : `${group}/${version}`;
   return [user.name, verb, path, namespace, name, apiVersion, resource, subresource];
@@ -183,15 +198,18 @@ function distinguisherOf(flow: string): string {
   return flow.slice(flow.indexOf("\u0000") + 1);
 }
 
+/** The least width of a column, with what separates it from the next. */
+const COLUMN_MIN = 8;
+
 /** Columns of equal width, with a comma between them, as upstream prints them. */
-function toTable(rows: readonly (readonly string[])[]): string {
+function toTable(rows: Rows): string {
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+    rows.reduce((most, row) => Math.max(most, (row[column] ?? "").length + 2), COLUMN_MIN),
   );
   const lines = rows.map((row) =>
     row
       .map((cell, column) =>
-        column === row.length - 1 ? cell : `${cell},`.padEnd((widths[column] ?? 0) + 2),
+        column === row.length - 1 ? cell : `${cell},`.padEnd(widths[column] ?? 0),
       )
       .join(""),
   );

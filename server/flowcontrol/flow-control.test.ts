@@ -289,40 +289,53 @@ test("one request takes no more than a part of its level", () => {
   assert.equal(executing?.counts.executingSeats, 10);
 });
 
-test("the debug pages have upstream's columns, and show levels, flows and those who wait", () => {
+test("A23: the debug pages have upstream's columns and format, and show levels, queues and those who wait", () => {
   const control = openControl(20, {
     levels: [level("tiny", 1)],
     schemas: [schemaFor("tiny", "jane")],
   });
   void fill(control, jane);
   const pages = dumpDocuments(control);
+  const text = (page: string, query = "") =>
+    pages[`/debug/api_priority_and_fairness/${page}`]?.("", {}, parseQuery(query)).body ?? "";
   const table = (page: string, query = "") =>
-    (pages[`/debug/api_priority_and_fairness/${page}`]?.("", {}, parseQuery(query)).body ?? "")
+    text(page, query)
       .trim()
       .split("\n")
-      .map((line) => line.replace(/,$/, "").split(/, */));
+      .map((line) => line.split(/, */));
   const tiny = (rows: string[][]) => rows.find(([name]) => name === "tiny") ?? [];
 
   const levels = table("dump_priority_levels");
-  assert.deepEqual(levels[0]?.slice(0, 10), [
+  assert.deepEqual(levels[0], [
     ...["PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests"],
     ...["ExecutingRequests", "DispatchedRequests", "RejectedRequests", "TimedoutRequests"],
     "CancelledRequests",
   ]);
   assert.deepEqual(
-    tiny(levels).slice(0, 10).join(),
+    tiny(levels).join(),
     "tiny,1,false,false,5,1,1,1,0,0",
     "one at work, five wait in one queue, the next was refused",
   );
 
-  const flows = table("dump_queues");
-  assert.deepEqual(flows[0]?.slice(0, 9), [
+  const queues = table("dump_queues");
+  assert.deepEqual(queues[0], [
     ...["PriorityLevelName", "Index", "PendingRequests", "ExecutingRequests", "SeatsInUse"],
     ...["NextDispatchR", "InitialSeatsSum", "MaxSeatsSum", "TotalWorkSum"],
   ]);
-  const [, index, ...flow] = tiny(flows);
+  const names = new Set(queues.slice(1).map(([name]) => name));
+  assert.deepEqual([names.has("exempt"), names.has("catch-all")], [false, false], "no queues");
+  const [, index, ...busy] =
+    queues.find(([name, , pending]) => name === "tiny" && pending !== "0") ?? [];
   assert.match(index ?? "", /^[0-3]$/);
-  assert.equal(flow.join(), "5,1,1,0.00300000ss,5,5,0.01500000ss,of-jane,jane");
+  assert.equal(busy.join(), "5,1,1,0.00300000ss,5,5,0.01500000ss");
+  const others = queues.filter(([name, at]) => name === "tiny" && at !== index);
+  assert.equal(others.length, 3, "a row for each queue");
+  for (const other of others)
+    assert.equal(other.slice(2).join(), "0,0,0,0.00000000ss,0,0,0.00000000ss");
+  assert.match(
+    text("dump_queues"),
+    /^PriorityLevelName, +Index, {2}PendingRequests, ExecutingRequests, /,
+  );
 
   const columns = [
     ...["PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue"],

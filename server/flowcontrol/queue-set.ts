@@ -364,6 +364,8 @@ export class QueueSet {
   /** For debugging: all flows with requests. */
   *describe(): Generator<{
     readonly flow: string;
+    /** Where its head waits, or its next request would; undefined without queues. */
+    readonly queue: number | undefined;
     readonly waiting: readonly Waiter[];
     readonly working: number;
     readonly seatsInUse: number;
@@ -376,7 +378,8 @@ export class QueueSet {
       const { name: flow, waiting, working, seatsInUse, nextStart } = one;
       const seats = waiting.reduce((sum, { width }) => sum + width, 0);
       const expectedWork = seats * GUESSED_SECONDS;
-      yield { flow, waiting, working, seatsInUse, nextStart, expectedWork };
+      const queue = waiting[0]?.queue ?? this.standingOf(flow).queue;
+      yield { flow, queue, waiting, working, seatsInUse, nextStart, expectedWork };
     }
   }
 
