@@ -85,9 +85,14 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
     const own = model.kind(group, version, kind);
     if (own !== undefined) return own.noProtobuf ? undefined : own;
     // Option kinds have the version of the resource that they are for.
-    const shared = model.files.get(SHARED_FILE)?.types.get(kind);
+    const file = model.files.get(SHARED_FILE);
+    const shared = file?.types.get(kind);
     if (shared?.form !== "struct" || shared.noProtobuf) return undefined;
-    return shared.isOptions || kind === WATCH_EVENT || (group === "" && ANSWERED.has(kind))
+    // Metadata in an older version of its own group is the same message.
+    return shared.isOptions ||
+      group === file?.group ||
+      kind === WATCH_EVENT ||
+      (group === "" && ANSWERED.has(kind))
       ? shared
       : undefined;
   }

@@ -31,6 +31,8 @@ const CASES: readonly [ids: string, accept: string | undefined, expected: string
     `${TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json`,
     "Table",
   ],
+  ["D24", "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", "Table"],
+  ["D24", "application/json;as=Table;v=v1beta2;g=meta.k8s.io,application/json", "object"],
   ["S1-NEG-15", `${TABLE};q=0.5,application/json;q=0.9`, "object"],
   ["S1-NEG-15", "application/json;as=Nonsense;g=meta.k8s.io;v=v1,application/json", "object"],
   ["S1-NEG-14", "application/json;as=Nonsense;g=meta.k8s.io;v=v1", "406"],

@@ -12,8 +12,13 @@ export type ObjectForm = "object" | "Table" | "PartialObjectMetadata" | "Partial
 
 export type Encoding = "json" | "yaml" | "protobuf" | "cbor";
 
+/** The version that Tables and metadata are in. */
+export type MetaVersion = "v1" | "v1beta1";
+
 export interface Negotiated {
   readonly form: ObjectForm;
+  /** "v1" for whole objects. */
+  readonly metaVersion: MetaVersion;
   readonly encoding: Encoding;
   /** The content type of a body, without the form, which the body names; a watch stream may have another. */
   readonly contentType: string;
@@ -34,6 +39,7 @@ const CBOR_SEQUENCE_TYPE = "application/cbor-seq";
 
 const PLAIN: Negotiated = Object.freeze({
   form: "object",
+  metaVersion: "v1",
   encoding: "json",
   contentType: JSON_TYPE,
 });
@@ -100,13 +106,16 @@ export function createNegotiator(
     const isProtobuf = encoding === "protobuf";
     if (form === "object") {
       if (isProtobuf && !offers.hasProtobuf) return undefined;
-      return { form, encoding, contentType: mediaTypes[encoding] };
+      return { form, metaVersion: "v1", encoding, contentType: mediaTypes[encoding] };
     }
     if (offers.hasForms === false) return undefined;
     if (!FORMS.has(form) || parameters.get("g") !== metaGroup) return undefined;
-    if (parameters.get("v") !== "v1" || (isProtobuf && form === "Table")) return undefined;
+    const metaVersion = parameters.get("v");
+    if (metaVersion !== "v1" && metaVersion !== "v1beta1") return undefined;
+    if (isProtobuf && form === "Table") return undefined;
     return {
       form: form as ObjectForm,
+      metaVersion,
       encoding,
       contentType: mediaTypes[encoding],
     };

@@ -32,8 +32,8 @@ import { convertsByWebhook } from "./webhook-conversion.js";
 import type { WebhookConverter } from "./webhook-converter.js";
 
 const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/** For a terminating definition: no creates. Existing objects may still lose their finalizers. */
-const TERMINATING_VERBS = VERBS.filter((verb) => verb !== "create");
+/** What discovery shows for a terminating definition; objects may still lose their finalizers. */
+const TERMINATING_VERBS = ["delete", "deletecollection", "get", "list", "watch"];
 const PART_VERBS = ["get", "patch", "update"];
 
 export interface CustomResourceParts {
@@ -172,7 +172,6 @@ function factOf(
   const group = definition.spec?.group ?? "";
   const names = definition.status?.acceptedNames ?? {};
   const { plural = "", kind = "", listKind = `${kind}List` } = names;
-  const hash = createHash("sha256").update(`${group}/${storage.name}/${kind}`).digest();
   return Object.freeze({
     group,
     version: version.name,
@@ -181,6 +180,7 @@ function factOf(
     singular: names.singular ?? kind.toLowerCase(),
     kind,
     listKind,
+    isCustom: true,
     namespaced: definition.spec?.scope === "Namespaced",
     verbs: isEnding(definition) ? TERMINATING_VERBS : VERBS,
     shortNames: names.shortNames ?? [],
@@ -188,8 +188,12 @@ function factOf(
     onByDefault: true,
     ...deprecationOf(definition, version),
     stored: { group, version: storage.name },
-    storageVersionHash: hash.subarray(0, 8).toString("base64"),
+    storageVersionHash: storage.served === true ? hashOf(`${group}/${storage.name}/${kind}`) : "",
   });
+}
+
+function hashOf(storedKind: string): string {
+  return createHash("sha256").update(storedKind).digest().subarray(0, 8).toString("base64");
 }
 
 /** The warning for a deprecated version: the definition's own or the default. */
@@ -216,7 +220,8 @@ function subresourcesOf(
   scaleCodec: KindCodec,
   scaled: ScaledObject,
 ): readonly SubresourceDefinition[] {
-  const part = { ...fact, verbs: PART_VERBS, shortNames: [], categories: [], singular: "" };
+  const nothing = { shortNames: [], categories: [], singular: "", storageVersionHash: "" };
+  const part = { ...fact, ...nothing, verbs: PART_VERBS };
   const found: SubresourceDefinition[] = [];
   if (subresources?.status) {
     found.push({ fact: Object.freeze({ ...part, subresource: "status" }) });

@@ -174,11 +174,16 @@ function createGroupVersion(
   { group, version }: GroupVersion,
   resources: readonly RootResource[],
 ): CatalogGroupVersion {
-  const facts = resources.flatMap((resource) => {
-    if (resource.form !== "main") return [resource.fact];
-    return [resource.fact, ...[...resource.subresources.values()].map(({ fact }) => fact)];
-  });
-  facts.sort((a, b) => compareNames(resourceName(a), resourceName(b)));
+  const byName = (a: ResourceFact, b: ResourceFact) =>
+    compareNames(resourceName(a), resourceName(b));
+  const facts = resources
+    .toSorted((a, b) => byName(a.fact, b.fact))
+    .flatMap((resource) => {
+      if (resource.form !== "main") return [resource.fact];
+      const parts = [...resource.subresources.values()].map(({ fact }) => fact);
+      // Those of custom kinds keep the order of their declaration: status, then scale.
+      return [resource.fact, ...(resource.isCustom ? parts : parts.toSorted(byName))];
+    });
   return Object.freeze({
     group,
     version,

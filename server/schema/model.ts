@@ -170,7 +170,10 @@ export interface ResourceFact {
   readonly listKind?: string;
   /** Group-version of the kind, if it differs from the resource's ("autoscaling/v1" of Scale). */
   readonly kindGroupVersion?: { readonly group: string; readonly version: string };
+  /** Whether a definition declares the kind. */
+  readonly isCustom?: boolean;
   readonly namespaced: boolean;
+  /** In the order of discovery. */
   readonly verbs: readonly string[];
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];

@@ -80,7 +80,7 @@ function toResource(fact: ResourceFact, subresources: readonly ResourceFact[]): 
     responseKind: responseKindOf(fact),
     scope: scopeOf(fact),
     singularResource: fact.singular,
-    verbs: fact.verbs.toSorted(),
+    verbs: [...fact.verbs],
     ...(fact.shortNames.length === 0 ? {} : { shortNames: [...fact.shortNames] }),
     ...(fact.categories.length === 0 ? {} : { categories: [...fact.categories] }),
     ...(subresources.length === 0 ? {} : { subresources: subresources.map(toSubresource) }),
@@ -91,17 +91,15 @@ function toSubresource(fact: ResourceFact): JsonObject {
   return {
     subresource: fact.subresource,
     responseKind: responseKindOf(fact),
-    verbs: fact.verbs.toSorted(),
+    verbs: [...fact.verbs],
   };
 }
 
-/** An empty group and version mean those of the enclosing version, as upstream writes them. */
-function responseKindOf({ kind, kindGroupVersion }: ResourceFact): JsonObject {
-  return {
-    group: kindGroupVersion?.group ?? "",
-    version: kindGroupVersion?.version ?? "",
-    kind,
-  };
+/** An empty group and version mean those of the enclosing version; custom kinds name theirs, as upstream. */
+function responseKindOf(fact: ResourceFact): JsonObject {
+  const { kind, kindGroupVersion, isCustom } = fact;
+  const { group, version } = kindGroupVersion ?? (isCustom ? fact : { group: "", version: "" });
+  return { group, version, kind };
 }
 
 function scopeOf({ namespaced }: ResourceFact): string {

@@ -43,10 +43,10 @@ function encodingOf(
   { negotiated, includeObject, isPretty }: Asked,
   parts: RepresentationParts,
 ): Representation {
-  const { form, contentType } = negotiated;
-  const json = formOf(resource, form, includeObject, parts);
+  const { form, metaVersion, contentType } = negotiated;
+  const json = formOf(resource, negotiated, includeObject, parts);
   if (negotiated.encoding === "protobuf") {
-    const meta = { group: `meta.${parts.naming.groupDomain}`, version: "v1" };
+    const meta = { group: `meta.${parts.naming.groupDomain}`, version: metaVersion };
     const made =
       form === "object"
         ? protobufObjects(resource, contentType, parts.protobuf)
@@ -62,12 +62,12 @@ function encodingOf(
 
 function formOf(
   resource: ServedResource,
-  form: Negotiated["form"],
+  { form, metaVersion: version }: Negotiated,
   includeObject: IncludeObject,
   { naming, printerOf, now }: RepresentationParts,
 ): JsonForm {
   if (form === "object") return objectForm(resource);
-  const metaVersion = `meta.${naming.groupDomain}/v1`;
+  const metaVersion = `meta.${naming.groupDomain}/${version}`;
   if (form !== "Table") return metadataForm(metaVersion);
   return tableForm({
     printer: printerOf(resource),

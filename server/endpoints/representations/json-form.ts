@@ -107,7 +107,7 @@ export function metadataForm(metaVersion: string): JsonForm {
     out.putByte(CLOSE_BRACE);
   };
   return {
-    id: "metadata",
+    id: `metadata/${metaVersion}`,
     isWholeObject: false,
     isStoredForm: false,
     isTimed: false,

@@ -102,7 +102,7 @@ export function protobufMetadata(
   const listCodec = forms.codecs.forKind(group, version, "PartialObjectMetadataList");
   if (codec === undefined || listCodec === undefined) return undefined;
   return representation({
-    id: "protobuf/metadata",
+    id: `protobuf/metadata/${version}`,
     contentType,
     isWholeObject: false,
     codec,

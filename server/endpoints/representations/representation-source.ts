@@ -57,10 +57,10 @@ export function createRepresentationSource(
         ofResource = new Map();
         made.set(resource, ofResource);
       }
-      const { encoding, form } = negotiated;
+      const { encoding, form, metaVersion } = negotiated;
       // Watch events contain single objects.
       refuseUnsuitable(form, resource, isCollection && !isStream);
-      const key = `${encoding}/${form}/${include}${isPretty ? "/pretty" : ""}`;
+      const key = `${encoding}/${form}/${metaVersion}/${include}${isPretty ? "/pretty" : ""}`;
       let representation = ofResource.get(key);
       if (representation === undefined) {
         const asked = { negotiated, includeObject: include, isPretty };

@@ -13,7 +13,7 @@ const CLOSE_BRACE = 0x7d;
 
 export interface TableFormOptions {
   readonly printer: TablePrinter;
-  /** "meta.k8s.io/v1" */
+  /** "meta.k8s.io/v1" or "meta.k8s.io/v1beta1" */
   readonly metaVersion: string;
   /** The part of the object that rows include; undefined = none. */
   readonly included: JsonForm | undefined;
@@ -35,7 +35,7 @@ export function tableForm(options: TableFormOptions): JsonForm {
     out.putByte(CLOSE_BRACE);
   };
   return {
-    id: `table/${options.includeObject}/${included?.id ?? ""}`,
+    id: `table/${metaVersion}/${options.includeObject}/${included?.id ?? ""}`,
     isWholeObject: false,
     isStoredForm: false,
     isTimed: true,

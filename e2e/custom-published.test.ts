@@ -1,0 +1,154 @@
+/** What clients learn of a custom kind, as kube-apiserver publishes it: discovery and the forms of answers. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { eventually } from "./harness/eventually.js";
+import type { HttpsClient } from "./harness/https-client.js";
+import { type ServerProcess, startServer } from "./harness/server-process.js";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const OBJECTS = "/apis/example.com/v1/namespaces/default/sails";
+
+const SPEC = {
+  type: "object",
+  properties: { replicas: { type: "integer" } },
+};
+
+const VERSION = {
+  name: "v1",
+  served: true,
+  storage: true,
+  subresources: {
+    status: {},
+    scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
+  },
+  schema: {
+    openAPIV3Schema: {
+      type: "object",
+      properties: {
+        spec: SPEC,
+        status: { type: "object", properties: { replicas: { type: "integer" } } },
+      },
+    },
+  },
+};
+
+const DEFINITION = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "sails.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "sails", kind: "Sail" },
+    versions: [VERSION],
+  },
+};
+
+const ALL_VERBS = [
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "create",
+  "update",
+  "watch",
+];
+const PART_VERBS = ["get", "patch", "update"];
+
+describe("what is published of a custom kind", () => {
+  let server: ServerProcess;
+  let client: HttpsClient;
+
+  before(async () => {
+    server = await startServer({ flags: ["--run-controllers"] });
+    client = server.client;
+    (await client.post(DEFINITIONS, DEFINITION)).expect(201);
+    await eventually("the kind is served", async () => (await client.get(OBJECTS)).status === 200);
+  });
+  after(() => server?.[Symbol.asyncDispose]());
+
+  test("D20: a resource list has status before scale, and one hash of the storage version", async () => {
+    const { object } = (await client.get("/apis/example.com/v1")).expect(200);
+    const [main, ...parts] = object.resources as { storageVersionHash?: string }[];
+    const { storageVersionHash = "", ...rest } = main ?? assert.fail();
+    assert.match(storageVersionHash, /^[\w+/]{11}=$/);
+    const own = { namespaced: true, kind: "Sail" };
+    assert.deepEqual(rest, { ...own, name: "sails", singularName: "sail", verbs: ALL_VERBS });
+    assert.deepEqual(parts, [
+      { ...own, name: "sails/status", singularName: "", verbs: PART_VERBS },
+      {
+        group: "autoscaling",
+        version: "v1",
+        kind: "Scale",
+        name: "sails/scale",
+        singularName: "",
+        namespaced: true,
+        verbs: PART_VERBS,
+      },
+    ]);
+  });
+
+  test("D20: aggregated discovery names the group and version of a custom kind", async () => {
+    const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    const { object } = (await client.get("/apis", accept)).expect(200);
+    const groups = object.items as { metadata: { name: string }; versions: object[] }[];
+    const own = { group: "example.com", version: "v1", kind: "Sail" };
+    const scale = { group: "autoscaling", version: "v1", kind: "Scale" };
+    assert.deepEqual(groups.find(({ metadata }) => metadata.name === "example.com")?.versions, [
+      {
+        version: "v1",
+        freshness: "Current",
+        resources: [
+          {
+            resource: "sails",
+            responseKind: own,
+            scope: "Namespaced",
+            singularResource: "sail",
+            verbs: ALL_VERBS,
+            subresources: [
+              { subresource: "status", responseKind: own, verbs: PART_VERBS },
+              { subresource: "scale", responseKind: scale, verbs: PART_VERBS },
+            ],
+          },
+        ],
+      },
+    ]);
+  });
+
+  test("D24: Tables and metadata come in meta.k8s.io/v1beta1 too", async () => {
+    const sail = { apiVersion: "example.com/v1", kind: "Sail", metadata: { name: "jib" } };
+    (await client.post(OBJECTS, sail)).expect(201);
+    const older = (form: string) => `application/json;as=${form};v=v1beta1;g=meta.k8s.io`;
+    const { object: table } = (await client.get(OBJECTS, older("Table"))).expect(200);
+    assert.equal(table.apiVersion, "meta.k8s.io/v1beta1");
+    const [row] = table.rows as { object: { kind: string; apiVersion: string } }[];
+    assert.equal(row?.object.kind, "PartialObjectMetadata");
+    assert.equal(row.object.apiVersion, "meta.k8s.io/v1beta1");
+    for (const [path, form] of [
+      [`${OBJECTS}/jib`, "Table"],
+      [`${OBJECTS}/jib`, "PartialObjectMetadata"],
+      [OBJECTS, "PartialObjectMetadataList"],
+      ["/api/v1/namespaces", "PartialObjectMetadataList"],
+    ] as const) {
+      const { object } = (await client.get(path, older(form))).expect(200);
+      assert.deepEqual([object.kind, object.apiVersion], [form, "meta.k8s.io/v1beta1"]);
+      // The other version is another answer.
+      const newer = (await client.get(path, older(form).replace("v1beta1", "v1"))).expect(200);
+      assert.equal(newer.object.apiVersion, "meta.k8s.io/v1");
+    }
+    const none = (await client.get(`${OBJECTS}?includeObject=None`, older("Table"))).expect(200);
+    assert.equal((none.object.rows as { object: unknown }[])[0]?.object, null);
+    (await client.get(`${OBJECTS}?includeObject=All`, older("Table"))).expect(400);
+    for (const form of ["Table", "PartialObjectMetadata"]) {
+      const headers = { accept: older(form) };
+      const path = `${OBJECTS}?watch=1&timeoutSeconds=1`;
+      const { text } = (await client.request(path, { headers })).expect(200);
+      const { object } = JSON.parse(text.split("\n", 1)[0] ?? "");
+      assert.deepEqual([object.kind, object.apiVersion], [form, "meta.k8s.io/v1beta1"]);
+    }
+    const message = older("PartialObjectMetadata").replace("json", "vnd.kubernetes.protobuf");
+    const { bytes } = (await client.get("/api/v1/namespaces/default", message)).expect(200);
+    assert.ok(bytes.includes("meta.k8s.io/v1beta1") && bytes.includes("PartialObjectMetadata"));
+  });
+});
