@@ -1,12 +1,15 @@
 /** The strategies of the apps group: a spec, a status, and a selector that does not change. */
 import type { ApiObject } from "../../api/meta.js";
 import { checkDnsLabelName } from "../../api/validation-names.js";
+import type { Maybe } from "../../api/validation-values.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { dropsGatedPodFields } from "../core/gated-pod-fields.js";
+import { templated } from "../core/templated.js";
+import { warnOfClaim } from "../core/volume-warnings.js";
 import { selectable } from "../generic/fields.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { keepMetadataField, specAndStatus } from "../generic/status-parts.js";
+import { WarningList } from "../generic/warning-list.js";
 import { countTemplate } from "./template-generation.js";
 import {
   validatesControllerRevision,
@@ -20,9 +23,26 @@ const STATEFUL_GATED = ["spec.updateStrategy.rollingUpdate.maxUnavailable"];
 const KEEPS_ALL =
   "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
 
+interface Claiming {
+  readonly revisionHistoryLimit?: Maybe<number>;
+  readonly volumeClaimTemplates?: Maybe<readonly { readonly spec?: object }[]>;
+}
+
+function setWarnings({ spec }: ApiObject, current: ApiObject | undefined): readonly string[] {
+  const { revisionHistoryLimit, volumeClaimTemplates } = (spec ?? {}) as Claiming;
+  const warnings = new WarningList();
+  (volumeClaimTemplates ?? []).forEach(({ spec: claim }, index) => {
+    // The paths differ like this in kube-apiserver.
+    const field = `spec.volumeClaimTemplates[${index}]${current === undefined ? "" : ".Spec"}`;
+    warnOfClaim(claim, field, warnings);
+  });
+  if (Number(revisionHistoryLimit ?? 0) < 0) warnings.add(KEEPS_ALL);
+  return warnings.texts;
+}
+
 export const appsStrategies: StrategyTable = {
   "apps/controllerrevisions": validatesControllerRevision,
-  "apps/daemonsets": dropsGatedPodFields("spec.template.spec", {
+  "apps/daemonsets": templated("spec.template", {
     ...specAndStatus,
     ...validatesDaemonSet,
     prepareForCreate(next) {
@@ -33,7 +53,7 @@ export const appsStrategies: StrategyTable = {
       countTemplate(next, current);
     },
   }),
-  "apps/deployments": dropsGatedPodFields("spec.template.spec", {
+  "apps/deployments": templated("spec.template", {
     ...specAndStatus,
     ...validatesDeployment,
     // Annotations give the reason for a rollout, so they count as part of the desired state.
@@ -43,13 +63,13 @@ export const appsStrategies: StrategyTable = {
       if (subresource === "status") keepMetadataField(next, current, "labels");
     },
   }),
-  "apps/replicasets": dropsGatedPodFields("spec.template.spec", {
+  "apps/replicasets": templated("spec.template", {
     ...specAndStatus,
     ...validatesReplicaSet,
     warnings: workloadNameWarnings,
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
   }),
-  "apps/statefulsets": dropsGatedPodFields("spec.template.spec", {
+  "apps/statefulsets": templated("spec.template", {
     ...specAndStatus,
     ...validatesStatefulSet,
     // Its pods are named after it.
@@ -61,9 +81,6 @@ export const appsStrategies: StrategyTable = {
     prepareForUpdate(next, current) {
       dropGatedFields(next, current, STATEFUL_GATED);
     },
-    warnings: ({ spec }) =>
-      Number((spec as { revisionHistoryLimit?: number }).revisionHistoryLimit ?? 0) < 0
-        ? [KEEPS_ALL]
-        : [],
+    warnings: setWarnings,
   }),
 };

@@ -2,19 +2,19 @@
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { dropsGatedPodFields } from "../core/gated-pod-fields.js";
+import { templated } from "../core/templated.js";
 import { membersAt, selectable } from "../generic/fields.js";
 import { specAndStatus } from "../generic/status-parts.js";
 import { cronJobWarnings, jobWarnings } from "./job-warnings.js";
 import { validatesCronJob, validatesJob } from "./validate-batch.js";
 
 export const batchStrategies: StrategyTable = {
-  "batch/cronjobs": dropsGatedPodFields("spec.jobTemplate.spec.template.spec", {
+  "batch/cronjobs": templated("spec.jobTemplate.spec.template", {
     ...specAndStatus,
     ...validatesCronJob,
     warnings: cronJobWarnings,
   }),
-  "batch/jobs": dropsGatedPodFields("spec.template.spec", {
+  "batch/jobs": templated("spec.template", {
     ...specAndStatus,
     // The first jobs orphaned their pods on deletion, and this version still does by default.
     garbageCollection: "orphan",

@@ -8,29 +8,8 @@
  */
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { ApiObject } from "../../api/meta.js";
-import type { ResourceStrategy } from "../../kinds/strategy.js";
-import { valueAt } from "../generic/fields.js";
 
 type Members = Record<string, unknown>;
-
-/**
- * A strategy of objects with a template of pods, whose gated fields go before all else is prepared.
- * @param at where the specification of the pods is, dotted
- */
-export function dropsGatedPodFields(at: string, strategy: ResourceStrategy): ResourceStrategy {
-  const path = at.split(".");
-  return {
-    ...strategy,
-    prepareForCreate(next, context) {
-      dropGatedSpecFields(valueAt(next, path), undefined);
-      strategy.prepareForCreate?.(next, context);
-    },
-    prepareForUpdate(next, current, context) {
-      dropGatedSpecFields(valueAt(next, path), valueAt(current, path));
-      strategy.prepareForUpdate?.(next, current, context);
-    },
-  };
-}
 
 /** @param current undefined for a new pod */
 export function dropGatedPodFields(next: ApiObject, current?: ApiObject): void {
@@ -42,7 +21,8 @@ export function dropGatedPodFields(next: ApiObject, current?: ApiObject): void {
   drop("volumeStatus", volumesInStatus(status), volumesInStatus(before));
 }
 
-function dropGatedSpecFields(next: unknown, current: unknown): void {
+/** @param current undefined or no object for new pods */
+export function dropGatedSpecFields(next: unknown, current: unknown): void {
   if (!isRecord(next)) return;
   const before = isRecord(current) ? current : {};
   drop("schedulingGroup", [next], [before]);

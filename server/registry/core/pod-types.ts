@@ -26,6 +26,7 @@ export interface PodSpec {
   readonly activeDeadlineSeconds?: Maybe<Whole>;
   readonly dnsPolicy?: string;
   readonly nodeSelector?: Maybe<Record<string, string>>;
+  readonly imagePullSecrets?: Maybe<readonly { readonly name?: string }[]>;
   readonly serviceAccountName?: string;
   readonly nodeName?: string;
   readonly hostNetwork?: boolean;

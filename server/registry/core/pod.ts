@@ -10,6 +10,7 @@ import { alignFirst, membersAt, selectable } from "../generic/fields.js";
 import { keepMetadataField } from "../generic/status-parts.js";
 import { dropGatedPodFields } from "./gated-pod-fields.js";
 import { qualityOfService } from "./pod-qos.js";
+import { podWarnings } from "./pod-warnings.js";
 import { validatePod, validatePodUpdate } from "./validate-pod.js";
 
 interface PodObject extends ApiObject {
@@ -55,6 +56,7 @@ export const podStrategy: ResourceStrategy = {
   },
   validate: validatePod,
   validateUpdate: validatePodUpdate,
+  warnings: podWarnings,
   generationFields: ["spec"],
   gracePeriodSeconds: (pod: PodObject) => Number(pod.spec?.terminationGracePeriodSeconds ?? 0),
   deletesAtOnce(pod: PodObject) {

@@ -1,35 +1,25 @@
 /** Warnings about claims and volumes that are accepted, and deprecated or not meant. */
 import type { ApiObject } from "../../api/meta.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
+import { WarningList } from "../generic/warning-list.js";
+import { warnOfTerm } from "./node-label-warnings.js";
+import type { NodeSelector } from "./pod-types.js";
+import { warnOfClaim, warnOfSources } from "./volume-warnings.js";
 
 type Context = Pick<StrategyContext, "naming">;
 
 interface Storage extends ApiObject {
   spec?: Readonly<Record<string, unknown>> & {
-    readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
     readonly persistentVolumeReclaimPolicy?: string;
+    readonly nodeAffinity?: { readonly required?: NodeSelector };
   };
 }
 
-/** Sources of volumes that no release of the last years could mount; `as` = how the path is spelled. */
-const GONE: readonly (readonly [source: string, as: string, since: string, until: string])[] = [
-  ["cephfs", "cephfs", "v1.28", "v1.31+"],
-  ["photonPersistentDisk", "photonPersistentDisk", "v1.11", "v1.16+"],
-  ["scaleIO", "scaleIO", "v1.16", "v1.22+"],
-  ["storageos", "storageOS", "v1.22", "v1.25+"],
-  ["glusterfs", "glusterfs", "v1.25", "v1.26+"],
-  ["rbd", "rbd", "v1.28", "v1.31+"],
-];
-
 export function claimWarnings(next: ApiObject, _current: unknown, context: Context): string[] {
   const warnings = annotationWarnings(next, context, ["storage-class"]);
-  const storage = (next as Storage).spec?.resources?.requests?.storage;
-  if (storage?.endsWith("m")) {
-    warnings.push(
-      `spec.resources.requests[storage]: fractional byte value ${JSON.stringify(storage)} is invalid, must be an integer`,
-    );
-  }
-  return warnings;
+  const ofSpec = new WarningList();
+  warnOfClaim(next.spec, "spec", ofSpec);
+  return [...warnings, ...ofSpec.texts];
 }
 
 export function volumeWarnings(next: ApiObject, _current: unknown, context: Context): string[] {
@@ -40,11 +30,15 @@ export function volumeWarnings(next: ApiObject, _current: unknown, context: Cont
       "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.",
     );
   }
-  for (const [source, as, since, until] of GONE) {
-    if (!spec[source]) continue;
-    warnings.push(`spec.${as}: deprecated in ${since}, non-functional in ${until}`);
-  }
-  return warnings;
+  const ofSpec = new WarningList();
+  (spec.nodeAffinity?.required?.nodeSelectorTerms ?? []).forEach((term, index) => {
+    const field = `spec.nodeAffinity.required.nodeSelectorTerms[${index}]`;
+    const how = { naming: context.naming, warnings: ofSpec, judgesValues: false };
+    warnOfTerm(term, field, how);
+  });
+  // As in kube-apiserver.
+  warnOfSources(spec, "spec", ofSpec, ["flocker", "quobyte"]);
+  return [...warnings, ...ofSpec.texts];
 }
 
 /** The fields that took the place of annotations, and since when. */

@@ -12,11 +12,11 @@ import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { alignClaimSources } from "./claim-sources.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
-import { dropsGatedPodFields } from "./gated-pod-fields.js";
 import { namespaceStrategy } from "./namespace.js";
 import { podStrategy } from "./pod.js";
 import { serviceStrategy } from "./service.js";
 import { claimWarnings, volumeWarnings } from "./storage-warnings.js";
+import { templated } from "./templated.js";
 import { validatesEndpoints, validatesNode } from "./validate-cluster.js";
 import { validatesPodTemplate, validatesReplicationController } from "./validate-controllers.js";
 import {
@@ -85,12 +85,12 @@ export const coreStrategies: StrategyTable = {
     returnsDeletedObject: true,
   },
   "/pods": podStrategy,
-  "/podtemplates": dropsGatedPodFields("template.spec", {
+  "/podtemplates": templated("template", {
     ...validatesPodTemplate,
     generationFields: ["template"],
     returnsDeletedObject: true,
   }),
-  "/replicationcontrollers": dropsGatedPodFields("spec.template.spec", {
+  "/replicationcontrollers": templated("spec.template", {
     ...specAndStatus,
     ...validatesReplicationController,
     garbageCollection: "orphan",

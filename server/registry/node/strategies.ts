@@ -1,5 +1,7 @@
 /** Strategy of RuntimeClass. */
+
 import type { StrategyTable } from "../../kinds/strategy.js";
+import { runtimeClassWarnings } from "../core/node-label-warnings.js";
 import { freeFinalizers, replacedWhenSeen } from "../generic/status-parts.js";
 import { validatesRuntimeClass } from "./validate-runtime-class.js";
 
@@ -8,6 +10,7 @@ export const nodeStrategies: StrategyTable = {
     ...validatesRuntimeClass,
     ...freeFinalizers,
     judges: "classes",
+    warnings: runtimeClassWarnings,
     ...replacedWhenSeen,
   },
 };

@@ -1,5 +1,7 @@
 /** Strategies of the storage group. */
+
 import type { StrategyTable } from "../../kinds/strategy.js";
+import { storageCapacityWarnings, storageClassWarnings } from "../core/node-label-warnings.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
 import { dropsStatus, replacedWhenSeen, statusOnly } from "../generic/status-parts.js";
 import {
@@ -29,11 +31,13 @@ export const storageStrategies: StrategyTable = {
   },
   "storage/csistoragecapacities": {
     ...validatesCsiStorageCapacity,
+    warnings: storageCapacityWarnings,
     ...replacedWhenSeen,
     returnsDeletedObject: true,
   },
   "storage/storageclasses": {
     ...validatesStorageClass,
+    warnings: storageClassWarnings,
     returnsDeletedObject: true,
     judges: "classes",
   },

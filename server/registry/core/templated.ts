@@ -1,0 +1,37 @@
+/**
+ * What all kinds with a template of pods share: gated fields are dropped from it before all else is prepared, and a new
+ * generation is told the template's warnings.
+ */
+import type { ApiObject } from "../../api/meta.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
+import { valueAt } from "../generic/fields.js";
+import { dropGatedSpecFields } from "./gated-pod-fields.js";
+import type { PodTemplateSpec } from "./pod-types.js";
+import { templateWarnings } from "./pod-warnings.js";
+
+/** @param at where the template is, dotted */
+export function templated(at: string, strategy: ResourceStrategy): ResourceStrategy {
+  const path = at.split(".");
+  const specPath = [...path, "spec"];
+  return {
+    ...strategy,
+    prepareForCreate(next, context) {
+      dropGatedSpecFields(valueAt(next, specPath), undefined);
+      strategy.prepareForCreate?.(next, context);
+    },
+    prepareForUpdate(next, current, context) {
+      dropGatedSpecFields(valueAt(next, specPath), valueAt(current, specPath));
+      strategy.prepareForUpdate?.(next, current, context);
+    },
+    warnings(next, current, context) {
+      const own = strategy.warnings?.(next, current, context) ?? [];
+      if (current !== undefined && !isNewGeneration(next, current)) return own;
+      const template = (valueAt(next, path) ?? {}) as PodTemplateSpec;
+      return [...own, ...templateWarnings(template, at, context.naming)];
+    },
+  };
+}
+
+function isNewGeneration(next: ApiObject, current: ApiObject): boolean {
+  return next.metadata.generation !== current.metadata.generation;
+}
