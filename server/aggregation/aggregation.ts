@@ -21,10 +21,13 @@ import type { RemoteDocuments } from "./remote-documents.js";
 import type { RemoteServers } from "./remote-server.js";
 import type { RemoteSpecs } from "./remote-specs.js";
 import type { AllServedGroups } from "./served-groups.js";
+import type { ServiceChanges } from "./service-changes.js";
 import { ServiceProblem } from "./service-check.js";
 
 export interface AggregationParts {
   readonly services: ApiServices;
+  /** Of the Services that they are behind. */
+  readonly changes: ServiceChanges;
   readonly servers: RemoteServers;
   /** @throws {ServiceProblem} */
   readonly check: (service: RemoteService) => void;
@@ -99,7 +102,7 @@ export async function runAggregation(
   report: ReportAvailability,
   signal: AbortSignal,
 ): Promise<void> {
-  const { services, servers, documents, specs, groups } = parts;
+  const { services, changes, servers, documents, specs, groups } = parts;
   const loops = new Map<RemoteService, Loop>();
   const follow = () => {
     if (signal.aborted) return;
@@ -117,10 +120,18 @@ export async function runAggregation(
       if (loops.has(service)) continue;
       const stop = new AbortController();
       const until = AbortSignal.any([signal, stop.signal]);
-      loops.set(service, { stop, ended: followService(parts, service, report, until) });
+      const pause = new Pause();
+      const ended = followService(parts, service, report, pause, until);
+      loops.set(service, { stop, pause, ended });
     }
   };
   services.subscribe(follow);
+  changes.subscribe((changed) => {
+    for (const [{ namespace, service }, { pause }] of loops) {
+      const isBehind = changed?.namespace === namespace && changed.name === service;
+      if (changed === undefined || isBehind) pause.end();
+    }
+  });
   follow();
   if (!signal.aborted) await once(signal, "abort");
   await Promise.all([...loops.values()].map(({ ended }) => ended));
@@ -129,7 +140,24 @@ export async function runAggregation(
 
 interface Loop {
   readonly stop: AbortController;
+  readonly pause: Pause;
   readonly ended: Promise<void>;
+}
+
+/** Between two checks, until something changes. */
+class Pause {
+  #changed = new AbortController();
+
+  /** Aborts at the first change from now on. */
+  get signal(): AbortSignal {
+    return this.#changed.signal;
+  }
+
+  end(): void {
+    const changed = this.#changed;
+    this.#changed = new AbortController();
+    changed.abort();
+  }
 }
 
 const GONE = "the service is gone, or another one";
@@ -139,16 +167,20 @@ async function followService(
   parts: AggregationParts,
   service: RemoteService,
   report: ReportAvailability,
+  pause: Pause,
   signal: AbortSignal,
 ): Promise<void> {
   const { specs, services, clock } = parts;
   while (!signal.aborted) {
+    // Before the check, which a change in its course makes old.
+    const changed = pause.signal;
     const isGood = await look(parts, service, report);
     if (isGood && !signal.aborted) {
       const all = services.all.map((entry) => entry.service);
       await specs.refresh(service, all);
     }
-    await clock.sleep(isGood ? LOOK_INTERVAL_MS : RETRY_INTERVAL_MS, signal).catch(() => {});
+    const until = AbortSignal.any([signal, changed]);
+    await clock.sleep(isGood ? LOOK_INTERVAL_MS : RETRY_INTERVAL_MS, until).catch(() => {});
   }
 }
 

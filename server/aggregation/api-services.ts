@@ -5,6 +5,7 @@
  *
  *   api-services.ts      what is configured            remote-server.ts    a pool of connections to one
  *   service-check.ts     what is against it            proxy.ts            one request passed on
+ *   service-changes.ts   when to look again
  *   remote-documents.ts  what a service publishes      served-groups.ts    local and remote kinds together
  */
 import type { PartitionObserver } from "../../storage/cache/partition-observer.js";

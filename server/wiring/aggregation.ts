@@ -14,6 +14,7 @@ import { RemoteDocuments } from "../aggregation/remote-documents.js";
 import { RemoteServer, RemoteServers } from "../aggregation/remote-server.js";
 import { RemoteSpecs } from "../aggregation/remote-specs.js";
 import { AllServedGroups } from "../aggregation/served-groups.js";
+import { ServiceChanges } from "../aggregation/service-changes.js";
 import { checkService } from "../aggregation/service-check.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Config } from "../config/config.js";
@@ -97,6 +98,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
   services.subscribe(() => groups.changed());
   const parts = {
     services,
+    changes: new ServiceChanges(view, naming),
     servers,
     check: (service: RemoteService) => checkService(routes, service),
     documents,
