@@ -191,6 +191,71 @@ describe("RBAC through kubectl", () => {
     assert.equal(await canI("x", "*", "*"), "no");
   });
 
+  test("CVE-2019-11247, CVE-2022-3162: a role on one custom kind opens no other, by no scope and no path", async () => {
+    const group = "parts.example.com";
+    const kinds = { gears: "Namespaced", cogs: "Namespaced", plants: "Cluster" };
+    for (const [plural, scope] of Object.entries(kinds)) {
+      await kubectl.ok(["create", "-f", "-"], JSON.stringify(definitionOf(group, plural, scope)));
+    }
+    const root = `/apis/${group}/v1`;
+    const objectOf = (kind: string) => ({
+      kind,
+      apiVersion: `${group}/v1`,
+      metadata: { name: "one" },
+    });
+    const shop = `${root}/namespaces/shop`;
+    const made = [`${shop}/gears`, `${shop}/cogs`, `${root}/plants`];
+    for (const [index, kind] of ["Gears", "Cogs", "Plants"].entries()) {
+      (await server.client.post(made[index] ?? "", objectOf(kind))).expect(201);
+    }
+    const inShop = ["--verb=*", `--resource=gears.${group},plants.${group}`, "-n", "shop"];
+    await kubectl.ok(["create", "role", "maker", ...inShop]);
+    await kubectl.ok(["create", "rolebinding", "m", "--role=maker", "--user=mona", "-n", "shop"]);
+    const everywhere = ["--verb=get,list,watch", `--resource=gears.${group}`];
+    await kubectl.ok(["create", "clusterrole", "gear-reader", ...everywhere]);
+    await kubectl.ok([
+      "create",
+      "clusterrolebinding",
+      "g",
+      "--clusterrole=gear-reader",
+      "--user=mona",
+    ]);
+    const ask = (path: string, method = "GET") => {
+      const type = { "content-type": "application/merge-patch+json" };
+      const body = method === "PATCH" ? { body: { spec: { mine: true } } } : {};
+      return server.client.request(path, {
+        method,
+        headers: { "impersonate-user": "mona", ...(method === "PATCH" && type) },
+        ...body,
+      });
+    };
+    (await ask(`${shop}/gears/one`)).expect(200);
+    (await ask(`${root}/gears`)).expect(200);
+
+    // The role in the namespace names a kind that has none.
+    for (const method of ["GET", "PATCH", "DELETE"]) {
+      (await ask(`${shop}/plants/one`, method)).expect(404);
+    }
+    (await ask(`${shop}/plants`)).expect(404);
+    (await ask(`${root}/plants/one`)).expect(403);
+
+    const sibling = ["..%2Fcogs", "..%2Fcogs%2Fone", "..%2Fcogs%2Fshop%2Fone"];
+    for (const path of sibling.flatMap((name) => [
+      `${root}/gears/${name}`,
+      `${root}/namespaces/${name}/gears`,
+      `${shop}/gears/${name}`,
+      `${root}/gears?fieldSelector=metadata.name%3D${name}`,
+      `${root}/gears?fieldSelector=metadata.namespace%3D${name}`,
+    ])) {
+      const answer = await ask(path);
+      assert.ok(!answer.text.includes('"kind":"Cogs"'), `${path}: ${answer.text}`);
+      const items = (answer.object as { items?: unknown[] }).items ?? [];
+      assert.ok(answer.status >= 400 || items.length === 0, `${path}: ${answer.text}`);
+    }
+    const { object } = (await server.client.get(`${root}/plants/one`)).expect(200);
+    assert.equal(object.spec, undefined);
+  });
+
   test("kubectl auth reconcile adds what is missing", async () => {
     const role = {
       apiVersion: `${GROUP}/v1`,
@@ -222,6 +287,18 @@ describe("RBAC through kubectl", () => {
     }
   });
 });
+
+function definitionOf(group: string, plural: string, scope: string): ApiObject {
+  const kind = plural.charAt(0).toUpperCase() + plural.slice(1);
+  const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: { group, scope, names: { plural, kind }, versions: [version] },
+  };
+}
 
 async function reviewOf(client: HttpsClient, user: string, resourceAttributes: object) {
   const answer = await client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", {

@@ -303,6 +303,30 @@ test("A20: ImagePolicyWebhook asks about images, remembers answers, and fails as
   assert.deepEqual(notes, { "imagepolicywebhook.image-policy.k8s.io/failed-open": "true" });
 });
 
+test("CVE-2023-2727: the images of ephemeral containers are asked about, when a pod is made and later", async () => {
+  const asked: unknown[] = [];
+  const plugin = pluginOf("ImagePolicyWebhook", {
+    settings: {
+      ImagePolicyWebhook: {
+        ...{ kubeConfigFile: "/k", retryBackoffMs: 1, allowTtlMs: 0, denyTtlMs: 0 },
+        defaultAllow: false,
+      },
+    },
+    async askAboutImages({ spec }) {
+      asked.push(spec?.containers);
+      return { allowed: false };
+    },
+  });
+  const before = { containers: [{ image: "a" }] };
+  const spec = { ...before, ephemeralContainers: [{ image: "evil" }] };
+  const refused = 'pods "x" is forbidden: one or more images rejected by webhook backend';
+  const subresource = "ephemeralcontainers";
+  assert.equal(await refusalOf(plugin, { spec, before, changes: { subresource } }), refused);
+  assert.equal(await refusalOf(plugin, { spec, before }), refused);
+  const shown = JSON.stringify(asked);
+  assert.ok(shown.startsWith('[[{"image":"evil"}]'), shown);
+});
+
 test("A20: EventRateLimit and ImagePolicyWebhook are not turned on without settings", () => {
   assert.throws(() => requireSettings([pluginOf("EventRateLimit")], {}), /EventRateLimit has no/);
   requireSettings([pluginOf("AlwaysAdmit")], {});

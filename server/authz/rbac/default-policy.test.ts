@@ -281,6 +281,28 @@ test("S2-RBAC-23, S2-RBAC-25: admin has what edit has, edit what view has; view 
   }
 });
 
+test("CVE-2021-25740: who may edit a namespace may read endpoints and not write them", () => {
+  const places = [
+    "/api/v1/namespaces/shop/endpoints",
+    "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices",
+  ];
+  for (const name of ["edit", "admin"]) {
+    const view = inForce(name);
+    for (const place of places) {
+      assert.ok(view.allows("x", "GET", `${place}/web`), `${name}: ${place}`);
+      assert.equal(view.allows("x", "POST", place), false, `${name}: POST ${place}`);
+      assert.equal(view.allows("x", "DELETE", place), false, `${name}: DELETE ${place}`);
+      for (const method of ["PUT", "PATCH", "DELETE"]) {
+        assert.equal(
+          view.allows("x", method, `${place}/web`),
+          false,
+          `${name}: ${method} ${place}`,
+        );
+      }
+    }
+  }
+});
+
 test("S2-RBAC-26, S2-RBAC-27, S2-SSR-03: what everybody may, signed in or not", () => {
   const view = inForce("view");
   const known = createUser({ name: "u", groups: ["system:authenticated"] });
