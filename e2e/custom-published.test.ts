@@ -1,4 +1,4 @@
-/** What clients learn of a custom kind, as kube-apiserver publishes it: discovery and the forms of answers. */
+/** What clients learn of a custom kind, as kube-apiserver publishes it: discovery, schemas and the forms of answers. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { eventually } from "./harness/eventually.js";
@@ -10,13 +10,30 @@ const OBJECTS = "/apis/example.com/v1/namespaces/default/sails";
 
 const SPEC = {
   type: "object",
-  properties: { replicas: { type: "integer" } },
+  properties: {
+    replicas: { type: "integer" },
+    s: { type: "string" },
+    size: { "x-kubernetes-int-or-string": true },
+    odd: { "x-kubernetes-int-or-string": true, anyOf: [{ minimum: 1 }] },
+    template: {
+      type: "object",
+      "x-kubernetes-embedded-resource": true,
+      properties: { spec: { type: "object" } },
+      required: ["spec", "kind"],
+    },
+    free: {
+      type: "object",
+      "x-kubernetes-embedded-resource": true,
+      "x-kubernetes-preserve-unknown-fields": true,
+    },
+  },
 };
 
 const VERSION = {
   name: "v1",
   served: true,
   storage: true,
+  selectableFields: [{ jsonPath: ".spec.s" }],
   subresources: {
     status: {},
     scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
@@ -114,6 +131,54 @@ describe("what is published of a custom kind", () => {
         ],
       },
     ]);
+  });
+
+  interface Schema {
+    readonly [keyword: string]: unknown;
+    readonly properties: Readonly<Record<string, Schema>>;
+  }
+
+  async function schemasOf(path: string): Promise<[main: Schema, list: Schema]> {
+    const schemas = await eventually(`the kind is in ${path}`, async () => {
+      const { object } = await client.get(path);
+      const { components, definitions } = object as {
+        components?: { schemas: Record<string, Schema> };
+        definitions?: Record<string, Schema>;
+      };
+      const all = components?.schemas ?? definitions;
+      return all?.["com.example.v1.Sail"] === undefined ? undefined : all;
+    });
+    const { "com.example.v1.Sail": main, "com.example.v1.SailList": list } = schemas;
+    return [main ?? assert.fail(), list ?? assert.fail()];
+  }
+
+  test("D20: a schema has what every object has, and what embedded resources and int-or-string mean", async () => {
+    const [main, list] = await schemasOf("/openapi/v3/apis/example.com/v1");
+    const { apiVersion, kind, metadata, spec } = main.properties;
+    for (const member of [apiVersion, kind, metadata]) assert.ok(member?.description);
+    const metadataType = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    assert.deepEqual(metadata?.allOf, [{ $ref: metadataType }]);
+    const { size, odd, template, free } = spec?.properties ?? {};
+    const pair = [{ type: "integer" }, { type: "string" }];
+    assert.deepEqual(size, { "x-kubernetes-int-or-string": true, anyOf: pair });
+    assert.deepEqual(odd?.allOf, [{ anyOf: pair }]);
+    assert.deepEqual(template?.required, ["spec", "kind", "apiVersion"]);
+    assert.deepEqual(template.properties, { spec: { type: "object" }, apiVersion, kind, metadata });
+    assert.deepEqual(free?.properties, { apiVersion, kind, metadata });
+    const selectable = [{ fieldPath: "spec.s" }];
+    assert.deepEqual(main["x-kubernetes-selectable-fields"], selectable);
+    assert.deepEqual(list["x-kubernetes-selectable-fields"], selectable);
+  });
+
+  test("D20: in v2 a reference has neighbours, and an open embedded resource no members", async () => {
+    const [main] = await schemasOf("/openapi/v2");
+    const { metadata, spec } = main.properties;
+    const metadataType = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    assert.deepEqual(metadata, { $ref: metadataType, description: metadata?.description });
+    const { size, template, free } = spec?.properties ?? {};
+    assert.deepEqual(size, { "x-kubernetes-int-or-string": true });
+    assert.deepEqual(template?.properties.metadata, metadata);
+    assert.equal(free?.properties, undefined);
   });
 
   test("D24: Tables and metadata come in meta.k8s.io/v1beta1 too", async () => {

@@ -26,6 +26,8 @@ export interface CustomKind {
   readonly version: string;
   /** Keeps all unknown fields, whatever the schema says: for old definitions. */
   readonly keepsUnknown: boolean;
+  /** ".spec.color" */
+  readonly selectableFields?: readonly string[];
   /** Reads the definition's schema; undefined = there is none. */
   schema(): JsonSchema | undefined;
 }
@@ -91,14 +93,16 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
 }
 
 /** Read from the definition for each document: documents are cached, schemas are not. */
-function publishedKind({ kind, group, version, schema }: CustomKind): PublishedKind {
+function publishedKind(custom: CustomKind): PublishedKind {
+  const { kind, group, version, schema, selectableFields = [] } = custom;
   const reversed = group.split(".").reverse().join(".");
   return {
     group,
     version,
     kind,
     name: `${reversed}.${version}.${kind}`,
-    schema: (document) => publishedSchema(schema(), document),
+    schema: (document, ofResources) => publishedSchema(schema(), document, ofResources),
+    selectableFields: selectableFields.map((path) => path.replace(/^\./, "")),
   };
 }
 

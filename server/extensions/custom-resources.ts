@@ -32,8 +32,8 @@ import { convertsByWebhook } from "./webhook-conversion.js";
 import type { WebhookConverter } from "./webhook-converter.js";
 
 const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/** What discovery shows for a terminating definition; objects may still lose their finalizers. */
-const TERMINATING_VERBS = ["delete", "deletecollection", "get", "list", "watch"];
+/** For a terminating definition: no creates. Existing objects may still lose their finalizers. */
+const TERMINATING_VERBS = VERBS.filter((verb) => verb !== "create");
 const PART_VERBS = ["get", "patch", "update"];
 
 export interface CustomResourceParts {
@@ -64,6 +64,7 @@ export function createCustomResources(
         group: definition.spec?.group ?? "",
         version: version.name,
         keepsUnknown: definition.spec?.preserveUnknownFields === true,
+        selectableFields: (version.selectableFields ?? []).map(({ jsonPath = "" }) => jsonPath),
         schema: () => readSchema(stored, version.name),
       });
       codecs.set(version.name, codec);

@@ -34,9 +34,11 @@ export interface PublishedKind {
   readonly name: string;
   /**
    * The schema without kind, apiVersion and metadata, which all kinds have. A new object on each
-   * call.
+   * call. @param ofResources those three, for the resources that objects embed
    */
-  schema(document: "v2" | "v3"): JsonObject;
+  schema(document: "v2" | "v3", ofResources: JsonObject): JsonObject;
+  /** "spec.color": what field selectors may name besides the metadata. */
+  readonly selectableFields: readonly string[];
 }
 
 export interface KindCodec extends ObjectCodec {

@@ -28,16 +28,27 @@ const OPEN: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields
 
 /**
  * The root's schema, without the members that every object has. @param schema undefined = anything
+ * @param ofResources apiVersion, kind and metadata, for embedded resources
  */
-export function publishedSchema(schema: JsonSchema | undefined, document: "v2" | "v3"): JsonObject {
+export function publishedSchema(
+  schema: JsonSchema | undefined,
+  document: "v2" | "v3",
+  ofResources: JsonObject,
+): JsonObject {
   if (schema === undefined) return { ...OPEN };
-  const { properties, ...rest } = publish(schema, document);
+  const { properties, ...rest } = publish(schema, { document, ofResources });
   if (properties === undefined) return rest;
   const { apiVersion: _, kind: __, metadata: ___, ...own } = properties as JsonObject;
   return { ...rest, properties: own };
 }
 
-function publish(schema: JsonSchema, document: "v2" | "v3"): JsonObject {
+interface Publishing {
+  readonly document: "v2" | "v3";
+  readonly ofResources: JsonObject;
+}
+
+function publish(schema: JsonSchema, publishing: Publishing): JsonObject {
+  const { document, ofResources } = publishing;
   const published: JsonObject = {};
   const isAnyType = document === "v2" && schema.nullable === true;
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
@@ -45,17 +56,33 @@ function publish(schema: JsonSchema, document: "v2" | "v3"): JsonObject {
     if (value === undefined || value === null) continue;
     if (document === "v2" && NOT_IN_V2.has(keyword)) continue;
     if (isAnyType && OF_SHAPE.has(keyword)) continue;
-    published[keyword] = publishKeyword(keyword, value, document);
+    published[keyword] = publishKeyword(keyword, value, publishing);
   }
   if (isIntOrString && document === "v2") delete published.type;
-  if (schema["x-kubernetes-embedded-resource"] === true && !isAnyType) {
-    published.properties = { ...RESOURCE_FIELDS, ...(published.properties as JsonObject) };
+  if (isIntOrString && document === "v3") sayIntOrString(published, schema);
+  // Clients of v2 take members beside the published ones for unknown.
+  const isOpen = document === "v2" && schema["x-kubernetes-preserve-unknown-fields"] === true;
+  if (schema["x-kubernetes-embedded-resource"] === true && !isAnyType && !isOpen) {
+    published.properties = { ...(published.properties as JsonObject), ...ofResources };
+    published.required = [...new Set([...(schema.required ?? []), "kind", "apiVersion"])];
   }
   return published;
 }
 
-function publishKeyword(keyword: string, value: unknown, document: "v2" | "v3"): JsonValue {
-  const one = (schema: unknown) => publish(schema as JsonSchema, document);
+/** Spells out what `x-kubernetes-int-or-string` means, unless the definition does. */
+function sayIntOrString(published: JsonObject, { anyOf, allOf }: JsonSchema): void {
+  if (isIntOrStringPair(anyOf) || isIntOrStringPair(allOf?.[0]?.anyOf)) return;
+  const pair = [{ type: "integer" }, { type: "string" }];
+  if (anyOf === undefined) published.anyOf = pair;
+  else published.allOf = [{ anyOf: pair }, ...((published.allOf as JsonValue[]) ?? [])];
+}
+
+function isIntOrStringPair(anyOf: readonly JsonSchema[] | undefined): boolean {
+  return anyOf?.length === 2 && anyOf[0]?.type === "integer" && anyOf[1]?.type === "string";
+}
+
+function publishKeyword(keyword: string, value: unknown, publishing: Publishing): JsonValue {
+  const one = (schema: unknown) => publish(schema as JsonSchema, publishing);
   switch (keyword) {
     case "items":
     case "not":
@@ -74,9 +101,3 @@ function publishKeyword(keyword: string, value: unknown, document: "v2" | "v3"):
       return value as JsonValue;
   }
 }
-
-const RESOURCE_FIELDS: JsonObject = {
-  apiVersion: { type: "string" },
-  kind: { type: "string" },
-  metadata: { type: "object" },
-};

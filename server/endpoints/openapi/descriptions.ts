@@ -72,9 +72,7 @@ function envelopeMember(owner: StructType, field: Field): string | undefined {
   if (!owner.isKind) return undefined;
   switch (field.name) {
     case "metadata":
-      return listItemOf(owner) === undefined
-        ? "Standard metadata of the object."
-        : "Standard metadata of the list.";
+      return describeMetadata(listItemOf(owner) !== undefined);
     case "items":
       return "The objects of the list.";
     case "spec":
@@ -84,6 +82,10 @@ function envelopeMember(owner: StructType, field: Field): string | undefined {
     default:
       return undefined;
   }
+}
+
+export function describeMetadata(isList: boolean): string {
+  return isList ? "Standard metadata of the list." : "Standard metadata of the object.";
 }
 
 function describeMarkers(field: Field): string[] {

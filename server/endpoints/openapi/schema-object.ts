@@ -18,6 +18,7 @@ export interface SchemaObject {
   readonly properties?: Readonly<Record<string, SchemaObject>>;
   readonly required?: readonly string[];
   readonly "x-kubernetes-group-version-kind"?: readonly GroupVersionKindExtension[];
+  readonly "x-kubernetes-selectable-fields"?: readonly { readonly fieldPath: string }[];
   readonly "x-kubernetes-list-type"?: string;
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: string;

@@ -3,7 +3,7 @@
  * (docs/dev/facts.md): required fields, published defaults, and extensions for lists, maps, unions and
  * patches. Enums and aliases are inlined; structs are referenced by name. Pure functions of the model.
  */
-import type { JsonValue } from "../../api/meta.js";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type {
   AliasType,
   BuiltinName,
@@ -16,7 +16,7 @@ import type {
 } from "../../schema/model.js";
 import { type BodyType, type CustomType, sharedType } from "./body-type.js";
 import type { CodeDefaults } from "./code-defaults.js";
-import { describeField, describeType } from "./descriptions.js";
+import { describeField, describeMetadata, describeType } from "./descriptions.js";
 import type {
   GroupVersionKindExtension,
   OpenApiVersion,
@@ -188,10 +188,26 @@ export function createSchemaBuilder(
     return isList ? [metadata, { form: "custom", kind, isList: false }] : [metadata];
   }
 
+  /** What every object of a custom kind has, and every resource embedded in one. */
+  function resourceMembers(
+    metadata: NamedSchema | undefined,
+    isList: boolean,
+  ): Record<string, SchemaObject> {
+    const type = sharedType(model, "TypeMeta");
+    const ofType = type.fields.map((field) => [field.name, propertySchema(type, field)] as const);
+    const description = describeMetadata(isList);
+    return {
+      ...Object.fromEntries(ofType),
+      ...(metadata && { metadata: withNeighbours(referenceTo(metadata), { description }) }),
+    };
+  }
+
   function customSchema({ kind: published, isList }: CustomType): SchemaObject {
     const { group, version: groupVersion, kind } = published;
-    const own = isList ? {} : (published.schema(version) as SchemaObject);
     const [metadata, item] = customReferences({ form: "custom", kind: published, isList });
+    const members = resourceMembers(metadata, isList);
+    const own = isList ? {} : (published.schema(version, members as JsonObject) as SchemaObject);
+    const selectable = published.selectableFields.map((fieldPath) => ({ fieldPath }));
     const ofKind = { group, kind: isList ? `${kind}List` : kind, version: groupVersion };
     return {
       ...(isList ? { description: `${kind}List is a list of ${kind} objects.` } : {}),
@@ -199,13 +215,12 @@ export function createSchemaBuilder(
       type: "object",
       ...(isList ? { required: ["items"] } : {}),
       properties: {
-        apiVersion: SCALARS.string,
-        kind: SCALARS.string,
-        ...(metadata && { metadata: referenceTo(metadata) }),
+        ...members,
         ...(item && { items: { type: "array", items: referenceTo(item) } }),
         ...own.properties,
       },
       "x-kubernetes-group-version-kind": [ofKind],
+      ...(selectable.length === 0 ? {} : { "x-kubernetes-selectable-fields": selectable }),
     };
   }
 

@@ -81,6 +81,7 @@ function createPlainCodec(facts: Facts, definition: PlainKind): KindCodec {
     published: () => ({
       ...{ group, version, kind },
       name: [...group.split(".").reverse(), version, kind].join("."),
+      selectableFields: [],
       schema: () => ({ type: "object", "x-kubernetes-preserve-unknown-fields": true }),
     }),
   };
