@@ -19,7 +19,7 @@ import type {
   PodTemplateSpec,
   Profile,
 } from "./pod-types.js";
-import { warnOfFraction, warnOfVolumes } from "./volume-warnings.js";
+import { isFraction, warnOfFraction, warnOfVolumes } from "./volume-warnings.js";
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -52,10 +52,13 @@ class PodWarnings {
   readonly #warnings = new WarningList();
   readonly #naming: Naming;
   readonly #annotations: Annotations;
+  /** Most pods have no annotations, and are looked at for nothing then. */
+  readonly #hasNone: boolean;
 
   constructor(naming: Naming, annotations: Annotations) {
     this.#naming = naming;
     this.#annotations = annotations;
+    this.#hasNone = Object.keys(annotations).length === 0;
   }
 
   get texts(): readonly string[] {
@@ -70,8 +73,9 @@ class PodWarnings {
     this.#lookAtAnnotations(prefix);
     if (spec.volumes) warnOfVolumes(spec.volumes, `${at}.volumes`, warnings);
     this.#lookAtNames(spec, at);
-    for (const name of ["memory", "ephemeral-storage"]) {
-      warnOfFraction(spec.overhead?.[name], `${at}.overhead[${name}]`, warnings);
+    for (const name of BYTES) {
+      const amount = spec.overhead?.[name];
+      if (isFraction(amount)) warnOfFraction(amount, `${at}.overhead[${name}]`, warnings);
     }
     if (!spec.securityContext?.seccompProfile)
       this.#lookAtSeccomp("seccomp.security.alpha", "pod", prefix);
@@ -137,6 +141,7 @@ class PodWarnings {
   }
 
   #lookAtAnnotations(prefix: string): void {
+    if (this.#hasNone) return;
     const { labelDomain } = this.#naming;
     const gone = [
       ["scheduler.alpha", "critical-pod", "v1.16+", "priorityClassName"],
@@ -151,6 +156,7 @@ class PodWarnings {
 
   /** @param domain in front of the vendor's */
   #lookAtSeccomp(domain: string, name: string, prefix: string): void {
+    if (this.#hasNone) return;
     const key = `${domain}.${this.#naming.labelDomain}/${name}`;
     if (this.#annotations[key] !== undefined) {
       this.#warnOfAnnotation(key, "v1.27+", "seccompProfile", prefix);
@@ -183,10 +189,11 @@ class PodWarnings {
     if (!securityContext?.seccompProfile) {
       this.#lookAtSeccomp("container.seccomp.security.alpha", name, prefix);
     }
-    for (const what of ["memory", "ephemeral-storage"]) {
+    for (const what of BYTES) {
       for (const kind of ["limits", "requests"] as const) {
-        const place = `${field}.resources.${kind}[${what}]`;
-        warnOfFraction(resources?.[kind]?.[what], place, this.#warnings);
+        const amount = resources?.[kind]?.[what];
+        if (!isFraction(amount)) continue;
+        warnOfFraction(amount, `${field}.resources.${kind}[${what}]`, this.#warnings);
       }
     }
     repeated(env ?? [], ({ name: variable }) => variable).forEach(([index, variable]) => {
@@ -223,6 +230,8 @@ class PodWarnings {
   }
 }
 
+/** Resources that come in whole bytes. */
+const BYTES = ["memory", "ephemeral-storage"] as const;
 const NO_PODS = "a null labelSelector results in matching no pod";
 
 /** Ports of all containers: those that are the same, or could be. */

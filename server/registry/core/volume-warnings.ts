@@ -31,6 +31,7 @@ export function warnOfVolumes(
 ): void {
   volumes.forEach((volume, index) => {
     warnOfSources(volume, `${field}[${index}]`, warnings);
+    if (!volume.ephemeral) return;
     const claim = membersOf(membersOf(volume.ephemeral).volumeClaimTemplate).spec;
     warnOfClaim(claim, `${field}[${index}].ephemeral.volumeClaimTemplate.spec`, warnings);
   });
@@ -56,17 +57,19 @@ export function warnOfSources(
 export function warnOfClaim(spec: unknown, field: string, warnings: WarningList): void {
   const resources = membersOf(membersOf(spec).resources);
   for (const kind of ["requests", "limits"]) {
-    warnOfFraction(
-      membersOf(resources[kind]).storage,
-      `${field}.resources.${kind}[storage]`,
-      warnings,
-    );
+    const { storage } = membersOf(resources[kind]);
+    if (isFraction(storage)) {
+      warnOfFraction(storage, `${field}.resources.${kind}[storage]`, warnings);
+    }
   }
 }
 
 /** @param quantity in its canonical form, which has a suffix below one only for fractions */
-export function warnOfFraction(quantity: unknown, field: string, warnings: WarningList): void {
-  if (typeof quantity !== "string" || !/\d[mun]$/.test(quantity)) return;
+export function isFraction(quantity: unknown): quantity is string {
+  return typeof quantity === "string" && /[mun]$/.test(quantity);
+}
+
+export function warnOfFraction(quantity: string, field: string, warnings: WarningList): void {
   warnings.add(
     `${field}: fractional byte value ${JSON.stringify(quantity)} is invalid, must be an integer`,
   );
@@ -82,12 +85,14 @@ function warnOfFiles({ name, ...sources }: Volume, warnings: WarningList): void 
   const { configMap, secret, downwardAPI, projected } = sources;
   const config = membersOf(configMap);
   const secrets = membersOf(secret);
-  const one: readonly (readonly [what: string, items: unknown])[] = [
-    [`ConfigMap ${JSON.stringify(config.name ?? "")}`, config.items],
-    [`Secret ${JSON.stringify(secrets.secretName ?? "")}`, secrets.items],
-    ["DownwardAPI", membersOf(downwardAPI).items],
+  const one: readonly (readonly [as: string, of: unknown, items: unknown])[] = [
+    ["ConfigMap ", config.name ?? "", config.items],
+    ["Secret ", secrets.secretName ?? "", secrets.items],
+    ["DownwardAPI", undefined, membersOf(downwardAPI).items],
   ];
-  for (const [what, items] of one) {
+  for (const [as, of, items] of one) {
+    if (!Array.isArray(items)) continue;
+    const what = of === undefined ? as : `${as}${JSON.stringify(of)}`;
     warnOfOverlaps(pathsIn(items, ""), `volume ${JSON.stringify(name)} (${what})`, warnings);
   }
   if (!isRecord(projected) || !Array.isArray(projected.sources)) return;
