@@ -11,6 +11,9 @@ import type { Config } from "./config/config.js";
 import type { ExplainOptions } from "./config/explain-options.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { explainAdmission } from "./explain/explain-admission.js";
+import { readAccess } from "./fresh-api/access.js";
+import { applyManifests, linesOf } from "./fresh-api/apply-manifests.js";
+import { type PlacedObject, readManifests } from "./fresh-api/manifests.js";
 import { runWithApi } from "./fresh-api/run-with-api.js";
 import { warningsAbout } from "./node-release.js";
 import { reportReady } from "./report-ready.js";
@@ -20,6 +23,8 @@ import { createLog } from "./wiring/create-logger.js";
 import { openReplica, type Replica } from "./wiring/replica.js";
 
 const HEARTBEAT_MS = 60_000;
+/** How long what is missing may take to come. */
+const MANIFESTS_MS = 30_000;
 
 async function main(): Promise<boolean> {
   // A full disk or a closed pipe behind them ends nothing.
@@ -56,7 +61,9 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
   const { logger } = log;
   warn(config, logger);
   let replica: Replica;
+  let objects: readonly PlacedObject[];
   try {
+    objects = await readManifests(config.manifests);
     replica = await openReplica(config, build, log);
   } catch (error) {
     fail(`keelson: ${oneLine(error)}`);
@@ -77,9 +84,25 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
     // At once: requests that wait for the registry would hold up an orderly end.
     process.exit();
   }
+  if (!(await putManifests(objects, replica))) {
+    if (!isEnding()) await replica.shutDown().finally(() => process.exit());
+    return false;
+  }
   logger.info({ afterMs: Math.round(performance.now() - startedAtMs) }, "ready");
   if (config.readyFd >= 0) sayReady(config.readyFd, replica, logger);
   return true;
+}
+
+/** @returns whether they are there; otherwise it is said why */
+async function putManifests(objects: readonly PlacedObject[], replica: Replica): Promise<boolean> {
+  if (objects.length === 0) return true;
+  try {
+    await applyManifests(objects, await readAccess(replica.kubeconfigPath), MANIFESTS_MS);
+    return true;
+  } catch (error) {
+    for (const line of linesOf(error)) fail(`keelson: ${line}`);
+    return false;
+  }
 }
 
 function sayReady(fd: number, { url, kubeconfigPath }: Replica, logger: Logger): void {
@@ -110,7 +133,7 @@ async function up(args: readonly string[], command: readonly string[]): Promise<
   try {
     process.exitCode = await runWithApi(args, command);
   } catch (error) {
-    fail(oneLine(error).replace(/^(?:keelson: )?/, "keelson: "));
+    for (const line of linesOf(error)) fail(line.replace(/^(?:keelson: )?/, "keelson: "));
   }
 }
 

@@ -5,6 +5,7 @@
 import { oneLine } from "../storage/base/one-line.js";
 import type { Order, Report } from "./fresh-api/api-child.js";
 import { type RunningApi, startHere } from "./fresh-api/api-here.js";
+import { linesOf } from "./fresh-api/apply-manifests.js";
 
 async function main(): Promise<boolean> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -27,7 +28,7 @@ async function start(order: Parameters<typeof startHere>[0]): Promise<RunningApi
     report({ access: api.access });
     return api;
   } catch (error) {
-    report({ error: oneLine(error) });
+    report({ error: linesOf(error).join("\n") });
     return undefined;
   }
 }

@@ -16,6 +16,7 @@ export type {
   KeelsonAccess,
   KeelsonOptions,
   KeelsonUser,
+  Manifest,
 } from "./fresh-api/types.js";
 
 /** The emitted file beside this one. */

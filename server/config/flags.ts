@@ -166,6 +166,14 @@ export const FLAGS = {
     commands: SERVE_ONLY,
     help: "An open file descriptor: one line of JSON is written to it when the API is ready (url, kubeconfig, pid), and it is closed. -1 = none.",
   },
+  manifests: {
+    name: "manifests",
+    type: "texts",
+    default: "",
+    section: "Serving",
+    commands: SERVE_ONLY,
+    help: "A file or a folder (*.yaml, *.yml, *.json, with the folders in it) of objects that are applied at every start before it is told that the API is ready; repeatable. Definitions and namespaces come first; what is not there after 30 s ends the start.",
+  },
   advertiseAddress: {
     name: "advertise-address",
     type: "string",

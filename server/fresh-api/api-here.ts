@@ -7,6 +7,8 @@ import { readBuildInfo } from "../wiring/build-info.js";
 import { createLog, createSilentLog } from "../wiring/create-logger.js";
 import { openReplica } from "../wiring/replica.js";
 import { type AdminAccess, readAccess } from "./access.js";
+import { applyManifests } from "./apply-manifests.js";
+import { readManifests } from "./manifests.js";
 import { makeTemporaryFolder, removeStaleFolders } from "./temporary-folder.js";
 import type { KeelsonOptions } from "./types.js";
 import { within } from "./within.js";
@@ -29,7 +31,7 @@ export interface StartOrder {
 
 export const DEADLINE_MS = 30_000;
 
-/** @throws {Error} with one line */
+/** @throws {Error} with one line, or one for each manifest that is not there */
 export async function startHere({ options, tokens, args = [] }: StartOrder): Promise<RunningApi> {
   const removed = removeStaleFolders();
   try {
@@ -41,11 +43,14 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
       if (commandLine.action === "refuse") throw new RangeError(commandLine.message);
       if (commandLine.action !== "run") throw new RangeError("flags of a start are expected");
       const { config } = commandLine;
+      const untilMs = performance.now() + deadlineMs;
+      const objects = await readManifests([...config.manifests, ...(options.manifests ?? [])]);
       const log = logs ? createLog(config) : createSilentLog();
       const replica = await openReplica(config, readBuildInfo(process.env), log);
       opened.defer(() => replica.shutDown());
       await within("the API is not ready", replica.ready, deadlineMs);
       const access = await readAccess(replica.kubeconfigPath);
+      await applyManifests(objects, access, untilMs - performance.now());
       return { access, stop: () => opened[Symbol.asyncDispose]() };
     });
   } finally {

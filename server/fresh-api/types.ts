@@ -7,11 +7,16 @@ export interface KeelsonUser {
   readonly groups?: readonly string[];
 }
 
+/** An object, a YAML or JSON text of one or more objects, or the path of a file or folder of such texts. */
+export type Manifest = string | object;
+
 export interface KeelsonOptions {
   /** Flags of `keelson serve` by name, without dashes: `{ "feature-gates": "WatchList=false" }`. */
   readonly flags?: Readonly<Record<string, string | number | boolean>>;
   /** Users with a token, besides the administrator. */
   readonly users?: readonly KeelsonUser[];
+  /** Objects that are there when it has started: definitions and namespaces first, whatever the order here. */
+  readonly manifests?: readonly Manifest[];
   /**
    * Where it runs. A child has a processor of its own and ends with this process, however that ends;
    * in this process it starts faster and can be debugged. Default "process".

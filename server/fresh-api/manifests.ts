@@ -1,0 +1,138 @@
+/**
+ * Manifests: objects that are to be there at the start, from files, folders, YAML texts and values of a program.
+ * Each is remembered with its place, for messages.
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { oneLine } from "../../storage/base/one-line.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import { parseYaml } from "../codec/yaml.js";
+import { splitYamlDocuments } from "../codec/yaml-documents.js";
+import type { Manifest } from "./types.js";
+
+export interface PlacedObject {
+  /** "manifests/app.yaml, document 2" */
+  readonly place: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  /** "" = none is written. */
+  readonly namespace: string;
+  readonly object: JsonObject;
+}
+
+/** A file takes about a millisecond per KiB to read. */
+const FILE_BYTES_MAX = 4 * 1024 * 1024;
+const BYTES_MAX = 32 * 1024 * 1024;
+const OBJECTS_MAX = 10_000;
+const FILES_MAX = 10_000;
+const FOLDERS_DEEP_MAX = 32;
+
+const NAMES = /\.(?:ya?ml|json)$/;
+/** What a server gives and does not take back, as in files that `kubectl get -o yaml` wrote. */
+const OF_THE_SERVER = ["managedFields", "resourceVersion", "uid"];
+
+/** @throws {Error} with one line that names file and document */
+export async function readManifests(manifests: readonly Manifest[]): Promise<PlacedObject[]> {
+  const reader = new ManifestReader();
+  for (const [i, manifest] of manifests.entries()) {
+    if (typeof manifest !== "string") reader.add(JSON.stringify(manifest), `manifests[${i}]`);
+    else if (isText(manifest)) reader.add(manifest, `manifests[${i}]`);
+    else await reader.addPath(manifest);
+  }
+  return reader.objects;
+}
+
+/** No path has a line break, or begins as JSON does. */
+function isText(manifest: string): boolean {
+  return /\n|^\s*\{/.test(manifest);
+}
+
+class ManifestReader {
+  readonly objects: PlacedObject[] = [];
+  #bytes = 0;
+  #files = 0;
+
+  /** A file that is named is read whatever its name; of folders, those of YAML and JSON. */
+  async addPath(path: string): Promise<void> {
+    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      throw new Error(`manifests: cannot read ${JSON.stringify(path)} (${error.code})`);
+    });
+    if (found.isDirectory()) await this.#addFolder(path, 0);
+    else await this.#addFile(path, found.size);
+  }
+
+  async #addFolder(folder: string, depth: number): Promise<void> {
+    if (depth > FOLDERS_DEEP_MAX) throw new Error(`manifests: ${folder}: too many levels`);
+    const entries = await readdir(folder, { withFileTypes: true });
+    const visible = entries.filter(({ name }) => !name.startsWith("."));
+    for (const entry of visible.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) await this.#addFolder(path, depth + 1);
+      else if (NAMES.test(entry.name)) {
+        // Links to files are followed, as volumes of ConfigMaps have them; those to folders could be circles.
+        const found = await stat(path);
+        if (found.isFile()) await this.#addFile(path, found.size);
+      }
+    }
+  }
+
+  async #addFile(path: string, size: number): Promise<void> {
+    if (++this.#files > FILES_MAX) throw new Error(`manifests: more than ${FILES_MAX} files`);
+    if (size > FILE_BYTES_MAX) {
+      throw new Error(`manifests: ${path}: ${size} bytes, more than ${FILE_BYTES_MAX}`);
+    }
+    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      throw new Error(`manifests: cannot read ${JSON.stringify(path)} (${error.code})`);
+    });
+    this.add(text, path);
+  }
+
+  add(text: string, source: string): void {
+    this.#bytes += Buffer.byteLength(text);
+    if (this.#bytes > BYTES_MAX) throw new Error(`manifests: more than ${BYTES_MAX} bytes`);
+    const documents = splitYamlDocuments(text);
+    for (const [i, document] of documents.entries()) {
+      const place = documents.length > 1 ? `${source}, document ${i + 1}` : source;
+      for (const value of itemsOf(parse(document, place))) {
+        if (value === null) continue;
+        if (this.objects.length >= OBJECTS_MAX) {
+          throw new Error(`manifests: ${place}: more than ${OBJECTS_MAX} objects`);
+        }
+        this.objects.push(toPlaced(value, place));
+      }
+    }
+  }
+}
+
+function parse(document: string, place: string): JsonValue {
+  try {
+    return parseYaml(document).value;
+  } catch (error) {
+    throw new Error(`manifests: ${place}: ${oneLine(error)}`);
+  }
+}
+
+function itemsOf(value: JsonValue): readonly JsonValue[] {
+  if (!isObject(value) || value.kind !== "List" || !Array.isArray(value.items)) return [value];
+  return value.items.flatMap(itemsOf);
+}
+
+function toPlaced(object: JsonValue, place: string): PlacedObject {
+  const lacks = (what: string) => new Error(`manifests: ${place}: an object without ${what}`);
+  if (!isObject(object)) throw new Error(`manifests: ${place}: not an object`);
+  const { apiVersion, kind, metadata } = object;
+  if (typeof apiVersion !== "string" || apiVersion === "") throw lacks("apiVersion");
+  if (typeof kind !== "string" || kind === "") throw lacks("kind");
+  const written = isObject(metadata) ? metadata : {};
+  const { name, namespace = "" } = written;
+  if (typeof name !== "string" || name === "") throw lacks("metadata.name");
+  if (typeof namespace !== "string") throw lacks("a text as metadata.namespace");
+  const kept = Object.entries(written).filter(([key]) => !OF_THE_SERVER.includes(key));
+  const applied = { ...object, metadata: Object.fromEntries(kept) };
+  return { place, apiVersion, kind, name, namespace, object: applied };
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
