@@ -66,6 +66,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     bindAddress: "127.0.0.1",
     securePort: 6443,
     readyFd: -1,
+    manifests: [],
     advertiseAddress: "",
     tlsCertFile: "",
     tlsPrivateKeyFile: "",
