@@ -2,6 +2,7 @@
 import type { ApiObject } from "../../api/meta.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
+import { isNewGeneration } from "../generic/status-parts.js";
 import { isIndexed, type Job, type JobSpec } from "./job-types.js";
 
 const COMPLETIONS_HIGH = 100_000;
@@ -34,10 +35,6 @@ export function cronJobWarnings(
     );
   }
   return warnings;
-}
-
-function isNewGeneration(next: ApiObject, current: ApiObject): boolean {
-  return next.metadata.generation !== current.metadata.generation;
 }
 
 function specWarnings(spec: JobSpec | undefined, field: string): string[] {

@@ -69,7 +69,6 @@ export function warnOfTerm(
   });
 }
 
-/** For kinds of other groups that choose nodes. */
 type Warn = NonNullable<ResourceStrategy["warnings"]>;
 
 /** Runtime classes say the field and not the label. */

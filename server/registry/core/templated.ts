@@ -2,9 +2,9 @@
  * What all kinds with a template of pods share: gated fields are dropped from it before all else is prepared, and a new
  * generation is told the template's warnings.
  */
-import type { ApiObject } from "../../api/meta.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { valueAt } from "../generic/fields.js";
+import { isNewGeneration } from "../generic/status-parts.js";
 import { dropGatedSpecFields } from "./gated-pod-fields.js";
 import type { PodTemplateSpec } from "./pod-types.js";
 import { templateWarnings } from "./pod-warnings.js";
@@ -30,8 +30,4 @@ export function templated(at: string, strategy: ResourceStrategy): ResourceStrat
       return [...own, ...templateWarnings(template, at, context.naming)];
     },
   };
-}
-
-function isNewGeneration(next: ApiObject, current: ApiObject): boolean {
-  return next.metadata.generation !== current.metadata.generation;
 }

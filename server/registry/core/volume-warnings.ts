@@ -81,8 +81,8 @@ interface FilePath {
   readonly source: string;
 }
 
-function warnOfFiles({ name, ...sources }: Volume, warnings: WarningList): void {
-  const { configMap, secret, downwardAPI, projected } = sources;
+function warnOfFiles(volume: Volume, warnings: WarningList): void {
+  const { name, configMap, secret, downwardAPI, projected } = volume;
   const config = membersOf(configMap);
   const secrets = membersOf(secret);
   const one: readonly (readonly [as: string, of: unknown, items: unknown])[] = [

@@ -24,6 +24,11 @@ export const specAndStatus: ResourceStrategy = Object.freeze({
   generationFields: Object.freeze(["spec"]),
 });
 
+/** Whether an update changes what the generation counts. */
+export function isNewGeneration(next: ApiObject, current: ApiObject): boolean {
+  return next.metadata.generation !== current.metadata.generation;
+}
+
 /** The status subresource does not change labels, annotations, owners and finalizers. */
 function keepMetadata(next: ApiObject, current: ApiObject): void {
   for (const field of ["labels", "annotations", "ownerReferences", "finalizers"] as const) {
