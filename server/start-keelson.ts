@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { tokenKubeconfig } from "./fresh-api/access.js";
 import { startChild } from "./fresh-api/api-child.js";
 import { type RunningApi, startHere } from "./fresh-api/api-here.js";
+import { TestApiClient } from "./fresh-api/test-api-client.js";
 import type { Keelson, KeelsonOptions } from "./fresh-api/types.js";
 
 export type {
@@ -17,6 +18,9 @@ export type {
   KeelsonOptions,
   KeelsonUser,
   Manifest,
+  RecordedRequest,
+  RequestsAsked,
+  SettleOptions,
 } from "./fresh-api/types.js";
 
 /** The emitted file beside this one. */
@@ -33,8 +37,10 @@ export async function startKeelson(options: KeelsonOptions = {}): Promise<Keelso
 
 function toKeelson(api: RunningApi, tokens: ReadonlyMap<string, string>): Keelson {
   const { access } = api;
+  const testApi = new TestApiClient(access);
   let ending: Promise<void> | undefined;
   const stop = () => {
+    testApi.close();
     ending ??= api.stop();
     return ending;
   };
@@ -46,6 +52,8 @@ function toKeelson(api: RunningApi, tokens: ReadonlyMap<string, string>): Keelso
       const { url, ca } = access;
       return { url, ca, token, kubeconfig: tokenKubeconfig(access, name, token) };
     },
+    requests: (asked) => testApi.requests(asked),
+    settled: (options) => testApi.settled(options),
     stop,
     [Symbol.asyncDispose]: stop,
   };

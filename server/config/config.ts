@@ -63,6 +63,7 @@ export function createConfig(
   checkLogging(settings);
   checkControllers(settings);
   checkReadyFd(settings);
+  checkTesting(settings);
   const naming = createNaming(settings.vendor);
   toServiceAccountSettings(settings, naming);
   const releases = effectiveReleases(settings);
@@ -101,6 +102,13 @@ function checkReadyFd({ readyFd }: FlagSettings): void {
     fstatSync(readyFd);
   } catch {
     throw new RangeError(`--ready-fd: ${readyFd} is not an open file descriptor`);
+  }
+}
+
+/** What tests do to a server is not for one that others share. */
+function checkTesting({ enableTestApi, etcdServers }: FlagSettings): void {
+  if (enableTestApi && etcdServers.length > 0) {
+    throw new RangeError("--enable-test-api needs the embedded store, and not --etcd-servers");
   }
 }
 

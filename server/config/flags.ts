@@ -7,6 +7,7 @@ import { ACCESS_FLAGS } from "./access-flags.js";
 import { AUDIT_FLAGS } from "./audit-flags.js";
 import { type FlagDefinition, SERVE_ONLY } from "./flag-definition.js";
 import { LOGGING_FLAGS } from "./logging-flags.js";
+import { TESTING_FLAGS } from "./testing-flags.js";
 
 export const FLAGS = {
   dataDir: {
@@ -533,6 +534,7 @@ export const FLAGS = {
   },
   ...AUDIT_FLAGS,
   ...LOGGING_FLAGS,
+  ...TESTING_FLAGS,
 } as const satisfies Record<string, FlagDefinition>;
 
 export type FlagKey = keyof typeof FLAGS;

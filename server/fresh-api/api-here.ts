@@ -67,6 +67,7 @@ async function toArguments(
     "data-dir": folder,
     "secure-port": 0,
     "log-level": logs ? "info" : "error",
+    "enable-test-api": true,
   };
   if (users.length > 0) {
     const file = join(folder, "tokens.csv");

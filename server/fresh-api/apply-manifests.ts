@@ -6,10 +6,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { HttpsClient } from "../client/https-client.js";
-import { stringifyJson } from "../codec/json.js";
-import { parseJson } from "../schema/parse-json.js";
 import type { AdminAccess } from "./access.js";
+import { AdminClient, type Answer } from "./admin-client.js";
 import type { PlacedObject } from "./manifests.js";
 
 /** Why objects are not there: a line for each, of which as many are kept as somebody reads. */
@@ -41,9 +39,6 @@ interface Hindrance {
 const LINES_MAX = 20;
 const REASON_CHARS_MAX = 600;
 const FIELD_MANAGER = "manifests";
-const REQUEST_MS = 30_000;
-/** Discovery and definitions are larger than reviews. */
-const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 const AT_ONCE = 8;
 const PAUSE_MS_MIN = 10;
 const PAUSE_MS_MAX = 500;
@@ -117,21 +112,14 @@ function lineOf({ place, kind, namespace, name }: PlacedObject, reason: string):
 }
 
 class Applier {
-  readonly #client: HttpsClient;
+  readonly #client: AdminClient;
   readonly #ending: AbortSignal;
   /** By group and version: its kinds, with path and scope. */
   #kinds = new Map<string, Promise<Kinds | Hindrance>>();
 
-  constructor({ url, ca, cert, key }: AdminAccess, ending: AbortSignal) {
-    const credentials = { certificate: { cert, key } };
+  constructor(access: AdminAccess, ending: AbortSignal) {
     this.#ending = ending;
-    this.#client = new HttpsClient({
-      endpoint: { server: url, isInsecure: false, ca, serverName: undefined },
-      credentials: { current: () => credentials, rejected: () => {} },
-      timeoutMs: REQUEST_MS,
-      responseBytesMax: RESPONSE_BYTES_MAX,
-      userAgent: "keelson-manifests",
-    });
+    this.#client = new AdminClient(access, "keelson-manifests");
   }
 
   /** Definitions make new ones. */
@@ -148,8 +136,12 @@ class Applier {
     try {
       const path = await this.#pathOf(placed);
       if (typeof path !== "string") return path;
-      const body = stringifyJson(placed.object);
-      const answer = await this.#request("PATCH", path, body);
+      const query = `?fieldManager=${FIELD_MANAGER}&force=true`;
+      const answer = await this.#client.ask("PATCH", path + query, {
+        body: placed.object,
+        contentType: "application/apply-patch+yaml",
+        signal: this.#ending,
+      });
       if (answer.status >= 300) return hindranceOf(answer);
       return isDefinition(placed) ? hindranceOfDefinition(answer.value) : undefined;
     } catch (error) {
@@ -178,7 +170,9 @@ class Applier {
   }
 
   async #discover(apiVersion: string): Promise<Kinds | Hindrance> {
-    const { status, value } = await this.#request("GET", pathOfVersion(apiVersion));
+    const { status, value } = await this.#client.ask("GET", pathOfVersion(apiVersion), {
+      signal: this.#ending,
+    });
     if (status === 404) return { reason: `${apiVersion} is not served`, isFinal: false };
     if (status !== 200) return hindranceOf({ status, value });
     const { resources = [] } = value as unknown as DiscoveredVersion;
@@ -188,31 +182,9 @@ class Applier {
         .map(({ name, kind, namespaced }) => [kind, { resource: name, isNamespaced: namespaced }]),
     );
   }
-
-  async #request(method: string, path: string, body?: string): Promise<Answer> {
-    const query = body === undefined ? "" : `?fieldManager=${FIELD_MANAGER}&force=true`;
-    const answer = await this.#client.request(
-      {
-        method,
-        path: path + query,
-        headers: {
-          accept: "application/json",
-          ...(body !== undefined && { "content-type": "application/apply-patch+yaml" }),
-        },
-        ...(body !== undefined && { body }),
-      },
-      this.#ending,
-    );
-    return { status: answer.status, value: toObject(answer.body) };
-  }
 }
 
 type Kinds = Map<string, { readonly resource: string; readonly isNamespaced: boolean }>;
-
-interface Answer {
-  readonly status: number;
-  readonly value: JsonObject;
-}
 
 interface DiscoveredVersion {
   readonly resources?: readonly {
@@ -231,14 +203,6 @@ interface Condition {
 function pathOfVersion(apiVersion: string): string {
   const path = apiVersion.split("/").map(encodeURIComponent).join("/");
   return path.includes("/") ? `/apis/${path}` : `/api/${path}`;
-}
-
-function toObject(body: Buffer): JsonObject {
-  try {
-    return parseJson(body) as JsonObject;
-  } catch {
-    return { message: body.toString("utf8").slice(0, REASON_CHARS_MAX) };
-  }
 }
 
 function hindranceOf({ status, value }: Answer): Hindrance {

@@ -37,6 +37,43 @@ export interface KeelsonAccess {
   readonly kubeconfig: string;
 }
 
+/** One request that somebody made. */
+export interface RecordedRequest {
+  /** Counts all requests since the start. */
+  readonly number: number;
+  /** When its answer was made, or begun for a watch; milliseconds since 1970. */
+  readonly atMs: number;
+  /** get, list, watch, create, update, patch, delete, deletecollection; the method for other paths. */
+  readonly verb: string;
+  readonly group: string;
+  readonly version: string;
+  /** "" = not a resource: `path` says what. */
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly path: string;
+  readonly user: string;
+  readonly userAgent: string;
+  readonly status: number;
+  /** Whether it changed anything that is stored: a write of what is there already does not. */
+  readonly changed: boolean;
+}
+
+export interface RequestsAsked {
+  /** Those of this time or later, or those after a request. */
+  readonly since?: Date | RecordedRequest;
+  readonly user?: string;
+  readonly verb?: string;
+}
+
+export interface SettleOptions {
+  /** How long nothing may have moved, in milliseconds. Default 100. */
+  readonly quietMs?: number;
+  /** How long it may take, in milliseconds. Default 30,000. */
+  readonly deadlineMs?: number;
+}
+
 export interface Keelson extends KeelsonAccess, AsyncDisposable {
   /** The administrator's certificate and key, PEM. */
   readonly cert: string;
@@ -45,6 +82,13 @@ export interface Keelson extends KeelsonAccess, AsyncDisposable {
   readonly kubeconfigPath: string;
   /** The same API for one of `users`. @throws {RangeError} nobody has that name */
   as(name: string): KeelsonAccess & { readonly token: string };
+  /** What clients really did, in the order of the answers; the newest 10,000 are remembered. */
+  requests(asked?: RequestsAsked): Promise<readonly RecordedRequest[]>;
+  /**
+   * Resolves when nothing has moved for a while: no write, no request, none of the API's own loops. Leases and open
+   * watches do not count. @throws {Error} the deadline has passed; it says what moved last
+   */
+  settled(options?: SettleOptions): Promise<void>;
   /** Ends it and removes what it kept. */
   stop(): Promise<void>;
 }

@@ -44,6 +44,7 @@ import type { Security } from "./security.js";
 import { createActions } from "./served-catalog.js";
 import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
+import { openTestApi, type TestApi, type TestApiSteps } from "./test-api.js";
 import type { Tracing } from "./tracing.js";
 import { createTurnWatch } from "./turn-watch.js";
 import { createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
@@ -61,6 +62,8 @@ export interface Serving extends AsyncDisposable {
   /** Owns background work, which ends after the last request, as that may need it. */
   readonly lifecycle: Lifecycle;
   readonly aggregation: Aggregation;
+  /** Of servers of tests. */
+  readonly testApi: TestApi | undefined;
   /** Fails readiness from now on, and asks clients to reconnect elsewhere. */
   leave(): void;
   /** With --shutdown-send-retry-after, after the delay: new requests are told to retry. */
@@ -100,7 +103,9 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     addSpaceCheck(health, parts.storage.space);
     const { catalog, outgoing } = access;
     const admissionFiles = await openAdmissionFiles({ config, catalog, metrics, logger });
-    const registry = createRegistry({ ...parts, admissionFiles });
+    const testApi = openTestApi(config);
+    const storage = testApi?.observed(parts.storage) ?? parts.storage;
+    const registry = createRegistry({ ...parts, storage, admissionFiles });
     observeStorage(metrics, access.views);
     const audit = await openAudit(config, metrics, logger);
     if (audit !== undefined) opened.use(audit);
@@ -126,8 +131,9 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const connect = connecting.handler;
     const bounds = { flowControl, inFlightLimits, answerMemory };
     const common = { ...parts, ...bounds, lifecycle, health, registry, audit, ticker, connect };
+    const aside = { aggregation, testApi: testApi?.steps(registry) };
     const refusal = config.shutdownSendRetryAfter ? [withShutdownRefusal(() => isRefusing)] : [];
-    const chain = createChain({ ...common, aggregation, refusal });
+    const chain = createChain({ ...common, ...aside, refusal });
     const listener = await Listener.open(
       {
         host: config.bindAddress,
@@ -153,6 +159,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       ticker,
       lifecycle,
       aggregation,
+      testApi,
       leave() {
         isEnding = true;
         listener.leave();
@@ -180,6 +187,7 @@ interface ChainParts extends ServingParts {
   readonly flowControl: FlowControlStep | undefined;
   readonly answerMemory: RequestStep;
   readonly aggregation: Aggregation;
+  readonly testApi: TestApiSteps | undefined;
   readonly inFlightLimits: InFlightLimits;
   readonly ticker: WatchTicker;
   readonly connect: VerbHandlers["connect"];
@@ -197,7 +205,7 @@ function createInFlightLimits(config: Config, flowControl: FlowControlStep | und
 
 function createChain(parts: ChainParts) {
   const { config, facts, metrics, logger, storage, audit, flowControl, aggregation } = parts;
-  const { health, registry, ticker, inFlightLimits } = parts;
+  const { health, registry, ticker, inFlightLimits, testApi } = parts;
   const { catalog, views, authentication, authorization } = parts.access;
   const { naming } = config;
   const { freshness } = views;
@@ -237,7 +245,9 @@ function createChain(parts: ChainParts) {
       withWebSocketBearer(naming),
       withFreshCredentials(freshness),
     ],
+    outer: testApi?.outer,
     beforeAuthorization: [
+      ...(testApi === undefined ? [] : [testApi.inner]),
       withFreshPolicy(freshness),
       withImpersonation(impersonation),
       // Before seats, so that no seat is held while waiting for memory.
@@ -246,7 +256,7 @@ function createChain(parts: ChainParts) {
     ],
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(catalog.current, info) || aggregation.isServed(info),
-    beforeRoutes: [aggregation.middleware],
+    beforeRoutes: [...(testApi?.middlewares ?? []), aggregation.middleware],
     routes: createRoutes({
       health,
       metrics,

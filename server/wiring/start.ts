@@ -126,7 +126,8 @@ async function fillRegistry(parts: StartParts, milestones: Milestones): Promise<
   const { naming } = config;
   const { registry, lifecycle } = serving;
   const { signal } = lifecycle;
-  const objects = createLocalObjects(registry);
+  const ownObjects = createLocalObjects(registry);
+  const objects = serving.testApi?.watchLoops(ownObjects) ?? ownObjects;
   const loops = { objects, naming, clock: systemClock, logger: parts.logger };
   await ensureSystemNamespaces(objects, naming, signal);
   await ensureSystemPriorityClasses(objects, naming, signal);

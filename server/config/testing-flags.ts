@@ -1,0 +1,13 @@
+/** The flags of servers that tests run against, as a table; part of the one in flags.ts. */
+import { type FlagDefinition, SERVE_ONLY } from "./flag-definition.js";
+
+export const TESTING_FLAGS = {
+  enableTestApi: {
+    name: "enable-test-api",
+    type: "boolean",
+    default: "false",
+    section: "Testing",
+    commands: SERVE_ONLY,
+    help: "Whether administrators find /debug/test-api: which requests there were, whether anything moves any more, snapshots and reset. Of servers of tests only, on the embedded store. keelson up and startKeelson() turn it on.",
+  },
+} as const satisfies Record<string, FlagDefinition>;

@@ -1,0 +1,55 @@
+/**
+ * What a test asks of its API and does to it: the calls of `startKeelson()` as requests to /debug/test-api, so that
+ * they are the same for an API in this process, one in a child, and one that another language started.
+ */
+import type { JsonObject } from "../api/meta.js";
+import { REQUESTS_PATH, SETTLED_PATH } from "../test-api/questions.js";
+import type { AdminAccess } from "./access.js";
+import { AdminClient } from "./admin-client.js";
+import type { RecordedRequest, RequestsAsked, SettleOptions } from "./types.js";
+
+const QUIET_MS = 100;
+const SETTLE_MS = 30_000;
+/** One request asks for at most so long. */
+const ASKED_MS = 20_000;
+
+export class TestApiClient {
+  readonly #client: AdminClient;
+
+  constructor(access: AdminAccess) {
+    this.#client = new AdminClient(access, "keelson-test-api");
+  }
+
+  async requests({ since, user, verb }: RequestsAsked = {}): Promise<readonly RecordedRequest[]> {
+    const query = new URLSearchParams();
+    if (since instanceof Date) query.set("sinceMs", String(since.getTime()));
+    else if (since !== undefined) query.set("after", String(since.number));
+    if (user !== undefined) query.set("user", user);
+    if (verb !== undefined) query.set("verb", verb);
+    const { items } = await this.#ask("GET", `${REQUESTS_PATH}?${query}`);
+    return items as unknown as readonly RecordedRequest[];
+  }
+
+  async settled({ quietMs = QUIET_MS, deadlineMs = SETTLE_MS }: SettleOptions = {}): Promise<void> {
+    const endsAtMs = performance.now() + deadlineMs;
+    for (;;) {
+      const leftMs = Math.max(0, Math.ceil(endsAtMs - performance.now()));
+      const query = `?quietMs=${quietMs}&deadlineMs=${Math.min(leftMs, ASKED_MS)}`;
+      const { isSettled, last } = await this.#ask("GET", SETTLED_PATH + query);
+      if (isSettled === true) return;
+      if (performance.now() >= endsAtMs) {
+        throw new Error(`it still moves after ${deadlineMs} ms; last: ${String(last)}`);
+      }
+    }
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #ask(method: string, path: string, body?: JsonObject): Promise<JsonObject> {
+    const { status, value } = await this.#client.ask(method, path, body && { body });
+    if (status === 200) return value;
+    throw new Error(`${String(value.message ?? "the API refused")} (${status})`);
+  }
+}

@@ -1,0 +1,38 @@
+/** The questions that a test asks a server: what was requested, and whether anything moves any more. */
+import type { Endpoints } from "./endpoints.js";
+import { numberOf } from "./endpoints.js";
+import type { RequestObserver } from "./request-observer.js";
+
+export const REQUESTS_PATH = "/debug/test-api/requests";
+export const SETTLED_PATH = "/debug/test-api/settled";
+
+const QUIET_MS = 100;
+/** Callers ask again: one request may not last as long as their patience. */
+const WAIT_MS_MAX = 20_000;
+const MS = { fallback: 0, max: Number.MAX_SAFE_INTEGER };
+
+export function questions({ log, activity }: RequestObserver): Endpoints {
+  return {
+    [REQUESTS_PATH]: {
+      GET: ({ query }) => ({
+        items: log.find({
+          after: numberOf("after", query.get("after"), MS),
+          sinceMs: numberOf("sinceMs", query.get("sinceMs"), MS),
+          user: query.get("user"),
+          verb: query.get("verb"),
+        }),
+      }),
+    },
+    [SETTLED_PATH]: {
+      GET: ({ query, signal }) => {
+        const limits = { fallback: WAIT_MS_MAX, max: WAIT_MS_MAX };
+        const quietMs = numberOf("quietMs", query.get("quietMs"), {
+          ...limits,
+          fallback: QUIET_MS,
+        });
+        const deadlineMs = numberOf("deadlineMs", query.get("deadlineMs"), limits);
+        return activity.settled(quietMs, deadlineMs, signal);
+      },
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/** Wiring of what servers of tests have besides: the record of requests, and whether anything moves. */
+import { systemClock } from "../../storage/base/clock.js";
+import type { Config } from "../config/config.js";
+import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
+import type { Registry } from "../registry/generic/registry.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+import type { RequestStep } from "../request/step.js";
+import { withEndpoints } from "../test-api/endpoints.js";
+import { questions } from "../test-api/questions.js";
+import { RequestObserver } from "../test-api/request-observer.js";
+import type { OpenedStore } from "./store.js";
+
+/** The parts of the request chain. */
+export interface TestApiSteps {
+  readonly outer: RequestStep;
+  readonly inner: RequestStep;
+  readonly middlewares: readonly RequestMiddleware[];
+}
+
+export interface TestApi {
+  /** The store as the registry is to use it. */
+  observed(storage: OpenedStore): OpenedStore;
+  /** The objects as the server's own loops are to use them. */
+  watchLoops(objects: ObjectsApi): ObjectsApi;
+  steps(registry: Registry): TestApiSteps;
+}
+
+/** undefined = an ordinary server, which pays nothing for it. */
+export function openTestApi(config: Config): TestApi | undefined {
+  const { enableTestApi, naming, etcdPrefix } = config;
+  if (!enableTestApi) return undefined;
+  const leases = `coordination.${naming.groupDomain}`;
+  const observer = new RequestObserver(systemClock, etcdPrefix, leases);
+  return {
+    observed: (storage) => ({ ...storage, store: observer.watch(storage.store) }),
+    watchLoops: (objects) => watchLoops(objects, observer),
+    steps: () => ({
+      outer: observer.outer,
+      inner: observer.inner,
+      middlewares: [observer.middleware, withEndpoints(questions(observer))],
+    }),
+  };
+}
+
+/** A loop that writes may wait for webhooks. Those that elect a leader write for ever. */
+function watchLoops(objects: ObjectsApi, { activity }: RequestObserver): ObjectsApi {
+  const during = <T>({ resource }: ControlledResource, run: () => Promise<T>) =>
+    resource === "leases" ? run() : activity.during(`a control loop that writes ${resource}`, run);
+  const writes: Pick<ObjectsApi, "create" | "update" | "remove" | "deleteAll"> = {
+    create: (resource, ...args) => during(resource, () => objects.create(resource, ...args)),
+    update: (resource, ...args) => during(resource, () => objects.update(resource, ...args)),
+    remove: (resource, ...args) => during(resource, () => objects.remove(resource, ...args)),
+    deleteAll: (resource, ...args) => during(resource, () => objects.deleteAll(resource, ...args)),
+  };
+  // What reads stays as it is, getters included.
+  return Object.assign(Object.create(objects) as ObjectsApi, writes);
+}
