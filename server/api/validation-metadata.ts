@@ -209,24 +209,29 @@ function validateFinalizers(
   errors: FieldError[],
 ): void {
   const field = "metadata.finalizers";
-  names.forEach((finalizer, index) => {
-    const messages = checkQualifiedName(finalizer);
-    for (const why of messages) errors.push(invalidValue(field, finalizer, why));
-    const isStandard = STANDARD_FINALIZERS.has(finalizer) || finalizer === namespaceFinalizer;
-    const isQualified = isStandard || finalizers === "any" || finalizer.includes("/");
-    if (messages.length === 0 && !isQualified) {
-      errors.push(
-        invalidValue(
-          `${field}[${index}]`,
-          finalizer,
-          "name is neither a standard finalizer name nor is it fully qualified",
-        ),
-      );
+  for (const finalizer of names) {
+    for (const why of checkQualifiedName(finalizer)) {
+      errors.push(invalidValue(field, finalizer, why));
     }
-  });
+  }
   if (names.includes("orphan") && names.includes("foregroundDeletion")) {
     errors.push(
       invalidValue(field, names, "finalizer orphan and foregroundDeletion cannot be both set"),
     );
   }
+  if (finalizers === "any") return;
+  names.forEach((finalizer, index) => {
+    const why = checkFinalizerName(finalizer, namespaceFinalizer);
+    if (why !== undefined) errors.push(invalidValue(`${field}[${index}]`, finalizer, why));
+  });
+}
+
+/** What is wrong with the name of a finalizer of a built-in kind, besides its characters. */
+export function checkFinalizerName(
+  finalizer: string,
+  namespaceFinalizer: string,
+): string | undefined {
+  const isStandard = STANDARD_FINALIZERS.has(finalizer) || finalizer === namespaceFinalizer;
+  if (isStandard || finalizer.includes("/")) return undefined;
+  return "name is neither a standard finalizer name nor is it fully qualified";
 }

@@ -109,7 +109,7 @@ export function checkQualifiedName(value: string): string[] {
   }
   if (value.lastIndexOf("/") !== slash) {
     return [
-      `a qualified name ${regexMessage(QUALIFIED_NAME_RULE, QUALIFIED_NAME, "MyName", "my.name", "123-abc")} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a valid label key ${regexMessage(QUALIFIED_NAME_RULE, QUALIFIED_NAME, "MyName", "my.name", "123-abc")} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   const messages: string[] = [];

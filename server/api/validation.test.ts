@@ -106,6 +106,14 @@ test("S1-META-14: finalizers are qualified names", () => {
     'metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
   ]);
   assert.equal(problems({ finalizers: ["orphan", "foregroundDeletion"] }).length, 1);
+  assert.deepEqual(
+    problems({ finalizers: ["-a", "x/y/z"] }).map((one) => one.slice(0, one.indexOf(" must"))),
+    [
+      'metadata.finalizers: Invalid value: "-a": name part',
+      'metadata.finalizers: Invalid value: "x/y/z": a valid label key',
+      'metadata.finalizers[0]: Invalid value: "-a": name is neither a standard finalizer name nor is it fully qualifie',
+    ],
+  );
 });
 
 test("S1-META-15: an object in deletion gets no new finalizers, only fewer", () => {

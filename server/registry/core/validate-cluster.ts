@@ -11,6 +11,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateCidr } from "../../api/validation-addresses.js";
+import { checkFinalizerName } from "../../api/validation-metadata.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
@@ -147,14 +148,11 @@ const namespaceRules: Rules<Namespace> = {
   object({ spec }, { naming }) {
     const errors = new Problems();
     spec?.finalizers?.forEach((finalizer) => {
-      const messages = checkQualifiedName(finalizer);
-      for (const why of messages) {
+      for (const why of checkQualifiedName(finalizer)) {
         errors.push(invalidValue("spec.finalizers", finalizer, why));
       }
-      const isOwn = finalizer === naming.namespaceFinalizer;
-      if (messages.length > 0 || finalizer.includes("/") || isOwn) return;
-      const why = "name is neither a standard finalizer name nor is it fully qualified";
-      errors.push(invalidValue("spec.finalizers", finalizer, why));
+      const why = checkFinalizerName(finalizer, naming.namespaceFinalizer);
+      if (why !== undefined) errors.push(invalidValue("spec.finalizers", finalizer, why));
     });
     return errors;
   },

@@ -246,7 +246,7 @@ const CLUSTER: readonly Row[] = [
     { subsets: [{ addresses: [{ ip: "127.0.0.1" }] }] },
     'subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)',
   ],
-  ["v1/namespaces", { spec: { finalizers: ["example.com/hold"] } }],
+  ["v1/namespaces", { spec: { finalizers: ["example.com/hold", "orphan", "kubernetes"] } }],
   [
     "v1/namespaces",
     { spec: { finalizers: ["mine"] } },
