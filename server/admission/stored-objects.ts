@@ -46,7 +46,7 @@ export function listObjects(
 }
 
 /** The stored JSON is our own encoding of a decoded object. */
-function parseObject({ bytes, corruption }: StoredObject): ApiObject | undefined {
+export function parseObject({ bytes, corruption }: StoredObject): ApiObject | undefined {
   if (corruption !== undefined) return undefined;
   return parseJson(bytes) as unknown as ApiObject;
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
+import { ViewedDevices } from "../admission/quota/device-facts.js";
 import type { JsonObject } from "../api/meta.js";
 import {
   inputOf,
@@ -19,9 +20,11 @@ import { ensureSystemNamespaces, runSystemNamespaces } from "./system-namespaces
 
 const harness = await openRegistryHarness();
 const objects = createLocalObjects(harness.registry);
+const { view, naming } = harness.registry;
+const devices = new ViewedDevices(view, naming);
 const stop = new AbortController();
 const running = runControllers(
-  { objects, naming: harness.registry.naming, clock: systemClock, logger: silentLogger },
+  { objects, devices, naming, clock: systemClock, logger: silentLogger },
   stop.signal,
 );
 

@@ -5,6 +5,7 @@ import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { AdmissionChain } from "../admission/chain.js";
+import { ViewedDevices } from "../admission/quota/device-facts.js";
 import type { QuotaObject } from "../admission/quota/quota-object.js";
 import { ResourceQuota } from "../admission/quota/resource-quota.js";
 import { deepEqual } from "../api/deep-equal.js";
@@ -28,7 +29,13 @@ const stop = new AbortController();
 // As in run-controllers.ts: a watch per resource listens for the end.
 setMaxListeners(0, stop.signal);
 const running = runResourceQuotas(
-  { objects, naming, clock: systemClock, logger: silentLogger },
+  {
+    objects,
+    devices: new ViewedDevices(view, naming),
+    naming,
+    clock: systemClock,
+    logger: silentLogger,
+  },
   stop.signal,
 );
 

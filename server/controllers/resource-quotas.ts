@@ -8,6 +8,7 @@
  */
 
 import { nextTurn } from "../../storage/base/next-turn.js";
+import type { DeviceFacts } from "../admission/quota/device-facts.js";
 import { Evaluators } from "../admission/quota/evaluators.js";
 import { isQuota, type QuotaObject } from "../admission/quota/quota-object.js";
 import { type Countable, recount } from "../admission/quota/recount.js";
@@ -21,6 +22,7 @@ import { WorkQueue } from "./work-queue.js";
 
 export interface ResourceQuotasOptions extends LoopParts {
   readonly naming: Naming;
+  readonly devices: DeviceFacts;
 }
 
 /** Changes of a namespace within this time share one count. */
@@ -50,9 +52,9 @@ class ResourceQuotas {
   readonly #windowsMs = new Map<string, number>();
 
   constructor(options: ResourceQuotasOptions) {
-    const { objects, naming, clock } = options;
+    const { objects, naming, devices, clock } = options;
     this.#options = options;
-    this.#evaluators = new Evaluators(naming);
+    this.#evaluators = new Evaluators(naming, devices);
     this.#quotas = objects.resource("", "resourcequotas");
     this.#queue = new WorkQueue(clock);
   }

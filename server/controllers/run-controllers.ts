@@ -4,6 +4,7 @@ import { once, setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { DeviceFacts } from "../admission/quota/device-facts.js";
 import type { Naming } from "../api/naming.js";
 import type { TokenIssuer } from "../authn/service-account/token-issuer.js";
 import { type LocalGroupVersion, runApiServices } from "./api-service-loop.js";
@@ -30,6 +31,8 @@ import { runTokenSecretController } from "./token-secret-controller.js";
 
 export interface ControllersOptions {
   readonly objects: ObjectsApi;
+  /** For the quotas of devices. */
+  readonly devices: DeviceFacts;
   readonly naming: Naming;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -84,7 +87,7 @@ export async function runControllers(
       isOn("namespace") && runNamespaceController({ ...parts, remote: options.remote }, leading),
       isOn("customresourcedefinition") && runDefinitionController(parts, leading),
       isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
-      isOn("resourcequota") && runResourceQuotas(parts, leading),
+      isOn("resourcequota") && runResourceQuotas({ ...parts, devices: options.devices }, leading),
       isOn("ttl-after-finished") && runJobTtlController(parts, leading),
       isOn("clusterrole-aggregation") && runRoleAggregation(parts, leading),
       isOn("tokencleaner") && runTokenCleaner(parts, leading),

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
+import { ViewedDevices } from "../admission/quota/device-facts.js";
 import type { ApiObject } from "../api/meta.js";
 import { parseCompactToken } from "../authn/service-account/compact-token.js";
 import { openAccounts } from "../authn/service-account/testing/account-fixtures.js";
@@ -18,6 +19,7 @@ const stop = new AbortController();
 const running = runControllers(
   {
     objects,
+    devices: new ViewedDevices(harness.registry.view, naming),
     naming,
     clock: systemClock,
     logger: silentLogger,

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
 import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { ViewedDevices } from "../admission/quota/device-facts.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import { parseHostPort } from "../config/host-port.js";
@@ -97,6 +98,7 @@ export async function runControlLoops(
     await runControllers(
       {
         objects,
+        devices: new ViewedDevices(view, naming),
         naming,
         clock,
         logger,

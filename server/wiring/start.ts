@@ -1,6 +1,7 @@
 /** Wiring of the start: the preconditions of readiness, and the background work from then on. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { ViewedDevices } from "../admission/quota/device-facts.js";
 import type { Config } from "../config/config.js";
 import { ensureApiServices } from "../controllers/api-service-loop.js";
 import {
@@ -160,6 +161,7 @@ async function fillRegistry(parts: StartParts, milestones: Milestones): Promise<
   const { controllers } = config;
   const published = createPublishedTypes(parts.facts, registry.catalog);
   const own = {
+    devices: new ViewedDevices(registry.view, naming),
     serviceAccounts,
     controllers,
     servedGroupVersions: served,

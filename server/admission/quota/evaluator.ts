@@ -4,6 +4,7 @@
  *
  *   pod-evaluator.ts   service-evaluator.ts   claim-evaluator.ts   device-evaluator.ts
  *   evaluators.ts      all others
+ *   device-facts.ts    what claims of devices have to do with classes and pods
  *   scopes.ts          which objects a quota is about
  *   charge.ts          what a write is charged with, or why it is refused
  *   recount.ts         what there is altogether, for the control loop

@@ -3,12 +3,28 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "../../api/meta.js";
 import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
+import type { DeviceFacts } from "./device-facts.js";
 import { Evaluators } from "./evaluators.js";
 import type { QuotaObject, ScopeTerm } from "./quota-object.js";
 import { isInScopes } from "./scopes.js";
 import { formatUsage } from "./usage.js";
 
-const evaluators = new Evaluators(createNaming(DEFAULT_VENDOR));
+const GPU = "example.com/gpu";
+
+/** The class `gpu` is an extended resource, and claims named `made` were made for this pod. */
+const asked = { [GPU]: "2", "deviceclass.resource.kubernetes.io/nic": "1" };
+const podOfClaims = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web" },
+  spec: { containers: [{ name: "c", resources: { requests: asked, limits: asked } }] },
+};
+const devices: DeviceFacts = {
+  extendedResourceOf: (className) => (className === "gpu" ? GPU : undefined),
+  isExtendedResource: (name) => [GPU, "deviceclass.resource.kubernetes.io/gpu"].includes(name),
+  podOf: ({ metadata }) => (metadata.name === "made" ? podOfClaims : undefined),
+};
+const evaluators = new Evaluators(createNaming(DEFAULT_VENDOR), devices);
 /** The fields of an object that the code under test reads. */
 const objectOf = (parts: object) => ({ metadata: { name: "x" }, ...parts }) as unknown as ApiObject;
 
@@ -306,8 +322,52 @@ test("A19: a claim of devices uses what it may get at most, by class", () => {
     "count/resourceclaims.resource.k8s.io": "1",
     "gpu.deviceclass.resource.k8s.io/devices": "5",
     "nic.deviceclass.resource.k8s.io/devices": "33",
+    "requests.deviceclass.resource.kubernetes.io/gpu": "5",
+    "requests.deviceclass.resource.kubernetes.io/nic": "33",
+    "requests.example.com/gpu": "5",
   });
   const evaluator = evaluatorOf("resourceclaims", group);
   assert.ok(evaluator.uses("gpu.deviceclass.resource.k8s.io/devices"));
   assert.equal(evaluator.charges("UPDATE", "status"), false);
+});
+
+test("A19: a claim made for a pod uses what its pod is not charged for", () => {
+  const group = "resource.k8s.io";
+  const wanted = (deviceClassName: string, count: number) => ({
+    name: deviceClassName,
+    exactly: { deviceClassName, allocationMode: "ExactCount", count },
+  });
+  const claim = {
+    metadata: { name: "made" },
+    spec: { devices: { requests: [wanted("gpu", 3), wanted("nic", 1)] } },
+  };
+  assert.deepEqual(usageOf("resourceclaims", claim, group), {
+    "count/resourceclaims.resource.k8s.io": "1",
+    "gpu.deviceclass.resource.k8s.io/devices": "3",
+    "nic.deviceclass.resource.k8s.io/devices": "1",
+    "requests.deviceclass.resource.kubernetes.io/gpu": "3",
+    "requests.example.com/gpu": "1",
+  });
+});
+
+test("A19: quotas of extended resources bound pods, and claims where a class stands behind them", () => {
+  const names = [
+    "requests.example.com/gpu",
+    "requests.example.com/other",
+    "requests.deviceclass.resource.kubernetes.io/gpu",
+    "requests.deviceclass.resource.kubernetes.io/other",
+    "deviceclass.resource.kubernetes.io/gpu",
+    "example.com/gpu",
+  ];
+  const usedBy = (resource: string, group = "") =>
+    names.map((name) => evaluatorOf(resource, group).uses(name));
+  assert.deepEqual(usedBy("pods"), [true, true, true, true, false, false]);
+  assert.deepEqual(usedBy("resourceclaims", "resource.k8s.io"), [
+    ...[true, false, true, false, false, false],
+  ]);
+  const asked = { "deviceclass.resource.kubernetes.io/gpu": "2" };
+  const { "requests.deviceclass.resource.kubernetes.io/gpu": used } = usageOf("pods", {
+    spec: { containers: [container(asked, asked)] },
+  });
+  assert.equal(used, "2");
 });

@@ -2,6 +2,7 @@
 import type { Naming } from "../../api/naming.js";
 import { claimEvaluator } from "./claim-evaluator.js";
 import { deviceEvaluator } from "./device-evaluator.js";
+import type { DeviceFacts } from "./device-facts.js";
 import type { Evaluator } from "./evaluator.js";
 import { podEvaluator } from "./pod-evaluator.js";
 import { serviceEvaluator } from "./service-evaluator.js";
@@ -24,7 +25,7 @@ export class Evaluators {
   readonly #ignored: ReadonlySet<string>;
   readonly #known: Map<string, Evaluator>;
 
-  constructor(naming: Naming) {
+  constructor(naming: Naming, devices: DeviceFacts) {
     const { groupDomain } = naming;
     // Their objects are not stored, or not for long.
     this.#ignored = new Set([
@@ -39,11 +40,12 @@ export class Evaluators {
       `authorization.${groupDomain}/localsubjectaccessreviews`,
       `authorization.${groupDomain}/selfsubjectrulesreviews`,
     ]);
+    const pods = podEvaluator(naming);
     this.#known = new Map([
-      ["/pods", podEvaluator(naming)],
+      ["/pods", pods],
       ["/services", serviceEvaluator],
       ["/persistentvolumeclaims", claimEvaluator(naming)],
-      [`resource.${groupDomain}/resourceclaims`, deviceEvaluator(naming)],
+      [`resource.${groupDomain}/resourceclaims`, deviceEvaluator(naming, devices, pods)],
     ]);
   }
 

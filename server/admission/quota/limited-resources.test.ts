@@ -9,7 +9,12 @@ import { Evaluators } from "./evaluators.js";
 import { type LimitedResource, requireCover } from "./limited-resources.js";
 import type { QuotaObject } from "./quota-object.js";
 
-const evaluator = new Evaluators(createNaming("kubernetes")).of("", "pods");
+const devices = {
+  extendedResourceOf: () => undefined,
+  isExtendedResource: () => false,
+  podOf: () => undefined,
+};
+const evaluator = new Evaluators(createNaming("kubernetes"), devices).of("", "pods");
 assert.ok(evaluator !== undefined);
 
 const limited = (parts: Partial<LimitedResource>): LimitedResource => ({

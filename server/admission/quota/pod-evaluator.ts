@@ -35,10 +35,13 @@ const REQUIRED: ReadonlySet<string> = new Set(
 
 export function podEvaluator({ labelDomain }: Naming): Evaluator {
   const isNative = (name: string) => !name.includes("/") || name.includes(`${labelDomain}/`);
+  // The extended resources that every device class is, although the names look native.
+  const ofClass = `deviceclass.resource.${labelDomain}/`;
   const isExtended = (name: string) =>
-    !isNative(name) &&
-    !name.startsWith(REQUESTS) &&
-    checkQualifiedName(REQUESTS + name).length === 0;
+    name.startsWith(ofClass) ||
+    (!isNative(name) &&
+      !name.startsWith(REQUESTS) &&
+      checkQualifiedName(REQUESTS + name).length === 0);
   return {
     charges: (operation, subresource) =>
       subresource === "resize"
@@ -50,7 +53,8 @@ export function podEvaluator({ labelDomain }: Naming): Evaluator {
       NAMES.has(name) ||
       name.startsWith(HUGE_PAGES) ||
       name.startsWith(REQUESTS + HUGE_PAGES) ||
-      (!isNative(name) && name.startsWith(REQUESTS)),
+      (!isNative(name) && name.startsWith(REQUESTS)) ||
+      name.startsWith(REQUESTS + ofClass),
     usage(pod: PodObject, nowMs) {
       const usage = new Map<string, Quantity>([[COUNT, ONE]]);
       if (isOver(pod, nowMs)) return usage;

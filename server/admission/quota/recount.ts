@@ -42,7 +42,7 @@ export async function recount(
     if (names.length === 0) continue;
     if (evaluator.isCount === true) {
       const isCounted = !hasScopes(quota);
-      if (isCounted) for (const name of names) used.set(name, countOf(count));
+      if (isCounted) addTo(used, new Map(names.map((name) => [name, countOf(count)])));
       continue;
     }
     const total = new Map<string, Quantity>();
@@ -51,7 +51,8 @@ export async function recount(
       const usage = usageOf(quota, evaluator, object, nowMs);
       if (usage !== undefined) addTo(total, usage);
     }
-    for (const name of names) used.set(name, total.get(name) ?? ZERO_QUANTITY);
+    // Pods and claims of devices may use the same.
+    addTo(used, new Map(names.map((name) => [name, total.get(name) ?? ZERO_QUANTITY])));
   }
   return used;
 }

@@ -20,6 +20,7 @@ import type {
   SideWrite,
 } from "../admission.js";
 import { type Charged, chargeQuotas, type LookedAt } from "./charge.js";
+import { ViewedDevices } from "./device-facts.js";
 import type { Evaluator } from "./evaluator.js";
 import { Evaluators } from "./evaluators.js";
 import { type LimitedResource, requireCover } from "./limited-resources.js";
@@ -61,7 +62,10 @@ export class ResourceQuota implements AdmissionPlugin {
 
   constructor(options: ResourceQuotaOptions) {
     this.#options = options;
-    this.#evaluators = new Evaluators(options.naming);
+    this.#evaluators = new Evaluators(
+      options.naming,
+      new ViewedDevices(options.view, options.naming),
+    );
     this.#limited = options.limited ?? [];
     options.view.partition(PARTITION).observe({
       replaced: (objects) => {
