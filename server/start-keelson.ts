@@ -20,7 +20,9 @@ export type {
   Manifest,
   RecordedRequest,
   RequestsAsked,
+  ResetResult,
   SettleOptions,
+  Snapshot,
 } from "./fresh-api/types.js";
 
 /** The emitted file beside this one. */
@@ -54,6 +56,8 @@ function toKeelson(api: RunningApi, tokens: ReadonlyMap<string, string>): Keelso
     },
     requests: (asked) => testApi.requests(asked),
     settled: (options) => testApi.settled(options),
+    snapshot: () => testApi.snapshot(),
+    reset: (snapshot) => testApi.reset(snapshot),
     stop,
     [Symbol.asyncDispose]: stop,
   };

@@ -79,7 +79,9 @@ export class ControlledResources {
           );
         }
       };
-      const leave = this.#catalog.subscribe(start);
+      // Behind the batch that brought the kind: it may hold objects of it, and a follower that begins in its middle
+      // would be told of those neither as there nor as new.
+      const leave = this.#catalog.subscribe(() => queueMicrotask(start));
       const end = (error?: unknown) => {
         leave();
         signal.removeEventListener("abort", start);

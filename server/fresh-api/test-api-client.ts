@@ -3,10 +3,21 @@
  * they are the same for an API in this process, one in a child, and one that another language started.
  */
 import type { JsonObject } from "../api/meta.js";
-import { REQUESTS_PATH, SETTLED_PATH } from "../test-api/questions.js";
+import {
+  REQUESTS_PATH,
+  RESET_PATH,
+  SETTLED_PATH,
+  SNAPSHOTS_PATH,
+} from "../test-api/test-endpoints.js";
 import type { AdminAccess } from "./access.js";
 import { AdminClient } from "./admin-client.js";
-import type { RecordedRequest, RequestsAsked, SettleOptions } from "./types.js";
+import type {
+  RecordedRequest,
+  RequestsAsked,
+  ResetResult,
+  SettleOptions,
+  Snapshot,
+} from "./types.js";
 
 const QUIET_MS = 100;
 const SETTLE_MS = 30_000;
@@ -41,6 +52,14 @@ export class TestApiClient {
         throw new Error(`it still moves after ${deadlineMs} ms; last: ${String(last)}`);
       }
     }
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    return (await this.#ask("POST", SNAPSHOTS_PATH)) as unknown as Snapshot;
+  }
+
+  async reset({ id }: Snapshot): Promise<ResetResult> {
+    return (await this.#ask("POST", RESET_PATH, { snapshot: id })) as unknown as ResetResult;
   }
 
   close(): void {

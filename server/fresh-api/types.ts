@@ -74,6 +74,21 @@ export interface SettleOptions {
   readonly deadlineMs?: number;
 }
 
+/** Everything that the API held at one moment. The API keeps the newest 32, as long as it runs. */
+export interface Snapshot {
+  readonly id: string;
+  readonly resourceVersion: string;
+  /** How many objects it has. */
+  readonly objects: number;
+}
+
+/** How many objects a reset changed. One that was made anew meanwhile is deleted and added. */
+export interface ResetResult {
+  readonly deleted: number;
+  readonly added: number;
+  readonly modified: number;
+}
+
 export interface Keelson extends KeelsonAccess, AsyncDisposable {
   /** The administrator's certificate and key, PEM. */
   readonly cert: string;
@@ -89,6 +104,13 @@ export interface Keelson extends KeelsonAccess, AsyncDisposable {
    * watches do not count. @throws {Error} the deadline has passed; it says what moved last
    */
   settled(options?: SettleOptions): Promise<void>;
+  /** Remembers everything as it is now, for `reset`. */
+  snapshot(): Promise<Snapshot>;
+  /**
+   * Makes everything but Leases what it was, with uids, owners, finalizers and status. What differs is written as
+   * ordinary changes, so clients stay connected and see DELETED, ADDED and MODIFIED. @throws {Error} the snapshot is not kept any more
+   */
+  reset(snapshot: Snapshot): Promise<ResetResult>;
   /** Ends it and removes what it kept. */
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Wiring of what servers of tests have besides: the record of requests, and whether anything moves. */
+/** Wiring of what servers of tests have besides: the record of requests, whether anything moves, and snapshots. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Config } from "../config/config.js";
 import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
@@ -6,8 +6,9 @@ import type { Registry } from "../registry/generic/registry.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { RequestStep } from "../request/step.js";
 import { withEndpoints } from "../test-api/endpoints.js";
-import { questions } from "../test-api/questions.js";
 import { RequestObserver } from "../test-api/request-observer.js";
+import { Snapshots } from "../test-api/snapshots.js";
+import { testEndpoints } from "../test-api/test-endpoints.js";
 import type { OpenedStore } from "./store.js";
 
 /** The parts of the request chain. */
@@ -34,10 +35,13 @@ export function openTestApi(config: Config): TestApi | undefined {
   return {
     observed: (storage) => ({ ...storage, store: observer.watch(storage.store) }),
     watchLoops: (objects) => watchLoops(objects, observer),
-    steps: () => ({
+    steps: (registry) => ({
       outer: observer.outer,
       inner: observer.inner,
-      middlewares: [observer.middleware, withEndpoints(questions(observer))],
+      middlewares: [
+        observer.middleware,
+        withEndpoints(testEndpoints(observer, new Snapshots(registry))),
+      ],
     }),
   };
 }

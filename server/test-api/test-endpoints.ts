@@ -1,17 +1,23 @@
-/** The questions that a test asks a server: what was requested, and whether anything moves any more. */
-import type { Endpoints } from "./endpoints.js";
-import { numberOf } from "./endpoints.js";
+/**
+ * What a test asks a server: what was requested, whether anything moves any more, and the way back to a state of
+ * before.
+ */
+import { badRequest } from "../api/status.js";
+import { type Endpoints, numberOf } from "./endpoints.js";
 import type { RequestObserver } from "./request-observer.js";
+import type { Snapshots } from "./snapshots.js";
 
 export const REQUESTS_PATH = "/debug/test-api/requests";
 export const SETTLED_PATH = "/debug/test-api/settled";
+export const SNAPSHOTS_PATH = "/debug/test-api/snapshots";
+export const RESET_PATH = "/debug/test-api/reset";
 
 const QUIET_MS = 100;
 /** Callers ask again: one request may not last as long as their patience. */
 const WAIT_MS_MAX = 20_000;
 const MS = { fallback: 0, max: Number.MAX_SAFE_INTEGER };
 
-export function questions({ log, activity }: RequestObserver): Endpoints {
+export function testEndpoints({ log, activity }: RequestObserver, snapshots: Snapshots): Endpoints {
   return {
     [REQUESTS_PATH]: {
       GET: ({ query }) => ({
@@ -32,6 +38,14 @@ export function questions({ log, activity }: RequestObserver): Endpoints {
         });
         const deadlineMs = numberOf("deadlineMs", query.get("deadlineMs"), limits);
         return activity.settled(quietMs, deadlineMs, signal);
+      },
+    },
+    [SNAPSHOTS_PATH]: { POST: () => snapshots.take() },
+    [RESET_PATH]: {
+      POST: ({ body: { snapshot }, signal }) => {
+        if (typeof snapshot !== "string")
+          throw badRequest("snapshot: the id of a snapshot is expected");
+        return snapshots.reset(snapshot, signal);
       },
     },
   };
