@@ -17,6 +17,21 @@ export const GO_ESCAPES: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
+/** All but what Go takes for printable: of spaces only the plain one. */
+const ESCAPED = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
+
+/** As `%q` prints it, in double quotes. */
+export function goQuote(text: string): string {
+  return `"${text.replace(ESCAPED, escaped)}"`;
+}
+
+function escaped(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const hex = (digits: number) => code.toString(16).padStart(digits, "0");
+  if (code < 0x80) return GO_ESCAPES[character] ?? `\\x${hex(2)}`;
+  return code < 0x10000 ? `\\u${hex(4)}` : `\\U${hex(8)}`;
+}
+
 /** As `%v` prints it: `map[metadata:map[labels:invalid]]`. */
 export function printValue(value: JsonValue): string {
   if (value === null) return "<nil>";

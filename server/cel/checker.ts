@@ -223,26 +223,30 @@ class Checker {
   }
 
   #resolve(node: Call, name: string, overloads: readonly Overload[], types: readonly Type[]): Type {
-    const candidates = overloads.filter(({ parameters }) => parameters.length === types.length);
-    const fitting = candidates.filter((candidate) =>
-      this.#inference.tentatively(() => this.#apply(candidate, types) !== undefined),
-    );
-    const [only, ...others] = fitting;
-    if (only === undefined) {
+    const fitting: Overload[] = [];
+    let result: Type | undefined;
+    // What one overload infers holds for the next ones, as upstream has it: `[].min()` is an int.
+    for (const overload of overloads) {
+      if (overload.parameters.length !== types.length) continue;
+      const found = this.#apply(overload, types);
+      if (found === undefined) continue;
+      fitting.push(overload);
+      if (result === undefined) result = found;
+      else if (!this.#isSame(result, found)) result = DYN;
+    }
+    if (result === undefined) {
       const shown = types.map((type) => formatType(this.#inference.resolve(type)));
       const receiver = node.target !== undefined && node.isNamespaced !== true ? shown.shift() : "";
       const form = receiver === "" ? `(${shown.join(", ")})` : `${receiver}.(${shown.join(", ")})`;
       return this.#problem(`found no matching overload for '${name}' applied to '${form}'`, node);
     }
     node.overloads = fitting;
-    if (others.length === 0) return this.#apply(only, types) ?? DYN;
-    const results = fitting.map((candidate) =>
-      this.#inference.tentatively(() =>
-        this.#inference.resolve(this.#apply(candidate, types) ?? DYN, true),
-      ),
-    );
-    const first = formatType(results[0] ?? DYN);
-    return results.every((type) => formatType(type) === first) ? (results[0] ?? DYN) : DYN;
+    return result;
+  }
+
+  #isSame(one: Type, other: Type): boolean {
+    const shown = (type: Type) => formatType(this.#inference.resolve(type, true));
+    return one.kind === "dyn" || shown(one) === shown(other);
   }
 
   /** The type of the result; undefined if the arguments do not match. */
@@ -257,7 +261,6 @@ class Checker {
     const key = this.#common(
       node.entries.map((entry) => entry.key),
       scope,
-      (type, _index, at) => this.#keyType(type, at),
     );
     const value = this.#common(
       node.entries.map((entry) => entry.value),
@@ -296,25 +299,15 @@ class Checker {
     return { kind: "named", name };
   }
 
-  #keyType(type: Type, node: Node): Type {
-    const resolved = this.#inference.resolve(type);
-    const isKey =
-      resolved.kind === "dyn" ||
-      resolved.kind === "var" ||
-      (resolved.kind === "simple" && KEY_TYPES.has(resolved.name));
-    if (isKey) return type;
-    return this.#problem(`unsupported map key type: ${formatType(resolved)}`, node);
-  }
-
   /** The common type of all nodes; dyn if they differ. */
   #common(
     nodes: readonly Node[],
     scope: Scope,
-    adjust: (type: Type, index: number, node: Node) => Type,
+    adjust: (type: Type, index: number) => Type = (type) => type,
   ): Type {
     let common: Type | undefined;
     nodes.forEach((node, index) => {
-      const type = adjust(this.#check(node, scope), index, node);
+      const type = adjust(this.#check(node, scope), index);
       if (common === undefined) common = type;
       else if (!this.#inference.assign([type], [common])) common = DYN;
       else if (this.#inference.resolve(type).kind === "dyn") common = DYN;
@@ -426,8 +419,6 @@ class Checker {
     return DYN;
   }
 }
-
-const KEY_TYPES: ReadonlySet<string> = new Set(["bool", "int", "uint", "string"]);
 
 /** A nested object is named by its path: `Object.spec` in `Object`. */
 function nestedType(owner: string, field: string, type: Type): Type {

@@ -65,7 +65,6 @@ test("all problems of a text are found at once, in the order of their places", (
     "ERROR: <input>:1:22: undeclared reference to 'nothing' (in container '')",
     "ERROR: <input>:1:23: undeclared reference to 'c' (in container '')",
     "ERROR: <input>:1:39: expected type 'bool' but found 'int'",
-    "ERROR: <input>:1:45: unsupported map key type: double",
     "ERROR: <input>:1:50: undeclared reference to 'd' (in container '')",
   ]);
   const many = Array.from({ length: 150 }, (_, index) => `x${index}`).join(" + ");

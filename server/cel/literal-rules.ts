@@ -4,7 +4,7 @@
  * a checked tree without problems; as upstream, it decides what a definition may contain.
  */
 import { Failure, type Problem } from "./errors.js";
-import { readFormat } from "./format-text.js";
+import { readFormat, UNEXPECTED_END } from "./format-text.js";
 import type { LiteralPatterns } from "./regex.js";
 import { type Call, childrenOf, type ListNode, type MapNode, type Node } from "./syntax.js";
 import { parseDuration, parseTimestamp } from "./text.js";
@@ -121,7 +121,7 @@ function ofFormat({ target, args, offset }: Call): Problem[] {
   if (target?.kind !== "literal" || typeof target.value !== "string") return [];
   if (list?.kind !== "list") return [];
   const { clauses, problem } = readFormat(target.value);
-  for (const [at, verb] of clauses.entries()) {
+  for (const [at, { verb }] of clauses.entries()) {
     const argument = list.elements[at];
     if (argument === undefined) return [{ problem: `index ${at} out of range`, offset }];
     const clause = CLAUSES[verb.toLowerCase()];
@@ -131,7 +131,7 @@ function ofFormat({ target, args, offset }: Call): Problem[] {
     return [{ problem: what, offset: wrong.offset }];
   }
   if (problem !== undefined) {
-    const isMissing = list.elements[clauses.length] === undefined && !/end of/.test(problem);
+    const isMissing = list.elements[clauses.length] === undefined && problem !== UNEXPECTED_END;
     return [{ problem: isMissing ? `index ${clauses.length} out of range` : problem, offset }];
   }
   if (list.elements.length <= clauses.length) return [];

@@ -22,6 +22,9 @@ export function compileRegex(pattern: string): RE2JS {
     throw new Failure(`regular expression is longer than ${PATTERN_LENGTH_MAX} characters`);
   }
   if (expectedSize(pattern) > PROGRAM_SIZE_MAX) throw tooLarge();
+  if (ONE_BYTE.test(pattern)) {
+    throw new Failure("error parsing regexp: invalid escape sequence: `\\C`");
+  }
   let compiled: RE2JS;
   try {
     compiled = RE2JS.compile(pattern);
@@ -31,6 +34,9 @@ export function compileRegex(pattern: string): RE2JS {
   if (compiled.programSize() > PROGRAM_SIZE_MAX) throw tooLarge();
   return compiled;
 }
+
+/** `\C`, one byte, which Go refuses. */
+const ONE_BYTE = /^(?:[^\\]|\\[^CQ])*\\C/s;
 
 function tooLarge(): Failure {
   return new Failure("regular expression is too large");

@@ -199,7 +199,7 @@ function itemAt(target: Value, key: Value): Value | undefined {
   if (!(target instanceof ListValue)) throw noOverload("_[_]", [target, key]);
   const at = key instanceof Uint ? key.value : key;
   const isNumber = typeof at === "bigint" || (typeof at === "number" && Number.isInteger(at));
-  if (!isNumber) throw noOverload("_[_]", [target, key]);
+  if (!isNumber) throw new Failure(`unsupported index type '${typeNameOf(key)}' in list`);
   return at >= 0 && at < target.size ? target.at(Number(at)) : undefined;
 }
 

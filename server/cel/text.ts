@@ -22,13 +22,54 @@ export function formatDouble(value: number): string {
   return `${mantissa}e${sign}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
+/** With so many decimals, of which the last is rounded to even where it is in the middle. */
+export function exactFixed(value: number, decimals: number): string {
+  const { digits, power } = binary(value);
+  const scaled = digits * 10n ** BigInt(decimals);
+  const units = power >= 0 ? scaled << BigInt(power) : halfToEven(scaled, BigInt(-power));
+  const text = units.toString().padStart(decimals + 1, "0");
+  const point = text.length - decimals;
+  const sign = value < 0 || Object.is(value, -0) ? "-" : "";
+  return `${sign}${text.slice(0, point)}${decimals > 0 ? `.${text.slice(point)}` : ""}`;
+}
+
+/** The magnitude of a finite double: `digits` times two to the power of `power`. */
+function binary(value: number): { readonly digits: bigint; readonly power: number } {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, value);
+  const bits = view.getBigUint64(0);
+  const exponent = Number((bits >> 52n) & 0x7ffn);
+  const fraction = bits & (2n ** 52n - 1n);
+  if (exponent === 0) return { digits: fraction, power: -1074 };
+  return { digits: fraction + 2n ** 52n, power: exponent - 1075 };
+}
+
+function halfToEven(value: bigint, shift: bigint): bigint {
+  const whole = value >> shift;
+  const rest = value - (whole << shift);
+  const half = 1n << (shift - 1n);
+  return rest > half || (rest === half && whole % 2n === 1n) ? whole + 1n : whole;
+}
+
+/** @throws {Failure} for bytes that are no text */
+export function textOfBytes(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Failure("invalid UTF-8 in bytes, cannot convert to string");
+  }
+}
+
 const TIMESTAMP_TEXT =
-  /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$/;
+  /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
+
+/** Longer texts are rejected. */
+const TIMESTAMP_LENGTH_MAX = 256;
 
 /** @throws {Failure} */
 export function parseTimestamp(text: string): Timestamp {
   const match = TIMESTAMP_TEXT.exec(text);
-  if (match === null) throw new Failure(`invalid timestamp: ${quoted(text)}`);
+  if (match === null || text.length > TIMESTAMP_LENGTH_MAX) throw noConversion("Timestamp");
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
     .slice(1, 7)
     .map(Number);
@@ -41,11 +82,12 @@ export function parseTimestamp(text: string): Timestamp {
     hour < 24 &&
     minute < 60 &&
     second < 60;
-  if (!isReal) throw new Failure(`invalid timestamp: ${quoted(text)}`);
+  if (!isReal) throw noConversion("Timestamp");
   const [fraction = "", sign, offsetHours = "0", offsetMinutes = "0"] = match.slice(7);
+  if (Number(offsetHours) > 24 || Number(offsetMinutes) > 60) throw noConversion("Timestamp");
   const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * (sign === "-" ? -60 : 60);
   const seconds = BigInt(date.getTime() / 1000 - offset);
-  return timestamp(seconds * SECOND + BigInt(fraction.padEnd(9, "0")));
+  return timestamp(seconds * SECOND + BigInt(fraction.slice(0, 9).padEnd(9, "0")));
 }
 
 const DATE_TEXT = /^\d{4}-\d\d-\d\d$/;
@@ -63,7 +105,7 @@ export function timestamp(nanos: bigint): Timestamp {
 
 /** @throws {Failure} out of range */
 export function duration(nanos: bigint): Duration {
-  if (nanos > DURATION_MAX || nanos < -DURATION_MAX - 1n) throw new Failure("duration overflow");
+  if (!isDuration(nanos)) throw new Failure("integer overflow");
   return new Duration(nanos);
 }
 
@@ -101,7 +143,7 @@ const DURATION_LENGTH_MAX = 128;
 /** @throws {Failure} */
 export function parseDuration(text: string): Duration {
   const match = text.length > DURATION_LENGTH_MAX ? null : DURATION_TEXT.exec(text);
-  if (match === null) throw new Failure(`invalid duration: ${quoted(text)}`);
+  if (match === null) throw noConversion("Duration");
   let nanos = 0n;
   for (const [, whole = "", fraction = "", unit = ""] of (match[2] ?? "").matchAll(
     /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g,
@@ -110,9 +152,15 @@ export function parseDuration(text: string): Duration {
     nanos += BigInt(whole || "0") * factor;
     if (fraction !== "") nanos += (BigInt(fraction) * factor) / 10n ** BigInt(fraction.length);
   }
-  return duration(match[1] === "-" ? -nanos : nanos);
+  const value = match[1] === "-" ? -nanos : nanos;
+  if (!isDuration(value)) throw noConversion("Duration");
+  return new Duration(value);
 }
 
-function quoted(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}...` : text);
+function isDuration(nanos: bigint): boolean {
+  return nanos <= DURATION_MAX && nanos >= -DURATION_MAX - 1n;
+}
+
+function noConversion(name: "Duration" | "Timestamp"): Failure {
+  return new Failure(`type conversion error from 'string' to 'google.protobuf.${name}'`);
 }

@@ -130,7 +130,16 @@ export class ListValue {
   }
 }
 
-export type MapKey = boolean | bigint | string | Uint;
+export type MapKey =
+  | boolean
+  | bigint
+  | number
+  | string
+  | null
+  | Uint
+  | Timestamp
+  | Duration
+  | TypeValue;
 
 export abstract class MapValue {
   /** The name for `type()`; object types have their own. */
@@ -141,7 +150,7 @@ export abstract class MapValue {
   abstract keys(): Iterable<MapKey>;
 }
 
-/** Equal numbers are equal keys, whatever their types; undefined for an invalid key. */
+/** A key with its type: equal numbers of two types are two keys. undefined for what no map has. */
 function keyText(key: Value): string | undefined {
   switch (typeof key) {
     case "string":
@@ -151,10 +160,22 @@ function keyText(key: Value): string | undefined {
     case "boolean":
       return `b${key}`;
     case "number":
-      return Number.isInteger(key) ? `n${BigInt(key)}` : undefined;
-    default:
-      return key instanceof Uint ? `n${key.value}` : undefined;
+      return Number.isNaN(key) ? undefined : `d${key}`;
   }
+  if (key === null) return "null";
+  if (key instanceof Uint) return `u${key.value}`;
+  if (key instanceof Duration) return `duration${key.nanos}`;
+  if (key instanceof Timestamp) return `timestamp${key.nanos}`;
+  return key instanceof TypeValue ? `type${key.name}` : undefined;
+}
+
+/** The keys that a number finds beside its own. */
+function otherKeys(key: Value): readonly string[] {
+  if (typeof key === "bigint") return [`u${key}`];
+  if (key instanceof Uint) return [`n${key.value}`];
+  if (typeof key !== "number" || !Number.isInteger(key)) return [];
+  const integer = BigInt(key);
+  return [`n${integer}`, `u${integer}`];
 }
 
 /** A map created by an expression. */
@@ -163,7 +184,7 @@ export class EntryMap extends MapValue {
 
   /** @throws {Failure} for an invalid or duplicate key */
   add(key: Value, value: Value): void {
-    const text = typeof key === "number" ? undefined : keyText(key);
+    const text = keyText(key);
     if (text === undefined) throw new Failure(`unsupported key type: ${typeNameOf(key)}`);
     if (this.#entries.has(text)) throw new Failure("Failed with repeated key");
     this.#entries.set(text, [key as MapKey, value]);
@@ -175,7 +196,13 @@ export class EntryMap extends MapValue {
 
   get(key: Value): Value | undefined {
     const text = keyText(key);
-    return text === undefined ? undefined : this.#entries.get(text)?.[1];
+    const own = text === undefined ? undefined : this.#entries.get(text);
+    if (own !== undefined) return own[1];
+    for (const other of otherKeys(key)) {
+      const found = this.#entries.get(other);
+      if (found !== undefined) return found[1];
+    }
+    return undefined;
   }
 
   *keys(): Generator<MapKey> {

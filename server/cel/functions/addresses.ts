@@ -1,5 +1,6 @@
 /** The ip and cidr extensions. Stricter than the parsing of stored objects: canonical forms only. */
 import { isIP } from "node:net";
+import { goQuote } from "../../api/go-text.js";
 import { formatIp, type IpAddress, isWithin, parseIp } from "../../api/ip-address.js";
 import { FLAT, PARSED, PARSED_TWICE } from "../cost/call-costs.js";
 import { containing } from "../cost/extension-costs.js";
@@ -87,7 +88,7 @@ function strictIp(text: string): IpAddress | undefined {
 
 function ip(text: string): IpValue {
   const address = strictIp(text);
-  if (address === undefined) throw new Failure(`IP Address ${shown(text)} parse error`);
+  if (address === undefined) throw new Failure(ipProblem(text));
   return new IpValue(address);
 }
 
@@ -102,12 +103,44 @@ function parseCidr(text: string): CidrValue | undefined {
 
 function cidr(text: string): CidrValue {
   const value = parseCidr(text);
-  if (value === undefined) throw new Failure(`network address parse error: ${shown(text)}`);
+  if (value === undefined) throw new Failure(cidrProblem(text));
   return value;
 }
 
-function shown(text: string): string {
-  return JSON.stringify(text.slice(0, 64));
+const IP_FAILURE = "parse error during conversion from string";
+const CIDR_FAILURE = "network address parse error during conversion from string";
+
+/** What upstream says for most texts. */
+function ipProblem(text: string): string {
+  const shown = goQuote(text.slice(0, TEXT_SHOWN_MAX));
+  const address = isIP(text) === 6 && !text.includes("%") ? parseIp(text) : undefined;
+  return address === undefined
+    ? `IP Address ${shown} ${IP_FAILURE}: ParseAddr(${shown}): unable to parse IP`
+    : `IPv4-mapped IPv6 address ${shown} is not allowed`;
+}
+
+function cidrProblem(text: string): string {
+  const shown = goQuote(text.slice(0, TEXT_SHOWN_MAX));
+  const slash = text.lastIndexOf("/");
+  const start = `${CIDR_FAILURE}: ${CIDR_FAILURE}: netip.ParsePrefix(${shown})`;
+  if (slash < 0) return `${start}: no '/'`;
+  const [address, bits] = [text.slice(0, slash), text.slice(slash + 1)];
+  if (strictIp(address) !== undefined) {
+    const isNumber = /^(?:0|[1-9]\d*)$/.test(bits);
+    return `${start}: ${isNumber ? "prefix length out of range" : `bad bits after slash: ${goQuote(bits)}`}`;
+  }
+  const name = goQuote(address.slice(0, TEXT_SHOWN_MAX));
+  return isIP(address) === 6 && !address.includes("%")
+    ? `${CIDR_FAILURE}: IPv4-mapped IPv6 address ${shown} is not allowed`
+    : `${start}: ParseAddr(${name}): unable to parse IP`;
+}
+
+/** Longer texts are cut. */
+const TEXT_SHOWN_MAX = 64;
+
+/** Upstream takes the error of a text for an argument of another type. */
+function noOverload(): never {
+  throw new Failure("no such overload");
 }
 
 const containsCidr = (outer: CidrValue, inner: CidrValue) =>
@@ -173,7 +206,7 @@ export const ADDRESSES: readonly Overload[] = [
     "containsIP",
     "net.CIDR, string",
     "bool",
-    (block: CidrValue, text: string) => block.contains(ip(text).address),
+    (block: CidrValue, text: string) => block.contains(strictIp(text) ?? noOverload()),
     containing(false, true),
   ),
   method("containsCIDR", "net.CIDR, net.CIDR", "bool", containsCidr, containing(true, false)),

@@ -1,16 +1,19 @@
 /**
  * `"...".format([...])` of the strings extension: the verbs s, d, f, e, b, x, X and o, with a precision for
- * f and e. Output is charged as it is written.
+ * f. Output is charged as it is written.
  */
-import { GO_ESCAPES } from "../../api/go-text.js";
+import { GO_ESCAPES, goQuote } from "../../api/go-text.js";
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
+import { readFormat } from "../format-text.js";
 import type { CallContext } from "../overloads.js";
-import { formatDouble, formatDuration, formatTimestamp } from "../text.js";
+import { exactFixed, formatDouble, formatDuration, formatTimestamp, textOfBytes } from "../text.js";
 import {
   Duration,
   ListValue,
   MapValue,
+  OpaqueValue,
+  Optional,
   Timestamp,
   TypeValue,
   typeNameOf,
@@ -18,49 +21,44 @@ import {
   type Value,
 } from "../values.js";
 
-/** In double quotes, as Go escapes it. */
+/** In double quotes, with the language's short escapes alone. */
 export function quote(text: string): string {
   return `"${[...text].map((point) => GO_ESCAPES[point] ?? point).join("")}"`;
 }
 
-const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
 /** The work of writing a part of a list or map, and of putting it in order. */
 const PART_WORK = 25;
 const PRECISION_DEFAULT = 6;
-const PRECISION_MAX = 100;
+/** More digits are refused; no double has more that are not zero. */
+const PRECISION_MAX = 1_100;
 
 /** @throws {Failure} for an unknown verb, or one with a missing or mistyped argument */
 export function formatText(text: string, args: ListValue, { charge }: CallContext): string {
-  let next = 0;
-  let at = 0;
   const parts: string[] = [];
   const write = (part: string) => {
     charge(Math.ceil(part.length * TRAVERSAL_FACTOR));
     parts.push(part);
   };
-  for (const match of text.matchAll(VERB)) {
-    plain(text.slice(at, match.index), write);
-    at = match.index + match[0].length;
-    const [whole, precision, verb] = match;
-    if (whole === "%%") {
-      write("%");
-      continue;
-    }
-    if (next >= args.size) throw new Failure(`index ${next} out of range`);
-    write(formatted(verb ?? "", precision, args.at(next++), charge));
+  const { clauses, rest, problem } = readFormat(text);
+  clauses.forEach(({ before, verb, precision }, at) => {
+    write(before);
+    if (at >= args.size) throw outOfRange(at);
+    write(formatted(verb, precision, args.at(at), charge));
+  });
+  if (problem !== undefined) {
+    throw clauses.length < args.size ? new Failure(problem) : outOfRange(clauses.length);
   }
-  plain(text.slice(at), write);
+  write(rest);
   return parts.join("");
 }
 
-function plain(text: string, write: (part: string) => void): void {
-  if (text.includes("%")) throw new Failure("unexpected end of format string or bad verb");
-  write(text);
+function outOfRange(at: number): Failure {
+  return new Failure(`index ${at} out of range`);
 }
 
 function formatted(
   verb: string,
-  precision: string | undefined,
+  precision: number | undefined,
   value: Value,
   charge: (cost: number) => void,
 ): string {
@@ -68,85 +66,88 @@ function formatted(
     case "s":
       return asText(value, charge);
     case "d":
-      if (typeof value === "bigint") return value.toString();
-      if (value instanceof Uint) return value.value.toString();
-      if (typeof value === "number") return asText(value, charge);
-      break;
+      return (
+        integer(value)?.toString() ?? mistyped("decimal clause can only be used on integers", value)
+      );
     case "f":
+      return fixed(
+        doubleOf(value) ?? mistyped("fixed-point clause can only be used on doubles", value),
+        precision,
+      );
     case "e":
-      return fixed(verb, precision, value);
+      return scientific(
+        doubleOf(value) ?? mistyped("scientific clause can only be used on doubles", value),
+        precision,
+      );
     case "b":
       if (typeof value === "boolean") return value ? "1" : "0";
-      if (typeof value === "bigint") return value.toString(2);
-      if (value instanceof Uint) return value.value.toString(2);
-      break;
-    case "o":
-      if (typeof value === "bigint") return value.toString(8);
-      if (value instanceof Uint) return value.value.toString(8);
-      break;
-    case "x":
-    case "X": {
-      const text = hex(value);
-      if (text !== undefined) return verb === "X" ? text.toUpperCase() : text;
-      break;
-    }
-    default:
-      throw new Failure(
-        `could not parse formatting clause: unrecognized formatting clause "${verb}"`,
+      return (
+        integer(value)?.toString(2) ??
+        mistyped("only integers and bools can be formatted as binary", value)
       );
+    case "o":
+      return (
+        integer(value)?.toString(8) ?? mistyped("octal clause can only be used on integers", value)
+      );
+    default: {
+      const text =
+        hex(value) ??
+        mistyped("only integers, byte buffers, and strings can be formatted as hex", value);
+      return verb === "X" ? text.toUpperCase() : text;
+    }
   }
-  throw new Failure(
-    `error during formatting: %${verb} does not take a value of type ${typeNameOf(value)}`,
-  );
 }
 
-function fixed(verb: string, precision: string | undefined, value: Value): string {
-  const number =
-    value instanceof Uint
-      ? Number(value.value)
-      : typeof value === "bigint" || typeof value === "number"
-        ? Number(value)
-        : undefined;
-  const digits = precision === undefined ? PRECISION_DEFAULT : Number(precision);
-  if (number === undefined || digits > PRECISION_MAX) {
-    throw new Failure(
-      `error during formatting: %${verb} does not take a value of type ${typeNameOf(value)}`,
-    );
-  }
-  if (Number.isNaN(number)) return "NaN";
-  if (!Number.isFinite(number)) return number > 0 ? "Infinity" : "-Infinity";
-  return verb === "f" ? grouped(halfToEven(number, digits)) : scientific(number);
+function mistyped(rule: string, value: Value): never {
+  throw wrong(`${rule}, was given ${typeNameOf(value)}`);
 }
 
-/** Thousands have commas, as numbers are written in English. */
-function grouped(text: string): string {
-  const [whole = "", fraction] = text.split(".");
+function wrong(problem: string): Failure {
+  return new Failure(`error during formatting: ${problem}`);
+}
+
+function integer(value: Value): bigint | undefined {
+  return value instanceof Uint ? value.value : typeof value === "bigint" ? value : undefined;
+}
+
+/** Some texts stand for doubles. */
+const DOUBLE_TEXTS = new Map([
+  ["NaN", Number.NaN],
+  ["Infinity", Number.POSITIVE_INFINITY],
+  ["-Infinity", Number.NEGATIVE_INFINITY],
+]);
+
+function doubleOf(value: Value): number | undefined {
+  if (typeof value === "string") return DOUBLE_TEXTS.get(value);
+  return typeof value === "number" ? value : undefined;
+}
+
+/** As numbers are written in English: thousands have commas. */
+function fixed(number: number, precision = PRECISION_DEFAULT): string {
+  if (precision > PRECISION_MAX) throw wrong(`precision is larger than ${PRECISION_MAX}`);
+  if (!Number.isFinite(number)) return unlimited(number);
+  // No zero has a sign here.
+  const [whole = "", fraction] = exactFixed(number === 0 ? 0 : number, precision).split(".");
   const parts = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
   return fraction === undefined ? parts : `${parts}.${fraction}`;
 }
 
+function unlimited(number: number): string {
+  if (Number.isNaN(number)) return "NaN";
+  return number > 0 ? "∞" : "-∞";
+}
+
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** `1.234500×10⁰³`: upstream always writes six decimals. */
-function scientific(number: number): string {
+/** `1.234500×10⁰³`: upstream takes the precision for a width and always writes six decimals. */
+function scientific(number: number, width = PRECISION_DEFAULT): string {
+  if (width > PRECISION_MAX) throw wrong(`precision is larger than ${PRECISION_MAX}`);
+  if (!Number.isFinite(number)) return unlimited(number).padStart(width);
   const [mantissa = "", exponent = "0"] = number.toExponential(PRECISION_DEFAULT).split("e");
   const digits = exponent.replace(/^[+-]/, "").padStart(2, "0");
   const raised = digits.replace(/\d/g, (digit) => SUPERSCRIPTS[Number(digit)] ?? "");
-  return `${mantissa}×10${exponent.startsWith("-") ? "⁻" : ""}${raised}`;
-}
-
-/** toFixed rounds ties up; this rounds them to even. */
-function halfToEven(number: number, digits: number): string {
-  const rounded = number.toFixed(digits);
-  if (digits >= PRECISION_MAX || Math.abs(number) >= 1e21) return rounded;
-  const exact = Math.abs(number).toFixed(PRECISION_MAX);
-  const cut = exact.indexOf(".") + 1 + digits;
-  if (!/^50*$/.test(exact.slice(cut))) return rounded;
-  const kept = exact.slice(0, cut).replace(/\.$/, "");
-  const isEven = /[02468]$/.test(kept);
-  const away = Math.abs(Number(rounded)) > Math.abs(Number(kept)) ? rounded : undefined;
-  if (!isEven) return away ?? rounded;
-  return number < 0 ? `-${kept}` : kept;
+  const sign = Object.is(number, -0) ? "-" : "";
+  return `${sign}${mantissa}×10${exponent.startsWith("-") ? "⁻" : ""}${raised}`.padStart(width);
 }
 
 function hex(value: Value): string | undefined {
@@ -160,14 +161,10 @@ function asText(value: Value, charge: (cost: number) => void): string {
   charge(PART_WORK);
   if (typeof value === "string") return value;
   if (value === null) return "null";
-  if (typeof value === "number") {
-    if (Number.isNaN(value)) return "NaN";
-    if (!Number.isFinite(value)) return value > 0 ? "Infinity" : "-Infinity";
-    return formatDouble(value);
-  }
+  if (typeof value === "number") return formatDouble(value);
   if (typeof value !== "object") return String(value);
   if (value instanceof Uint) return value.value.toString();
-  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (value instanceof Uint8Array) return textOfBytes(value);
   if (value instanceof Timestamp) return formatTimestamp(value);
   if (value instanceof Duration) return formatDuration(value);
   if (value instanceof TypeValue) return value.name;
@@ -176,22 +173,38 @@ function asText(value: Value, charge: (cost: number) => void): string {
   }
   if (value instanceof MapValue) {
     const entries = [...value.keys()].map(
-      (key) => [partText(key, charge), partText(value.get(key) ?? null, charge)] as const,
+      (key) => [keyText(key, charge), partText(value.get(key) ?? null, charge)] as const,
     );
     entries.sort(([one], [other]) => (one < other ? -1 : 1));
     return `{${entries.map(([key, item]) => `${key}:${item}`).join(", ")}}`;
   }
-  throw new Failure(
-    `error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given ${typeNameOf(value)}`,
+  return mistyped(
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
+    value,
   );
+}
+
+function keyText(key: Value, charge: (cost: number) => void): string {
+  if (typeof key === "number" || (typeof key === "object" && !(key instanceof Uint))) {
+    throw wrong(`no formatting function for map key of type ${typeNameOf(key)}`);
+  }
+  return partText(key, charge);
 }
 
 /** A part of a list or map is written as an expression would have it. */
 function partText(value: Value, charge: (cost: number) => void): string {
+  if (value instanceof OpaqueValue || value instanceof Optional) {
+    throw wrong(`no formatting function for ${typeNameOf(value)}`);
+  }
+  if (typeof value === "number") {
+    charge(PART_WORK);
+    return Number.isFinite(value)
+      ? exactFixed(value, PRECISION_DEFAULT)
+      : goQuote(formatDouble(value));
+  }
   const text = asText(value, charge);
-  if (typeof value === "string") return quote(text);
-  if (typeof value === "number" && Number.isFinite(value)) return value.toFixed(PRECISION_DEFAULT);
-  if (value instanceof Uint8Array) return `b${quote(text)}`;
-  if (value instanceof Timestamp) return `timestamp(${quote(text)})`;
-  return value instanceof Duration ? `duration(${quote(text)})` : text;
+  if (typeof value === "string") return goQuote(text);
+  if (value instanceof Uint8Array) return `b${goQuote(text)}`;
+  if (value instanceof Timestamp) return `timestamp(${goQuote(text)})`;
+  return value instanceof Duration ? `duration(${goQuote(text)})` : text;
 }

@@ -20,7 +20,7 @@ const COMPARABLE = ["int", "uint", "double", "bool", "duration", "timestamp", "s
 
 function isSorted(list: ListValue, { charge }: CallContext): boolean {
   for (let at = 1; at < list.size; at++) {
-    if (!(compare(list.at(at - 1), list.at(at), charge) <= 0)) return false;
+    if (compare(list.at(at - 1), list.at(at), charge) > 0) return false;
   }
   return true;
 }
@@ -80,10 +80,15 @@ function lastIndexOf(list: ListValue, item: Value, { charge }: CallContext): big
 
 function slice(list: ListValue, from: bigint, to: bigint, { charge }: CallContext): ListValue {
   charge(list.size);
-  if (from < 0n || to < 0n || from > to || to > list.size) {
-    throw new Failure(`cannot slice(${from}, ${to}), list is length ${list.size}`);
-  }
+  const problem = sliceProblem(list, from, to);
+  if (problem !== undefined) throw new Failure(`cannot slice(${from}, ${to}), ${problem}`);
   return new ListValue(list.toArray().slice(Number(from), Number(to)));
+}
+
+function sliceProblem(list: ListValue, from: bigint, to: bigint): string | undefined {
+  if (from < 0n || to < 0n) return "negative indexes not supported";
+  if (from > to) return "start index must be less than or equal to end index";
+  return to > list.size ? `list is length ${list.size}` : undefined;
 }
 
 function sort(list: ListValue, { charge }: CallContext): ListValue {

@@ -19,7 +19,7 @@ import { Failure } from "../errors.js";
 import { fn, method, type Overload } from "../overloads.js";
 import { parseTimestamp } from "../text.js";
 import { ListValue, OpaqueValue, Optional } from "../values.js";
-import { isUrl } from "./urls.js";
+import { requestUriProblem } from "./request-uri.js";
 
 type Check = (text: string) => readonly string[];
 
@@ -55,6 +55,10 @@ function must(message: string, test: (text: string) => boolean): Check {
   return (text) => (test(text) ? [] : [message]);
 }
 
+function listed(problem: string | undefined): readonly string[] {
+  return problem === undefined ? [] : [problem];
+}
+
 function isTime(text: string): boolean {
   try {
     parseTimestamp(text);
@@ -75,7 +79,7 @@ const CHECKS: Readonly<Record<string, readonly [check: Check, patternSize: numbe
   dns1123SubdomainPrefix: [(text) => checkDnsSubdomainName(text, true), 60],
   dns1035LabelPrefix: [(text) => checkDns1035LabelName(text, true), 30],
   labelValue: [checkLabelValue, 40],
-  uri: [must("invalid URI for request", isUrl), 1103],
+  uri: [(text) => listed(requestUriProblem(text)), 1103],
   uuid: [must("does not match the UUID format", (text) => UUID.test(text)), 70],
   byte: [must("invalid base64", (text) => text.length % 4 === 0 && BASE64.test(text)), 84],
   date: [must("invalid date", (text) => DATE.test(text) && isTime(`${text}T00:00:00Z`)), 71],

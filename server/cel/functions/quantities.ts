@@ -4,6 +4,7 @@ import {
   compareQuantities,
   formatQuantity,
   parseQuantity,
+  QUANTITY_RULE,
   type Quantity,
 } from "../../schema/quantity.js";
 import { FLAT, PARSED } from "../cost/call-costs.js";
@@ -11,13 +12,19 @@ import { Failure } from "../errors.js";
 import { fn, method, type Overload } from "../overloads.js";
 import { INT_MAX, INT_MIN, OpaqueValue } from "../values.js";
 
+/**
+ * Upstream holds most quantities as a 64-bit integer times a power of ten, and others as large decimals.
+ * Only the first may be integers, and only those that were written without decimals.
+ */
 class QuantityValue extends OpaqueValue {
   override readonly typeName = "kubernetes.Quantity";
   readonly quantity: Quantity;
+  readonly isLarge: boolean;
 
-  constructor(quantity: Quantity) {
+  constructor(quantity: Quantity, isLarge: boolean) {
     super();
     this.quantity = quantity;
+    this.isLarge = isLarge;
   }
 
   override equals(other: OpaqueValue): boolean {
@@ -29,46 +36,108 @@ class QuantityValue extends OpaqueValue {
   }
 }
 
+/** Decimals of large ones. */
+const LARGE_DECIMALS = 9;
+
+function quantityOf(text: string): QuantityValue {
+  const quantity = parseQuantity(text);
+  if (quantity === undefined) throw new Failure(QUANTITY_RULE);
+  if (!isLarge(text)) return new QuantityValue(quantity, false);
+  const { digits, scale } = quantity;
+  const isScaled = digits === 0n || scale < -LARGE_DECIMALS;
+  const scaled = isScaled
+    ? quantity
+    : {
+        ...quantity,
+        digits: digits * 10n ** BigInt(scale + LARGE_DECIMALS),
+        scale: -LARGE_DECIMALS,
+      };
+  return new QuantityValue(scaled, true);
+}
+
+const PARTS = /^[+-]?0*(\d*)\.?(\d*)(?:([KMGTPE])i|([eE][+-]?\d+)|([a-zA-Z]?))$/;
+const DECIMAL_DIGITS_MAX = 18;
+const BINARY_DIGITS_MAX = 14;
+const EXPONENTS: Readonly<Record<string, number>> = {
+  n: -9,
+  u: -6,
+  m: -3,
+  "": 0,
+  k: 3,
+  M: 6,
+  G: 9,
+  T: 12,
+  P: 15,
+  E: 18,
+};
+
+/** Whether a text has more digits than upstream reads into an integer, or decimals of a binary unit. */
+function isLarge(text: string): boolean {
+  const [, whole = "", decimals = "", unit, power, suffix = ""] = PARTS.exec(text) ?? [];
+  const digits = Math.max(whole.length, 1);
+  if (unit !== undefined) {
+    const bits = ("KMGTPE".indexOf(unit) + 1) * 10;
+    return decimals !== "" || digits + Math.floor(bits * 0.3) > BINARY_DIGITS_MAX;
+  }
+  const exponent = power === undefined ? (EXPONENTS[suffix] ?? 0) : Number(power.slice(1));
+  const isLong = digits + decimals.length > DECIMAL_DIGITS_MAX;
+  return isLong || exponent - decimals.length < -LARGE_DECIMALS;
+}
+
 /** undefined unless the quantity is a 64-bit integer. */
-function asInteger({ quantity: { digits, scale } }: QuantityValue): bigint | undefined {
-  const value = scale >= 0 ? digits * 10n ** BigInt(Math.min(scale, 40)) : divided(digits, -scale);
-  return value === undefined || value > INT_MAX || value < INT_MIN ? undefined : value;
+function asInteger({ quantity: { digits, scale }, isLarge }: QuantityValue): bigint | undefined {
+  if (isLarge || scale < 0) return undefined;
+  const value = digits * 10n ** BigInt(Math.min(scale, 40));
+  return isInt(value) ? value : undefined;
 }
 
-function divided(digits: bigint, places: number): bigint | undefined {
-  const divisor = 10n ** BigInt(places);
-  return digits % divisor === 0n ? digits / divisor : undefined;
+function isInt(value: bigint): boolean {
+  return value <= INT_MAX && value >= INT_MIN;
 }
 
-function negated({ digits, scale, format }: Quantity): Quantity {
-  return { digits: -digits, scale, format };
+/** As Go has it: of parts, each of which is the nearest double. */
+function powerOfTen(exponent: number): number {
+  const magnitude = Math.abs(exponent);
+  const low = Number(`1e${magnitude % 32}`);
+  const high = magnitude - (magnitude % 32);
+  return exponent < 0 ? Number(`1e-${high}`) / low : Number(`1e${high}`) * low;
 }
 
-function sum(left: Quantity, right: Quantity): QuantityValue {
-  return new QuantityValue(addQuantities(left, right));
+function negated({ quantity, isLarge }: QuantityValue): QuantityValue {
+  const { digits, scale, format } = quantity;
+  return new QuantityValue({ digits: -digits, scale, format }, isLarge);
 }
 
-function ofInt(value: bigint): Quantity {
-  return { digits: value, scale: 0, format: "decimal" };
+function sum(left: QuantityValue, right: QuantityValue): QuantityValue {
+  const isSmall = !left.isLarge && !right.isLarge;
+  if (isSmall && right.quantity.digits === 0n) return left;
+  const total = addQuantities(left.quantity, right.quantity);
+  if (isSmall && left.quantity.digits === 0n)
+    return new QuantityValue({ ...total, ...unitsOf(right) }, false);
+  const scale = Math.min(left.quantity.scale, right.quantity.scale);
+  const parts = [left, right].map(
+    ({ quantity }) => quantity.digits * 10n ** BigInt(quantity.scale - scale),
+  );
+  const digits = parts.reduce((one, other) => one + other, 0n);
+  return new QuantityValue(
+    { ...total, digits, scale },
+    !isSmall || ![...parts, digits].every(isInt),
+  );
+}
+
+function unitsOf({ quantity: { digits, scale } }: QuantityValue) {
+  return { digits, scale };
+}
+
+function ofInt(value: bigint): QuantityValue {
+  return new QuantityValue({ digits: value, scale: 0, format: "decimal" }, false);
 }
 
 const TYPE = "kubernetes.Quantity";
 type Q = QuantityValue;
 
 export const QUANTITIES: readonly Overload[] = [
-  fn(
-    "quantity",
-    "string",
-    TYPE,
-    (text: string) => {
-      const quantity = parseQuantity(text);
-      if (quantity === undefined) {
-        throw new Failure("quantity parse error: quantities must match the regular expression");
-      }
-      return new QuantityValue(quantity);
-    },
-    PARSED,
-  ),
+  fn("quantity", "string", TYPE, quantityOf, PARSED),
   fn("isQuantity", "string", "bool", (text: string) => parseQuantity(text) !== undefined, PARSED),
   fn(
     "sign",
@@ -93,7 +162,8 @@ export const QUANTITIES: readonly Overload[] = [
     "asApproximateFloat",
     TYPE,
     "double",
-    ({ quantity: { digits, scale } }: Q) => Number(`${digits}e${scale}`),
+    ({ quantity: { digits, scale } }: Q) =>
+      scale === 0 ? Number(digits) : Number(digits) * powerOfTen(scale),
     FLAT,
   ),
   method(
@@ -117,14 +187,8 @@ export const QUANTITIES: readonly Overload[] = [
     (a: Q, b: Q) => BigInt(compareQuantities(a.quantity, b.quantity)),
     FLAT,
   ),
-  method("add", `${TYPE}, ${TYPE}`, TYPE, (a: Q, b: Q) => sum(a.quantity, b.quantity), FLAT),
-  method("add", `${TYPE}, int`, TYPE, (a: Q, b: bigint) => sum(a.quantity, ofInt(b)), FLAT),
-  method(
-    "sub",
-    `${TYPE}, ${TYPE}`,
-    TYPE,
-    (a: Q, b: Q) => sum(a.quantity, negated(b.quantity)),
-    FLAT,
-  ),
-  method("sub", `${TYPE}, int`, TYPE, (a: Q, b: bigint) => sum(a.quantity, ofInt(-b)), FLAT),
+  method("add", `${TYPE}, ${TYPE}`, TYPE, (a: Q, b: Q) => sum(a, b), FLAT),
+  method("add", `${TYPE}, int`, TYPE, (a: Q, b: bigint) => sum(a, ofInt(b)), FLAT),
+  method("sub", `${TYPE}, ${TYPE}`, TYPE, (a: Q, b: Q) => sum(a, negated(b)), FLAT),
+  method("sub", `${TYPE}, int`, TYPE, (a: Q, b: bigint) => sum(a, ofInt(-b)), FLAT),
 ];

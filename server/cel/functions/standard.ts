@@ -21,7 +21,7 @@ import {
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
 import { type CallContext, fn, method, type Overload } from "../overloads.js";
-import { formatDouble, formatDuration, formatTimestamp } from "../text.js";
+import { formatDouble, formatDuration, formatTimestamp, textOfBytes } from "../text.js";
 import {
   codePointLength,
   type Duration,
@@ -172,11 +172,16 @@ const order: readonly Overload[] = ORDERS.flatMap(([name, holds]) =>
       name,
       pair,
       "bool",
-      (a: Value, b: Value, { charge }: CallContext) => holds(compare(a, b, charge)),
+      (a: Value, b: Value, { charge }: CallContext) => holds(ordered(compare(a, b, charge))),
       pair.startsWith("string") || pair.startsWith("bytes") ? COMPARED : FLAT,
     ),
   ),
 );
+
+function ordered(found: number): number {
+  if (Number.isNaN(found)) throw new Failure("NaN values cannot be ordered");
+  return found;
+}
 
 /** The work of counting a character. */
 const COUNTING_FACTOR = 0.01;
@@ -238,14 +243,6 @@ function boolOfText(text: string): boolean {
   if (TRUE_TEXTS.has(text)) return true;
   if (FALSE_TEXTS.has(text)) return false;
   throw new Failure(`type conversion error from 'string' to 'bool'`);
-}
-
-function textOfBytes(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new Failure("invalid UTF-8 in bytes, cannot convert to string");
-  }
 }
 
 const same = (value: Value) => value;

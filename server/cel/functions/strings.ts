@@ -33,26 +33,21 @@ function outOfRange(index: bigint): Failure {
 }
 
 function indexOf(text: string, search: string, from = 0n): bigint {
-  const points = codePoints(text);
-  if (from < 0n || from > points.length) {
-    if (search === "" && from >= 0n) return from;
-    throw outOfRange(from);
-  }
   if (search === "") return from;
-  const start = unitsBefore(points, Number(from));
-  const found = text.indexOf(search, start);
+  if (from < 0n) throw outOfRange(from);
+  const points = codePoints(text);
+  if (from >= points.length) return -1n;
+  const found = text.indexOf(search, unitsBefore(points, Number(from)));
   return found < 0 ? -1n : BigInt(codePointLength(text.slice(0, found)));
 }
 
 function lastIndexOf(text: string, search: string, from?: bigint): bigint {
   const points = codePoints(text);
-  if (from !== undefined && (from < 0n || from >= points.length)) {
-    if (search === "" && from >= 0n && from === BigInt(points.length)) return from;
-    if (points.length > 0 || search !== "") throw outOfRange(from);
-  }
-  const limit = from === undefined ? points.length : Number(from);
-  if (search === "") return BigInt(limit);
-  const found = text.lastIndexOf(search, unitsBefore(points, limit));
+  if (search === "") return from ?? BigInt(points.length);
+  const start = from ?? BigInt(points.length - 1);
+  if (from !== undefined && from < 0n) throw outOfRange(from);
+  if (start < 0n || start >= points.length) return -1n;
+  const found = text.lastIndexOf(search, unitsBefore(points, Number(start)));
   return found < 0 ? -1n : BigInt(codePointLength(text.slice(0, found)));
 }
 
@@ -64,9 +59,11 @@ function unitsBefore(points: string | readonly string[], count: number): number 
 function substring(text: string, from: bigint, to?: bigint): string {
   const points = codePoints(text);
   const end = to ?? BigInt(points.length);
+  if (to !== undefined && from > end) {
+    throw new Failure(`invalid substring range. start: ${from}, end: ${end}`);
+  }
   if (from < 0n || from > points.length) throw outOfRange(from);
   if (end < 0n || end > points.length) throw outOfRange(end);
-  if (from > end) throw new Failure(`invalid substring range. start: ${from}, end: ${end}`);
   const part = points.slice(Number(from), Number(end));
   return typeof part === "string" ? part : part.join("");
 }

@@ -9,17 +9,17 @@ import { floorDivide } from "./standard.js";
 
 const MILLISECOND = 1_000_000n;
 const SECOND = 1_000_000_000n;
-const OFFSET = /^([+-]?)(\d\d):(\d\d)$/;
+const OFFSET = /^([+-]?\d{1,6}):([+-]?\d{1,6})$/;
 const ZONE_LENGTH_MAX = 64;
 
 /** The wall clock of a zone as a date whose UTC fields show it. */
 function wallClock({ nanos }: Timestamp, zone: string, context: CallContext): Date {
   const millis = Number(floorDivide(nanos, MILLISECOND));
-  if (zone === "" || zone === "UTC") return new Date(millis);
+  if (zone === "" || zone === "UTC" || zone === "Local") return new Date(millis);
   const offset = OFFSET.exec(zone);
   if (offset !== null) {
-    const minutes = Number(offset[2]) * 60 + Number(offset[3]);
-    return new Date(millis + (offset[1] === "-" ? -minutes : minutes) * 60_000);
+    const minutes = zone.startsWith("-") ? -Number(offset[2]) : Number(offset[2]);
+    return new Date(millis + (Number(offset[1]) * 60 + minutes) * 60_000);
   }
   return new Date(millis + zoneOffsetMs(zone, millis, context));
 }
