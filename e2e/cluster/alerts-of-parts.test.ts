@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { openWebhookStub, withStatus } from "../../server/client/testing/webhook-stub.js";
 import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
@@ -26,16 +26,19 @@ const FILLED_BYTES = 0.83 * QUOTA_BYTES;
 const MAPS = "/api/v1/namespaces/default/configmaps";
 
 async function whyNot(): Promise<string | false> {
-  if (!isLong) return "only with KEELSON_TEST_LONG";
   for (const tool of ["prometheus", "redis-server"] as const) {
     if ((await findTool(tool)) === undefined) return `${tool} is not to be had`;
   }
   return false;
 }
 
-test("CARD-08: alerts on a broken file, a lost Redis, a short history and a filling etcd fire and are resolved", {
-  skip: await whyNot(),
-}, async (t) => {
+const TITLE =
+  "CARD-08: alerts on a broken file, a lost Redis, a short history and a filling etcd fire and are resolved";
+
+// It takes minutes, so it is part of the long run.
+if (isLong) test(TITLE, { skip: await whyNot() }, followAlerts);
+
+async function followAlerts(t: TestContext): Promise<void> {
   await using stub = await openWebhookStub(({ body }) => withStatus(body, { allowed: true }));
   await using redis = await startRedis();
   await using etcd = await startEtcdCluster(1, { args: [`--quota-backend-bytes=${QUOTA_BYTES}`] });
@@ -110,4 +113,4 @@ test("CARD-08: alerts on a broken file, a lost Redis, a short history and a fill
 
   await eventually("all is resolved", async () => (await prometheus.firing()).length === 0, 90_000);
   assert.ok(review.count > 0);
-});
+}

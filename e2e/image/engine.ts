@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, realpath, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { repositoryRoot } from "../tools/find-tool.js";
+import { repositoryRoot, requireTool } from "../tools/find-tool.js";
 
 const ROOT = repositoryRoot();
 /** Kept between runs: what the base is made of. */
@@ -16,16 +16,32 @@ const CACHE = join(ROOT, ".tools", "image");
 const TRUST = "/etc/ssl/certs/ca-certificates.crt";
 const BASE = "localhost/keelson-node";
 
+/** All images are made here. */
+const ANY_IMAGE = { type: "insecureAcceptAnything" };
+
 const run = promisify(execFile);
+
+/** Where a file is kept from run to run. */
+export const keptFile = (name: string) => join(CACHE, name);
 
 export type Engine = (...args: readonly string[]) => Promise<string>;
 
-/** Without a daemon, cgroups of its own, or anything of the machine's other images. */
-export function engineIn(folder: string): Engine {
+/** Without a daemon, cgroups of its own, or anything of the machine's other images and settings. */
+export async function engineIn(folder: string): Promise<Engine> {
+  const buildah = await requireTool("buildah");
+  const settings = join(folder, "home", ".config", "containers");
+  await mkdir(settings, { recursive: true });
+  await writeFile(join(settings, "policy.json"), JSON.stringify({ default: [ANY_IMAGE] }));
   const own = ["--root", join(folder, "store"), "--runroot", join(folder, "run")];
-  const env = { ...process.env, STORAGE_DRIVER: "vfs", BUILDAH_ISOLATION: "chroot" };
+  const common = { ...process.env, HOME: join(folder, "home"), BUILDAH_ISOLATION: "chroot" };
+  const layered = { ...common, STORAGE_DRIVER: "overlay", STORAGE_OPTS: "skip_mount_home=true" };
+  // Not every file system takes layers; whole copies take twice as long.
+  const env = await run(buildah, [...own, "info"], { env: layered }).then(
+    () => layered,
+    () => ({ ...common, STORAGE_DRIVER: "vfs" }),
+  );
   return async (...args) => {
-    const { stdout } = await run("buildah", [...own, ...args], { env, maxBuffer: 64 * 2 ** 20 });
+    const { stdout } = await run(buildah, [...own, ...args], { env, maxBuffer: 64 * 2 ** 20 });
     return stdout.trim();
   };
 }
@@ -52,7 +68,12 @@ export async function makeBase(buildah: Engine): Promise<void> {
   const system = join(CACHE, "bookworm.tar");
   if (!existsSync(system)) {
     const include = "--include=ca-certificates,libstdc++6";
-    await run("mmdebstrap", ["--variant=apt", include, "bookworm", `${system}.part`]);
+    await run(await requireTool("mmdebstrap"), [
+      "--variant=apt",
+      include,
+      "bookworm",
+      `${system}.part`,
+    ]);
     await rename(`${system}.part`, system);
   }
   const text = await readFile(join(ROOT, "deploy", "Dockerfile"), "utf8");
@@ -95,5 +116,10 @@ export async function buildImage(buildah: Engine, name: string): Promise<void> {
   const file = join(ROOT, "deploy", "Dockerfile");
   const args = ["--build-arg", `NODE_IMAGE=${BASE}`, "--build-arg", "BUILDPLATFORM=linux/amd64"];
   const ignore = ["--ignorefile", `${file}.dockerignore`];
-  await buildah("bud", "--network=host", ...args, "-f", file, ...ignore, "-t", name, ROOT);
+  // What npm fetched once is there for both stages and for the next build.
+  const fetched = join(CACHE, "npm");
+  await mkdir(fetched, { recursive: true });
+  const volume = ["--volume", `${fetched}:/root/.npm`];
+  const all = ["--network=host", ...args, ...volume, "-f", file, ...ignore, "-t", name, ROOT];
+  await buildah("bud", ...all);
 }

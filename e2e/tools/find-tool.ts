@@ -21,7 +21,9 @@ export type ToolName =
   | "prometheus"
   | "chromium"
   | "python-client"
-  | "jemalloc";
+  | "jemalloc"
+  | "buildah"
+  | "mmdebstrap";
 
 const found = new Map<ToolName, Promise<string | undefined>>();
 

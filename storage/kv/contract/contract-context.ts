@@ -33,7 +33,7 @@ export interface ContractOptions {
 
 export type OpenStore = (options: ContractOptions) => Promise<RevisionedStore>;
 
-/** Optional abilities of a store's harness. A missing hook skips its tests, with a reason. */
+/** Optional abilities of a store's harness. Tests that need a missing one are left out. */
 export interface ContractHooks {
   /**
    * Breaks all connections of the store opened last, once, as a network fault does. Resolves when
@@ -55,8 +55,6 @@ const TEST_TIMEOUT_MS = 30_000;
 
 export interface ContractTestOptions {
   readonly timeoutMs?: number;
-  /** A reason skips the test. */
-  readonly skip?: string | undefined;
 }
 
 /** Registers one test of the contract. */
@@ -66,7 +64,7 @@ export function contractTest(
   run: (context: ContractContext) => Promise<void>,
   options: ContractTestOptions = {},
 ): void {
-  test(title, { skip: options.skip ?? false }, async (t) => {
+  test(title, async (t) => {
     const prefix = `/contract-${randomBytes(6).toString("hex")}/`;
     const timeoutMs = options.timeoutMs ?? TEST_TIMEOUT_MS;
     // Not AbortSignal.timeout: its timer would let an idle process end before the test does.
