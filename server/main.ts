@@ -6,9 +6,9 @@
  */
 import type { Logger } from "../storage/base/logger.js";
 import { oneLine } from "../storage/base/one-line.js";
+import { orderFault } from "./commands/fault.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
-import type { ExplainOptions } from "./config/explain-options.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { explainAdmission } from "./explain/explain-admission.js";
 import { readAccess } from "./fresh-api/access.js";
@@ -46,7 +46,10 @@ async function main(): Promise<boolean> {
       await up(commandLine.args, commandLine.command);
       return false;
     case "explain":
-      await explain(commandLine.options);
+      await ask((signal) => explainAdmission(commandLine.options, signal));
+      return false;
+    case "fault":
+      await ask((signal) => orderFault(commandLine.options, signal));
       return false;
     case "run":
       if (commandLine.config.command === "serve") return serve(commandLine.config, startedAtMs);
@@ -137,14 +140,16 @@ async function up(args: readonly string[], command: readonly string[]): Promise<
   }
 }
 
-/** Exit status 2 where nobody could be asked. */
-async function explain(options: ExplainOptions): Promise<void> {
+/** Runs a command that asks a server. Exit status 2 where nobody could be asked. */
+async function ask(
+  run: (signal: AbortSignal) => Promise<string | { output: string; exitCode: number }>,
+): Promise<void> {
   const ending = new AbortController();
   for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => ending.abort());
   try {
-    const { output, exitCode } = await explainAdmission(options, ending.signal);
-    process.stdout.write(output);
-    process.exitCode = exitCode;
+    const answer = await run(ending.signal);
+    process.stdout.write(typeof answer === "string" ? answer : answer.output);
+    if (typeof answer !== "string") process.exitCode = answer.exitCode;
   } catch (error) {
     fail(`keelson: ${oneLine(error)}`);
     process.exitCode = 2;

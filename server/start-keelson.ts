@@ -13,6 +13,9 @@ import { TestApiClient } from "./fresh-api/test-api-client.js";
 import type { Keelson, KeelsonOptions } from "./fresh-api/types.js";
 
 export type {
+  Fault,
+  FaultedRequests,
+  FaultKind,
   Keelson,
   KeelsonAccess,
   KeelsonOptions,
@@ -58,6 +61,7 @@ function toKeelson(api: RunningApi, tokens: ReadonlyMap<string, string>): Keelso
     settled: (options) => testApi.settled(options),
     snapshot: () => testApi.snapshot(),
     reset: (snapshot) => testApi.reset(snapshot),
+    fault: (requests, what) => testApi.fault(requests, what),
     stop,
     [Symbol.asyncDispose]: stop,
   };

@@ -46,6 +46,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/config"],
   ["server/explain", "server/wiring"],
   ["server/fresh-api"],
+  ["server/commands"],
   ["server"],
 ];
 

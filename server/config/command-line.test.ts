@@ -68,6 +68,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     readyFd: -1,
     manifests: [],
     enableTestApi: false,
+    enableFaultInjection: false,
     advertiseAddress: "",
     tlsCertFile: "",
     tlsPrivateKeyFile: "",
@@ -298,7 +299,10 @@ test("what is unknown, badly written or impossible is refused in one line", () =
   for (const [args, expected] of [
     [["--moon"], "unknown flag: --moon"],
     [["-x"], "unknown flag: -x"],
-    [["moon"], 'unknown command "moon", expected serve or controllers or explain-admission or up'],
+    [
+      ["moon"],
+      'unknown command "moon", expected serve or controllers or explain-admission or fault or up',
+    ],
     [["serve", "extra"], 'unexpected argument "extra"'],
     [["--secure-port"], "flag needs an argument: --secure-port"],
     [["--secure-port=x"], 'invalid value for --secure-port: "x" is not an integer'],

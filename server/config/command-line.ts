@@ -5,6 +5,7 @@
  */
 import { type Config, createConfig, type FlagSettings } from "./config.js";
 import { EXPLAIN_HELP, type ExplainOptions, parseExplainOptions } from "./explain-options.js";
+import { FAULT_HELP, type FaultOptions, parseFaultOptions } from "./fault-options.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import { toFlagValue } from "./flag-values.js";
 import { FLAGS, type FlagKey } from "./flags.js";
@@ -13,6 +14,7 @@ import { renderHelp } from "./help.js";
 export type CommandLine =
   | { readonly action: "run"; readonly config: Config }
   | { readonly action: "explain"; readonly options: ExplainOptions }
+  | { readonly action: "fault"; readonly options: FaultOptions }
   /** Run `command` with a fresh API that has the flags `args`. */
   | { readonly action: "up"; readonly args: readonly string[]; readonly command: readonly string[] }
   /** Print to stdout, exit 0. */
@@ -21,9 +23,24 @@ export type CommandLine =
   /** Print to stderr, exit 1. One line. */
   | { readonly action: "refuse"; readonly message: string };
 
+interface Tool {
+  readonly help: string;
+  /** @throws {RangeError} with one line */
+  readonly parse: (args: readonly string[]) => CommandLine;
+}
+
 const COMMANDS: readonly Command[] = ["serve", "controllers"];
-/** Not a server: it has flags of its own. */
-const EXPLAIN = "explain-admission";
+/** Not servers: they have flags of their own. */
+const TOOLS: Readonly<Record<string, Tool>> = {
+  "explain-admission": {
+    help: EXPLAIN_HELP,
+    parse: (args) => ({ action: "explain", options: parseExplainOptions(args) }),
+  },
+  fault: {
+    help: FAULT_HELP,
+    parse: (args) => ({ action: "fault", options: parseFaultOptions(args) }),
+  },
+};
 /** A server for as long as another command runs. */
 const UP = "up";
 const DEFAULT_COMMAND: Command = "serve";
@@ -34,13 +51,14 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
   const [first, ...others] = args;
   if (first === "help") return { action: "help", text: renderHelp() };
   if (first === "version") return { action: "version" };
-  if (first === EXPLAIN) return parseExplain(others);
+  const tool = TOOLS[first ?? ""];
+  if (tool !== undefined) return parseTool(tool, others);
   if (first === UP) return parseUp(others);
   const hasCommand = first !== undefined && !first.startsWith("-");
   const command = hasCommand ? COMMANDS.find((name) => name === first) : DEFAULT_COMMAND;
   if (command === undefined) {
     return refuse(
-      `unknown command ${JSON.stringify(first)}, expected ${[...COMMANDS, EXPLAIN, UP].join(" or ")}`,
+      `unknown command ${JSON.stringify(first)}, expected ${[...COMMANDS, ...Object.keys(TOOLS), UP].join(" or ")}`,
     );
   }
   const rest = hasCommand ? others : args;
@@ -58,10 +76,10 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
   }
 }
 
-function parseExplain(args: readonly string[]): CommandLine {
-  if (args.some((arg) => HELP_FLAGS.includes(arg))) return { action: "help", text: EXPLAIN_HELP };
+function parseTool({ help, parse }: Tool, args: readonly string[]): CommandLine {
+  if (args.some((arg) => HELP_FLAGS.includes(arg))) return { action: "help", text: help };
   try {
-    return { action: "explain", options: parseExplainOptions(args) };
+    return parse(args);
   } catch (error) {
     if (error instanceof RangeError) return refuse(error.message);
     throw error;

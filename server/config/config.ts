@@ -106,9 +106,11 @@ function checkReadyFd({ readyFd }: FlagSettings): void {
 }
 
 /** What tests do to a server is not for one that others share. */
-function checkTesting({ enableTestApi, etcdServers }: FlagSettings): void {
-  if (enableTestApi && etcdServers.length > 0) {
-    throw new RangeError("--enable-test-api needs the embedded store, and not --etcd-servers");
+function checkTesting(settings: FlagSettings): void {
+  for (const key of ["enableTestApi", "enableFaultInjection"] as const) {
+    if (settings[key] && settings.etcdServers.length > 0) {
+      throw new RangeError(`--${FLAGS[key].name} needs the embedded store, not --etcd-servers`);
+    }
   }
 }
 

@@ -10,4 +10,12 @@ export const TESTING_FLAGS = {
     commands: SERVE_ONLY,
     help: "Whether administrators find /debug/test-api: which requests there were, whether anything moves any more, snapshots and reset. Of servers of tests only, on the embedded store. keelson up and startKeelson() turn it on.",
   },
+  enableFaultInjection: {
+    name: "enable-fault-injection",
+    type: "boolean",
+    default: "false",
+    section: "Testing",
+    commands: SERVE_ONLY,
+    help: "Whether administrators may order faults, at /debug/faults or by keelson fault: refusals, delays, lost answers, cut watches and old reads. Of servers of tests only, on the embedded store.",
+  },
 } as const satisfies Record<string, FlagDefinition>;

@@ -2,27 +2,15 @@
  * `keelson explain-admission`: writes as dry runs on a server and shows what the rules that users bring had
  * to say to each (docs/use/admission.md). Run by main; reads the client's configuration, changes nothing.
  */
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
-import { systemClock } from "../../storage/base/clock.js";
 import type { JsonObject } from "../api/meta.js";
-import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
-import { readClientConfig } from "../client/client-config.js";
-import type { HttpsClient } from "../client/https-client.js";
-import { openClient } from "../client/open-client.js";
 import { parseYaml } from "../codec/yaml.js";
 import { splitYamlDocuments } from "../codec/yaml-documents.js";
 import type { ExplainOptions } from "../config/explain-options.js";
+import { connect } from "./connect.js";
 import { DryRuns } from "./dry-runs.js";
 import { type Explained, formatExplanations } from "./format-explanations.js";
-
-/** The deadline of one request: each webhook may take half a minute. */
-const REQUEST_TIMEOUT_MS = 120_000;
-/** A thousand rules and the largest object. */
-const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** @returns the exit status. @throws {Error} nobody could be asked, in one line */
 export async function explainAdmission(
@@ -30,7 +18,7 @@ export async function explainAdmission(
   signal: AbortSignal,
 ): Promise<{ readonly output: string; readonly exitCode: number }> {
   const objects = readObjects(await readSource(options.file));
-  const client = await connect(options);
+  const client = await connect(options, "keelson-explain-admission");
   try {
     const dryRuns = new DryRuns(client, options);
     const explained: Explained[] = [];
@@ -61,26 +49,4 @@ function readObjects(text: string): readonly JsonObject[] {
   });
   if (objects.length === 0) throw new Error("the file holds no object");
   return objects;
-}
-
-async function connect({ kubeconfig, context, server }: ExplainOptions): Promise<HttpsClient> {
-  const path = kubeconfig ?? usualConfig();
-  const naming = createNaming(DEFAULT_VENDOR);
-  const config = await readClientConfig(path, {
-    naming,
-    ...(context !== undefined && { context }),
-  });
-  return openClient(server === undefined ? config : { ...config, server }, {
-    clock: systemClock,
-    timeoutMs: REQUEST_TIMEOUT_MS,
-    responseBytesMax: RESPONSE_BYTES_MAX,
-    userAgent: "keelson-explain-admission",
-  });
-}
-
-/** The first existing file of those that the variable lists. */
-function usualConfig(): string {
-  const named = (process.env.KUBECONFIG ?? "").split(delimiter).filter((path) => path !== "");
-  const usual = join(homedir(), ".kube", "config");
-  return named.find((path) => existsSync(path)) ?? named[0] ?? usual;
 }

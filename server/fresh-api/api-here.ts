@@ -59,7 +59,7 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
 }
 
 async function toArguments(
-  { flags = {}, users = [], logs = false }: KeelsonOptions,
+  { flags = {}, users = [], logs = false, faults = false }: KeelsonOptions,
   folder: string,
   tokens: StartOrder["tokens"],
 ): Promise<string[]> {
@@ -68,6 +68,7 @@ async function toArguments(
     "secure-port": 0,
     "log-level": logs ? "info" : "error",
     "enable-test-api": true,
+    "enable-fault-injection": faults,
   };
   if (users.length > 0) {
     const file = join(folder, "tokens.csv");

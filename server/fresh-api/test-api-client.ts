@@ -3,6 +3,7 @@
  * they are the same for an API in this process, one in a child, and one that another language started.
  */
 import type { JsonObject } from "../api/meta.js";
+import { FAULTS_PATH } from "../test-api/fault-endpoints.js";
 import {
   REQUESTS_PATH,
   RESET_PATH,
@@ -12,6 +13,9 @@ import {
 import type { AdminAccess } from "./access.js";
 import { AdminClient } from "./admin-client.js";
 import type {
+  Fault,
+  FaultedRequests,
+  FaultKind,
   RecordedRequest,
   RequestsAsked,
   ResetResult,
@@ -62,6 +66,25 @@ export class TestApiClient {
     return (await this.#ask("POST", RESET_PATH, { snapshot: id })) as unknown as ResetResult;
   }
 
+  async fault({ times, probability, ...match }: FaultedRequests, what: FaultKind): Promise<Fault> {
+    const order = defined({ match: defined(match), what: defined(what), times, probability });
+    const id = String((await this.#ask("POST", FAULTS_PATH, order)).id);
+    return {
+      id,
+      hits: async () => {
+        const { items } = await this.#ask("GET", FAULTS_PATH);
+        const faults = items as unknown as readonly {
+          readonly id: string;
+          readonly hits: number;
+        }[];
+        return faults.find((fault) => fault.id === id)?.hits ?? 0;
+      },
+      remove: async () => {
+        await this.#ask("DELETE", `${FAULTS_PATH}?id=${id}`);
+      },
+    };
+  }
+
   close(): void {
     this.#client.close();
   }
@@ -71,4 +94,10 @@ export class TestApiClient {
     if (status === 200) return value;
     throw new Error(`${String(value.message ?? "the API refused")} (${status})`);
   }
+}
+
+/** JSON has no undefined. */
+function defined(members: object): JsonObject {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as JsonObject;
 }

@@ -17,6 +17,8 @@ export interface KeelsonOptions {
   readonly users?: readonly KeelsonUser[];
   /** Objects that are there when it has started: definitions and namespaces first, whatever the order here. */
   readonly manifests?: readonly Manifest[];
+  /** Whether `fault` may be used. Default false. */
+  readonly faults?: boolean;
   /**
    * Where it runs. A child has a processor of its own and ends with this process, however that ends;
    * in this process it starts faster and can be debugged. Default "process".
@@ -89,6 +91,47 @@ export interface ResetResult {
   readonly modified: number;
 }
 
+/** Which requests meet a fault; what is absent matches all. */
+export interface FaultedRequests {
+  readonly verb?: string;
+  readonly group?: string;
+  readonly resource?: string;
+  readonly subresource?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly user?: string;
+  /** How many requests at most; default: all. */
+  readonly times?: number;
+  /** Of each request, between 0 and 1; default 1. */
+  readonly probability?: number;
+}
+
+export type FaultKind =
+  /** Refused before anything is done. */
+  | {
+      readonly type: "status";
+      readonly code: number;
+      readonly reason?: string;
+      readonly message?: string;
+      readonly retryAfterSeconds?: number;
+    }
+  /** Held up before anything is done. */
+  | { readonly type: "delay"; readonly delayMs: number }
+  /**
+   * conflict: 409, as a write of an outdated object. lostAnswer: a write is stored, and its connection ends before
+   * the answer. expired: a watch is told 410. staleRead: gets and lists show the state at the time of the order.
+   * cutWatch: the connections of open watches end at once, in their middle.
+   */
+  | { readonly type: "conflict" | "lostAnswer" | "expired" | "staleRead" | "cutWatch" };
+
+/** A fault that was ordered. */
+export interface Fault {
+  readonly id: string;
+  /** How many requests have met it. */
+  hits(): Promise<number>;
+  remove(): Promise<void>;
+}
+
 export interface Keelson extends KeelsonAccess, AsyncDisposable {
   /** The administrator's certificate and key, PEM. */
   readonly cert: string;
@@ -111,6 +154,8 @@ export interface Keelson extends KeelsonAccess, AsyncDisposable {
    * ordinary changes, so clients stay connected and see DELETED, ADDED and MODIFIED. @throws {Error} the snapshot is not kept any more
    */
   reset(snapshot: Snapshot): Promise<ResetResult>;
+  /** Orders a fault, with the option `faults`. @throws {Error} the order makes no sense, or faults are off */
+  fault(requests: FaultedRequests, what: FaultKind): Promise<Fault>;
   /** Ends it and removes what it kept. */
   stop(): Promise<void>;
 }

@@ -27,7 +27,7 @@ export interface ObservedRequest {
 }
 
 /** Questions about requests are none. */
-const OWN_PATHS = "/debug/test-api/";
+const OWN_PATHS = /^\/debug\/(?:test-api|faults)\b/;
 const USER_AGENT_CHARS_MAX = 256;
 const PATH_CHARS_MAX = 512;
 
@@ -95,7 +95,7 @@ export class RequestObserver {
     const observed = this.#observed.get(state);
     observed?.end();
     const info = state.infoIfKnown;
-    if (info === undefined || info.path.startsWith(OWN_PATHS)) return;
+    if (info === undefined || OWN_PATHS.test(info.path)) return;
     const { verb, group, version, resource, subresource, namespace, name, path } = info;
     this.log.add({
       atMs: this.#clock.now(),

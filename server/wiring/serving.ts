@@ -103,7 +103,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     addSpaceCheck(health, parts.storage.space);
     const { catalog, outgoing } = access;
     const admissionFiles = await openAdmissionFiles({ config, catalog, metrics, logger });
-    const testApi = openTestApi(config);
+    const testApi = openTestApi(config, logger);
     const storage = testApi?.observed(parts.storage) ?? parts.storage;
     const registry = createRegistry({ ...parts, storage, admissionFiles });
     observeStorage(metrics, access.views);

@@ -1,11 +1,14 @@
-/** Wiring of what servers of tests have besides: the record of requests, whether anything moves, and snapshots. */
+/** Wiring of what servers of tests have besides: the record of requests, whether anything moves, snapshots, and faults. */
 import { systemClock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
 import type { Registry } from "../registry/generic/registry.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { RequestStep } from "../request/step.js";
 import { withEndpoints } from "../test-api/endpoints.js";
+import { faultEndpoints } from "../test-api/fault-endpoints.js";
+import { Faults } from "../test-api/faults.js";
 import { RequestObserver } from "../test-api/request-observer.js";
 import { Snapshots } from "../test-api/snapshots.js";
 import { testEndpoints } from "../test-api/test-endpoints.js";
@@ -27,9 +30,9 @@ export interface TestApi {
 }
 
 /** undefined = an ordinary server, which pays nothing for it. */
-export function openTestApi(config: Config): TestApi | undefined {
-  const { enableTestApi, naming, etcdPrefix } = config;
-  if (!enableTestApi) return undefined;
+export function openTestApi(config: Config, logger: Logger): TestApi | undefined {
+  const { enableTestApi, enableFaultInjection, naming, etcdPrefix } = config;
+  if (!enableTestApi && !enableFaultInjection) return undefined;
   const leases = `coordination.${naming.groupDomain}`;
   const observer = new RequestObserver(systemClock, etcdPrefix, leases);
   return {
@@ -40,10 +43,17 @@ export function openTestApi(config: Config): TestApi | undefined {
       inner: observer.inner,
       middlewares: [
         observer.middleware,
-        withEndpoints(testEndpoints(observer, new Snapshots(registry))),
+        ...(enableTestApi ? [withEndpoints(testEndpoints(observer, new Snapshots(registry)))] : []),
+        ...(enableFaultInjection ? orderedFaults(registry, observer, logger) : []),
       ],
     }),
   };
+}
+
+function orderedFaults(registry: Registry, observer: RequestObserver, logger: Logger) {
+  const revision = () => registry.view.revision;
+  const faults = new Faults({ clock: systemClock, logger, observer, revision });
+  return [withEndpoints(faultEndpoints(faults)), faults.middleware];
 }
 
 /** A loop that writes may wait for webhooks. Those that elect a leader write for ever. */

@@ -122,7 +122,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     }),
   };
   return {
-    get: (ctx, resource) => handleGet(ctx, resource, reads),
+    get: (ctx, resource) => handleGet(ctx, resource, lists),
     list: (ctx, resource) => handleList(ctx, resource, lists),
     watch: (ctx, resource) => handleWatch(ctx, resource, watches),
     computed: (ctx, resource) =>

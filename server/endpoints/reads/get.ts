@@ -2,6 +2,7 @@
  * get: reads one object from the view (S1-RV-01..03). The hottest path of the server: no parsing, no
  * copy, and one shared revision read of the store for a consistent read.
  */
+import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { notFound, unreadableObjects } from "../../api/status.js";
@@ -12,9 +13,15 @@ import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { servedBytes } from "../representations/json-form.js";
+import type { HistoricalReader } from "./historical-reader.js";
 import { prepareObjects } from "./prepare.js";
 import { parseGetOptions } from "./read-options.js";
 import { namespaceOf, type ReadServices } from "./resource-read.js";
+
+export interface GetServices extends ReadServices {
+  /** Reads the past. */
+  readonly history: Pick<HistoricalReader, "object">;
+}
 
 const DONE = Promise.resolve();
 
@@ -22,11 +29,14 @@ const DONE = Promise.resolve();
 export function handleGet(
   ctx: RequestContext,
   resource: StoredResource,
-  services: ReadServices,
+  services: GetServices,
 ): Promise<void> {
   const representation = services.representations.of(ctx, resource, false);
   const wanted = parseGetOptions(ctx.state.info.query);
   const waiting = services.reader.reach(wanted, ctx.state);
+  if (wanted.kind === "exact") {
+    return answerPast(ctx, { resource, representation, services }, wanted.revision, waiting);
+  }
   return waiting === undefined
     ? answer(ctx, resource, representation, services)
     : waiting.then(() => answer(ctx, resource, representation, services));
@@ -37,14 +47,37 @@ function answer(
   ctx: RequestContext,
   resource: StoredResource,
   representation: Representation,
-  services: ReadServices,
+  services: GetServices,
 ): Promise<void> {
   const { info } = ctx.state;
   const path = objectPath(namespaceOf(ctx, resource), info.name);
   const object = services.reader.view.partition(resource.partition).get(path);
-  if (object === undefined) throw notFound(resource, info.name);
-  if (object.corruption !== undefined) throw unreadableObjects([path]);
-  const read: Read = { resource, representation, services, object };
+  return convert(ctx, { resource, representation, services }, object);
+}
+
+/** The object as it was at a revision that the store keeps. @throws {StatusError} 404, 410 */
+async function answerPast(
+  ctx: RequestContext,
+  asked: Asked,
+  revision: Revision,
+  waiting: Promise<void> | undefined,
+): Promise<void> {
+  await waiting;
+  const { resource, services } = asked;
+  const path = objectPath(namespaceOf(ctx, resource), ctx.state.info.name);
+  const object = await services.history.object(resource, path, revision, ctx.state.signal);
+  return await convert(ctx, asked, object);
+}
+
+function convert(
+  ctx: RequestContext,
+  asked: Asked,
+  object: StoredObject | undefined,
+): Promise<void> {
+  const { resource } = asked;
+  if (object === undefined) throw notFound(resource, ctx.state.info.name);
+  if (object.corruption !== undefined) throw unreadableObjects([object.path]);
+  const read: Read = { ...asked, object };
   const preparing =
     resource.conversion?.remote === undefined
       ? undefined
@@ -52,10 +85,13 @@ function answer(
   return preparing === undefined ? send(ctx, read) : preparing.then(() => send(ctx, read));
 }
 
-interface Read {
+interface Asked {
   readonly resource: StoredResource;
   readonly representation: Representation;
-  readonly services: ReadServices;
+  readonly services: GetServices;
+}
+
+interface Read extends Asked {
   readonly object: StoredObject;
 }
 

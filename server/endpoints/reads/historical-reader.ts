@@ -67,6 +67,21 @@ export class HistoricalReader {
     return { objects, hasMore: more, remaining: Math.max(0, count - kvs.length) };
   }
 
+  /** @returns undefined = it was not there. @throws {StatusError} 410 as above, 503 */
+  async object(
+    resource: StoredResource,
+    path: string,
+    revision: Revision,
+    signal: AbortSignal,
+  ): Promise<StoredObject | undefined> {
+    const { keys } = this.#view;
+    const name = keys.key(resource.partition, path);
+    const { kv } = await this.#store.get(name, { revision }, signal).catch(refuse(revision));
+    const key = keys.parse(name);
+    if (kv === undefined || key === undefined) return undefined;
+    return decodeStoredObject(key, kv.value, kv.modRevision, knowledgeOf(mainOf(resource)));
+  }
+
   async #read(range: HistoricalRange, signal: AbortSignal): Promise<RangeResult> {
     const { resource, namespace, after, revision, limit } = range;
     const { keys } = this.#view;
@@ -74,14 +89,18 @@ export class HistoricalReader {
     const prefix = namespace === "" ? all : `${all}${namespace}/`;
     const position = after === "" ? {} : { after: keys.key(resource.partition, after) };
     const pageKeys = limit === 0 ? PAGE_KEYS : Math.min(limit, PAGE_KEYS);
-    try {
-      return await this.#store.range({ prefix, limit: pageKeys, revision, ...position }, signal);
-    } catch (error) {
-      if (!(error instanceof StorageError)) throw error;
-      if (error.code === "Compacted") {
-        throw expired(`The resourceVersion for the provided list is too old: ${revision}`);
-      }
-      throw serviceUnavailable("the store is not reachable; try again later");
-    }
+    return await this.#store
+      .range({ prefix, limit: pageKeys, revision, ...position }, signal)
+      .catch(refuse(revision));
   }
+}
+
+function refuse(revision: Revision): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof StorageError)) throw error;
+    if (error.code === "Compacted") {
+      throw expired(`The resourceVersion for the provided list is too old: ${revision}`);
+    }
+    throw serviceUnavailable("the store is not reachable; try again later");
+  };
 }

@@ -94,6 +94,17 @@ test("S1-RV-01..03: get wants the most recent, any, or at least a version", () =
   assert.throws(() => parseGetOptions(parseQuery("resourceVersion=x")), { code: 400 });
 });
 
+test("People 10: get of an exact version is an extension, which the other versions have no part in", () => {
+  const match = (query: string) => parseGetOptions(parseQuery(query));
+  assert.deepEqual(match("resourceVersion=7&resourceVersionMatch=Exact"), {
+    kind: "exact",
+    revision: 7,
+  });
+  assert.deepEqual(match("resourceVersion=7&resourceVersionMatch=NotOlderThan").kind, "atLeast");
+  assert.deepEqual(match("resourceVersion=0&resourceVersionMatch=Exact").kind, "any");
+  assert.deepEqual(match("resourceVersionMatch=Exact").kind, "mostRecent");
+});
+
 /** The start of a watch: the state, whether initial events are sent, whether their end is marked. */
 function watchStart(query: string): string {
   try {

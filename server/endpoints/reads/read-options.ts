@@ -65,9 +65,15 @@ const REVISION_MAX = String(Number.MAX_SAFE_INTEGER);
 const ANY: Wanted = Object.freeze({ kind: "any" });
 const MOST_RECENT: Wanted = Object.freeze({ kind: "mostRecent" });
 
-/** @throws {StatusError} 400 */
+/**
+ * `resourceVersionMatch=Exact` is an extension: for one object kube-apiserver ignores it.
+ * @throws {StatusError} 400
+ */
 export function parseGetOptions(query: Query): Wanted {
-  return query.isEmpty ? MOST_RECENT : parseVersion(query.get("resourceVersion"));
+  if (query.isEmpty) return MOST_RECENT;
+  const wanted = parseVersion(query.get("resourceVersion"));
+  const isExact = wanted.kind === "atLeast" && query.get(MATCH) === "Exact";
+  return isExact ? { ...wanted, kind: "exact" } : wanted;
 }
 
 /** @throws {StatusError} 400 or 422 for a combination that the tables declare invalid */

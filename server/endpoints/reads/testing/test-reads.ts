@@ -80,7 +80,7 @@ export async function openTestReads(
     const { conversion } = options;
     const stored = harness.resource(info.group, info.version, info.resource);
     const resource = conversion === undefined ? stored : { ...stored, conversion };
-    if (info.verb === "get") await handleGet(ctx, resource, reads);
+    if (info.verb === "get") await handleGet(ctx, resource, { ...reads, history });
     else if (info.verb === "list")
       await handleList(ctx, resource, { ...reads, ...options, history });
     else await handleWatch(ctx, resource, watches);
