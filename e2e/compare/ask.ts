@@ -39,14 +39,19 @@ export async function ask(
   known: readonly Known[],
 ): Promise<Outcome> {
   const differences: Difference[] = [];
-  for (const { method, path, body, type, accept } of questions) {
+  for (const { method, path, body, type, accept, edit } of questions) {
     const headers = {
-      ...(type === undefined && body === undefined
+      ...(type === undefined && body === undefined && edit === undefined
         ? {}
         : { "content-type": type ?? "application/json" }),
       ...(accept === undefined ? {} : { accept }),
     };
-    const { difference } = await compare(pair, path, { method, headers, body });
+    const { difference } = await compare(pair, path, {
+      method,
+      headers,
+      body,
+      ...(edit === undefined ? {} : { edit }),
+    });
     if (difference !== undefined) differences.push({ ...difference, sent: body });
   }
   const groups = groupDifferences(differences);

@@ -61,11 +61,12 @@ function partsOf({ request, ours, theirs }: Difference): readonly string[] {
     else if (there !== count) found.push(`told ${count} times for ${there}: ${cause}`);
   }
   for (const cause of other.keys()) if (!mine.has(cause)) found.push(`only there: ${cause}`);
+  found.push(...shownOtherwise(a.body, b.body));
   if (a.warnings !== b.warnings)
     found.push(`warnings: ${short(a.warnings)} for ${short(b.warnings)}`);
   if (found.length === 0)
     found.push(...differingPaths(withoutCauses(a.body), withoutCauses(b.body)));
-  if (found.length === 0) found.push("values of causes are shown otherwise");
+  if (found.length === 0) found.push("nothing that is looked at");
   return found.map((part) => `${resourceIn(request)}: ${part}`);
 }
 
@@ -88,10 +89,24 @@ interface Refusal {
 /** Each cause, and how often it is told. */
 function causesOf(body: unknown): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const cause of ((body as Refusal | undefined)?.details?.causes ?? []).map(causeText)) {
+  for (const cause of rawCauses(body).map(causeText)) {
     counts.set(cause, (counts.get(cause) ?? 0) + 1);
   }
   return counts;
+}
+
+function rawCauses(body: unknown): readonly string[] {
+  return (body as Refusal | undefined)?.details?.causes ?? [];
+}
+
+/** Causes that both tell, and whose values each shows in a form of its own. */
+function shownOtherwise(a: unknown, b: unknown): string[] {
+  const [mine, other] = [new Set(rawCauses(a)), new Set(rawCauses(b))];
+  const theirs = new Set([...other].filter((cause) => !mine.has(cause)).map(causeText));
+  const ours = [...mine].filter((cause) => !other.has(cause)).map(causeText);
+  return [...new Set(ours)]
+    .filter((cause) => theirs.has(cause))
+    .map((cause) => `shown otherwise: ${cause}`);
 }
 
 function withoutCauses(body: unknown): unknown {

@@ -9,7 +9,7 @@ import { RULE_COSTS } from "../../server/structural/testing/rule-costs.js";
 import { loadFacts } from "../../server/types/load-facts.js";
 import { type Random, seededRandom } from "../consistency/random.js";
 import { MINIMAL_OBJECTS } from "../fixtures/minimal-objects.js";
-import { changed, changesOf, type Json } from "./one-change.js";
+import { type Change, changed, changesOf, type Json } from "./one-change.js";
 
 export interface Question {
   readonly method: string;
@@ -17,6 +17,8 @@ export interface Question {
   readonly body?: unknown;
   readonly type?: string;
   readonly accept?: string;
+  /** Changes the object that is there, and sends that. */
+  readonly edit?: (stored: Json) => Json;
 }
 
 export interface Campaign {
@@ -97,17 +99,16 @@ export function campaignsOf(seed: number, share: number): readonly Campaign[] {
   ];
 }
 
-/** The whole object, and each field of it once. */
-function variants(
+/** Each field of the object changed once. */
+function changes(
   { resource, object }: Subject,
   random: Random,
   share: number,
   within: (member: string) => boolean,
-): Json[] {
+): readonly Change[] {
   const type = facts.model.kind(resource.group, resource.version, resource.kind);
   if (type === undefined) throw new Error(`no type of ${resource.kind}`);
-  const changes = changesOf(facts.model, type, object, within);
-  return changes.filter(() => random.chance(share)).map((change) => changed(object, change));
+  return changesOf(facts.model, type, object, within).filter(() => random.chance(share));
 }
 
 const IS_TYPE = new Set(["apiVersion", "kind", "metadata"]);
@@ -115,10 +116,10 @@ const isSpec = (member: string) => !IS_TYPE.has(member) && member !== "status";
 
 function creates(random: Random, share: number): Question[] {
   return SUBJECTS.flatMap((subject) =>
-    variants(subject, random, share, isSpec).map((body, index) => ({
+    changes(subject, random, share, isSpec).map((change, index) => ({
       method: "POST",
       path: `${subject.collection}?${DRY}`,
-      body: renamed(subject, body, index),
+      body: renamed(subject, changed(subject.object, change), index),
     })),
   );
 }
@@ -136,10 +137,10 @@ function renamed({ resource, object }: Subject, body: Json, index: number): Json
 
 function updates(random: Random, share: number): Question[] {
   return SUBJECTS.filter(({ resource }) => resource.verbs.includes("update")).flatMap((subject) =>
-    variants(subject, random, share, isSpec).map((body) => ({
+    changes(subject, random, share, isSpec).map((change) => ({
       method: "PUT",
       path: `${subject.collection}/${subject.name}?${DRY}`,
-      body,
+      edit: (stored: Json) => changed(stored, change),
     })),
   );
 }
@@ -153,11 +154,12 @@ function statuses(random: Random, share: number): Question[] {
   return SUBJECTS.filter(({ resource: { group, version, resource } }) =>
     withStatus.has(`${group}/${version}/${resource}`),
   ).flatMap((subject) => {
-    const whole = { ...subject, object: { ...subject.object, status: subject.status ?? {} } };
-    return variants(whole, random, share, (member) => member === "status").map((body) => ({
+    const { status = {} } = subject;
+    const whole = { ...subject, object: { ...subject.object, status } };
+    return changes(whole, random, share, (member) => member === "status").map((change) => ({
       method: "PUT",
       path: `${subject.collection}/${subject.name}/status?${DRY}`,
-      body,
+      edit: (stored: Json) => changed({ ...stored, status }, change),
     }));
   });
 }

@@ -23,11 +23,16 @@ export interface Difference {
   readonly sent?: unknown;
 }
 
+export interface Asked extends RequestOptions {
+  /** Makes the body of the object that is there, of which each peer has its own. */
+  readonly edit?: (stored: Record<string, unknown>) => object;
+}
+
 /** @returns undefined where both say the same */
 export async function compare(
   { ours, theirs }: Pick<Peers, "ours" | "theirs">,
   path: string,
-  options: RequestOptions = {},
+  options: Asked = {},
 ): Promise<{ readonly status: number; readonly difference?: Difference }> {
   const ask = async (client: HttpsClient) => plain(await send(client, path, options));
   const lost = (error: unknown) => ({ status: 0, error: String(error) });
@@ -39,11 +44,17 @@ export async function compare(
 }
 
 /** Who replaces an object names the version that it has, which each peer counts by itself. */
-async function send(client: HttpsClient, path: string, options: RequestOptions): Promise<Answer> {
+async function send(
+  client: HttpsClient,
+  path: string,
+  { edit, ...options }: Asked,
+): Promise<Answer> {
   const { body } = options;
-  if (options.method !== "PUT" || typeof body !== "object")
+  const isEdit = edit !== undefined;
+  if (options.method !== "PUT" || (typeof body !== "object" && !isEdit))
     return await client.request(path, options);
   const current = await client.get(path.replace(/\?.*/, ""));
+  if (isEdit) return await client.request(path, { ...options, body: edit({ ...current.object }) });
   const { resourceVersion = "" } = current.status === 200 ? current.object.metadata : {};
   const sent = body as { metadata: object };
   return await client.request(path, {

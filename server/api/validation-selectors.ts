@@ -26,6 +26,22 @@ export function isEmptySelector(selector: LabelSelector): boolean {
   return (selector.matchExpressions?.length ?? 0) === 0;
 }
 
+/** A selector as messages show it: its members in the order of their declaration. */
+export function shownSelector({ matchLabels, matchExpressions }: LabelSelector): object {
+  const expressions = matchExpressions ?? [];
+  const entries = Object.entries(matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    ...(entries.length > 0 && { matchLabels: Object.fromEntries(entries) }),
+    ...(expressions.length > 0 && {
+      matchExpressions: expressions.map(({ key = "", operator = "", values }) => ({
+        key,
+        operator,
+        ...((values?.length ?? 0) > 0 && { values }),
+      })),
+    }),
+  };
+}
+
 export function validateLabelSelector(
   selector: Maybe<LabelSelector>,
   field: string,

@@ -78,6 +78,8 @@ export interface ResourceStrategy {
    * the type has no generation, empty = it stays 1 (S1-META-19).
    */
   readonly generationFields?: readonly string[] | AllFieldsBut;
+  /** Whether a new object has no generation: its first change is generation 1. */
+  readonly isGenerationLate?: boolean;
   /** How names are checked. Default DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): string[];
   /** Whether defaults may restore a status that is dropped from a new object. */

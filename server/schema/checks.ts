@@ -16,6 +16,7 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "apps.DaemonSetSpec.selector", // none takes no pod, so that its template is refused
   "authentication.TokenReviewSpec.token", // refused with 400 by its resource
   "batch.PodFailurePolicy.rules",
+  "batch.SuccessPolicy.rules", // refused where the policy is read
   "certificates.PodCertificateRequestSpec.stubPKCS10Request",
   "core.ComponentCondition.status",
   "core.ComponentCondition.type",
@@ -24,14 +25,27 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "core.ConfigMapNodeConfigSource.namespace",
   "core.EndpointAddress.ip", // refused as an address
   "core.LimitRangeSpec.limits",
+  "core.ModifyVolumeStatus.status", // of claims in templates
+  "core.NodeSelector.nodeSelectorTerms", // refused where a rule reads the selector
+  "core.NodeSelectorRequirement.key",
+  "core.NodeSelectorRequirement.operator",
+  "core.PersistentVolumeClaimCondition.status",
+  "core.PersistentVolumeClaimCondition.type",
   "core.PodSchedulingGate.name", // refused as a name, where the gate stands
   "core.ScopedResourceSelectorRequirement.operator", // refused as what it is not
   "core.ScopedResourceSelectorRequirement.scopeName",
   "core.Sysctl.value",
   "core.Taint.effect", // refused where kube-apiserver says that taints stand
   "core.Taint.key",
+  "flowcontrol.GroupSubject.name", // refused where the subject is of that kind
+  "flowcontrol.ServiceAccountSubject.name",
+  "flowcontrol.ServiceAccountSubject.namespace",
+  "flowcontrol.UserSubject.name",
   "meta.GroupResource.group", // "" is the core group
+  "meta.LabelSelectorRequirement.key", // refused where a rule reads the selector
+  "meta.LabelSelectorRequirement.operator",
   "storage.CSINodeSpec.drivers",
+  "storage.CSIStorageCapacity.storageClassName", // refused as a name
   "storage.TokenRequest.audience", // "" is the API server's own
 ]);
 
@@ -41,11 +55,14 @@ export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
   "apps.DeploymentStrategy.type",
   "apps.StatefulSetSpec.podManagementPolicy",
   "apps.StatefulSetUpdateStrategy.type",
+  "batch.JobSpec.completionMode",
   "core.NodeSelectorRequirement.operator",
   "core.ResourceQuotaSpec.scopes",
   "core.ScopedResourceSelectorRequirement.operator",
   "core.ScopedResourceSelectorRequirement.scopeName",
+  "core.ServiceSpec.externalTrafficPolicy",
   "core.Taint.effect",
+  "scheduling.PriorityClass.preemptionPolicy",
 ]);
 
 /** Types that other code checks: what they need depends on more than the field, and is reported elsewhere. */

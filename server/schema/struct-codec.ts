@@ -27,7 +27,12 @@ const UNKNOWN_FIELDS_MAX = 100;
  * Lists that a body may have empty, with another meaning than when they are missing: that has a default, and this is
  * refused.
  */
-const STAYING_EMPTY: ReadonlySet<string> = new Set(["HPAScalingRules policies"]);
+const STAYING_EMPTY: ReadonlySet<string> = new Set([
+  "EphemeralContainer ports",
+  "EphemeralContainer resizePolicy",
+  "EphemeralContainer restartPolicyRules",
+  "HPAScalingRules policies",
+]);
 
 interface FieldCodec {
   readonly name: string;

@@ -13,7 +13,7 @@ test("registered APIs are accepted or refused by their rules, field by field", (
     [served({})],
     [
       served({}, "v1.a"),
-      'metadata.name: Invalid value: "v1.a": must be `spec.version+"."+spec.group`',
+      'metadata.name: Invalid value: "v1.a": must be `spec.version+"."+spec.group`: "v1.a.b"',
     ],
     [
       served({ versionPriority: 0 }),

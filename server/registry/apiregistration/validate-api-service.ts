@@ -32,7 +32,7 @@ const apiServiceRules: Rules<ApiService> = {
     const errors = new Problems();
     const { group = "", version = "" } = spec;
     if (metadata.name !== `${version}.${group}`) {
-      const why = 'must be `spec.version+"."+spec.group`';
+      const why = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(`${version}.${group}`)}`;
       errors.push(invalidValue("metadata.name", metadata.name, why));
     }
     if (group !== "") {

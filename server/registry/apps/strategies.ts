@@ -10,7 +10,7 @@ import { dropGatedFields } from "../generic/gated-fields.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { keepMetadataField, specAndStatus } from "../generic/status-parts.js";
 import { WarningList } from "../generic/warning-list.js";
-import { countTemplate } from "./template-generation.js";
+import { countTemplate, isNewTemplate } from "./template-generation.js";
 import {
   validatesControllerRevision,
   validatesDaemonSet,
@@ -42,17 +42,21 @@ function setWarnings({ spec }: ApiObject, current: ApiObject | undefined): reado
 
 export const appsStrategies: StrategyTable = {
   "apps/controllerrevisions": validatesControllerRevision,
-  "apps/daemonsets": templated("spec.template", {
-    ...specAndStatus,
-    ...validatesDaemonSet,
-    prepareForCreate(next) {
-      delete next.status;
-      countTemplate(next, undefined);
+  "apps/daemonsets": templated(
+    "spec.template",
+    {
+      ...specAndStatus,
+      ...validatesDaemonSet,
+      prepareForCreate(next) {
+        delete next.status;
+        countTemplate(next, undefined);
+      },
+      prepareForUpdate(next, current) {
+        countTemplate(next, current);
+      },
     },
-    prepareForUpdate(next, current) {
-      countTemplate(next, current);
-    },
-  }),
+    isNewTemplate,
+  ),
   "apps/deployments": templated("spec.template", {
     ...specAndStatus,
     ...validatesDeployment,

@@ -23,6 +23,11 @@ export function countTemplate(next: ApiObject, current: ApiObject | undefined): 
   }
 }
 
+/** Whether an update makes another generation of the template, and not only of the set. */
+export function isNewTemplate(next: ApiObject, current: ApiObject): boolean {
+  return next.metadata.annotations?.[ANNOTATION] !== current.metadata.annotations?.[ANNOTATION];
+}
+
 function readGeneration({ metadata }: ApiObject): number | undefined {
   const text = metadata.annotations?.[ANNOTATION];
   if (text === undefined) return undefined;

@@ -158,17 +158,17 @@ const ROWS: readonly Row[] = [
   [
     statefulSets,
     { updateStrategy: { type: "Recreate" } },
-    "spec.updateStrategy: Invalid value: {\"type\":\"Recreate\"}: must be 'RollingUpdate' or 'OnDelete'",
+    'spec.updateStrategy: Invalid value: {"Type":"Recreate","RollingUpdate":null}: must be \'RollingUpdate\' or \'OnDelete\'',
   ],
   [
     deployments,
     { strategy: { type: "Rolling" } },
-    'spec.strategy: Unsupported value: {"type":"Rolling"}: supported values: "Recreate", "RollingUpdate"',
+    'spec.strategy: Unsupported value: {"Type":"Rolling","RollingUpdate":null}: supported values: "Recreate", "RollingUpdate"',
   ],
   [
     daemonSets,
     { updateStrategy: { type: "Rolling" } },
-    'spec.updateStrategy: Unsupported value: {"type":"Rolling"}: supported values: "RollingUpdate", "OnDelete"',
+    'spec.updateStrategy: Unsupported value: {"Type":"Rolling","RollingUpdate":null}: supported values: "RollingUpdate", "OnDelete"',
   ],
   [
     statefulSets,

@@ -112,8 +112,22 @@ function validateDeploymentStrategy(
     validateNotMoreThanAll(maxUnavailable, `${at}.maxUnavailable`, errors);
   } else {
     const kinds = ["Recreate", "RollingUpdate"];
-    errors.push(unsupportedValue(field, { type, rollingUpdate }, kinds));
+    const shown = { Type: type ?? "", RollingUpdate: shownUpdate(rollingUpdate) };
+    errors.push(unsupportedValue(field, shown, kinds));
   }
+}
+
+/** A rolling update as messages show it: upstream's struct. */
+function shownUpdate(rollingUpdate: RolloutStrategy["rollingUpdate"]): object | null {
+  if (!rollingUpdate) return null;
+  const { maxUnavailable = 0, maxSurge = 0 } = rollingUpdate;
+  return { MaxUnavailable: maxUnavailable, MaxSurge: maxSurge };
+}
+
+function shownStatefulUpdate(rollingUpdate: RolloutStrategy["rollingUpdate"]): object | null {
+  if (!rollingUpdate) return null;
+  const { partition, maxUnavailable } = rollingUpdate;
+  return { Partition: partition ?? 0, MaxUnavailable: maxUnavailable ?? null };
 }
 
 /** Whether the amount is zero, as a number or as a percentage. */
@@ -170,7 +184,9 @@ const daemonSetRules: Rules<DaemonSet> = {
       else errors.push(requiredValue(at));
     } else if (type !== "OnDelete") {
       const kinds = ["RollingUpdate", "OnDelete"];
-      errors.push(unsupportedValue("spec.updateStrategy", spec.updateStrategy, kinds));
+      // Shown in messages as upstream's struct.
+      const shown = { Type: type ?? "", RollingUpdate: shownUpdate(rollingUpdate) };
+      errors.push(unsupportedValue("spec.updateStrategy", shown, kinds));
     }
     return errors;
   },
@@ -240,12 +256,13 @@ const statefulSetRules: Rules<StatefulSet> = {
     const at = "spec.updateStrategy.rollingUpdate";
     if (type === "OnDelete" && rollingUpdate) {
       const why = "only allowed for updateStrategy 'RollingUpdate'";
-      errors.push(invalidValue(at, rollingUpdate, why));
+      errors.push(invalidValue(at, shownStatefulUpdate(rollingUpdate), why));
     } else if (type === "RollingUpdate" && rollingUpdate) {
       validateStatefulUpdate(rollingUpdate, at, errors);
     } else if (type !== "OnDelete" && type !== "RollingUpdate") {
       const why = "must be 'RollingUpdate' or 'OnDelete'";
-      errors.push(invalidValue("spec.updateStrategy", spec.updateStrategy, why));
+      const shown = { Type: type ?? "", RollingUpdate: shownStatefulUpdate(rollingUpdate) };
+      errors.push(invalidValue("spec.updateStrategy", shown, why));
     }
     validateRetention(spec.persistentVolumeClaimRetentionPolicy ?? {}, errors);
     // These do not change, so that an existing set is not asked again.
@@ -294,15 +311,17 @@ function validateStatefulUpdate(
 }
 
 /** Problems of the pods that the set would make, which have its claims as their first volumes. */
-function podProblems(spec: StatefulSet["spec"], naming: Naming): Problems {
-  const { template, volumeClaimTemplates } = spec ?? {};
+function podProblems(set: StatefulSet["spec"], naming: Naming): Problems {
+  const { template, volumeClaimTemplates } = set ?? {};
   const errors = new Problems();
   const claims = (volumeClaimTemplates ?? []).map(({ metadata: { name = "" } = {} }) => ({
     name,
     persistentVolumeClaim: { claimName: name },
   }));
   const volumes = [...claims, ...(template?.spec?.volumes ?? [])];
-  const pod = { spec: { ...template?.spec, volumes } };
+  // The controller names each pod, and its domain after the service.
+  const { hostname: _named, subdomain: _served, ...spec } = template?.spec ?? {};
+  const pod = { spec: { ...spec, volumes } };
   validatePodTemplate(pod, "spec.template", { naming, errors });
   return errors;
 }
@@ -343,9 +362,9 @@ interface ControllerRevision extends ApiObject {
 }
 
 const controllerRevisionRules: Rules<ControllerRevision> = {
-  object(next) {
+  object(next, _context, current) {
     const errors = new Problems();
-    if ((next.data ?? undefined) === undefined) {
+    if (current === undefined && (next.data ?? undefined) === undefined) {
       errors.push(requiredValue("data", "data is mandatory"));
     }
     const { revision = 0 } = next;

@@ -6,6 +6,8 @@ import { validatesAutoscaler } from "./validate-autoscaler.js";
 export const autoscalingStrategies: StrategyTable = {
   "autoscaling/horizontalpodautoscalers": {
     ...validatesAutoscaler,
+    // Of several sources only the first is looked into.
+    ownFields: /^spec\.metrics\[\d+\]\./,
     prepareForCreate(next, context) {
       delete next.status;
       dropRoundTrip(next, annotationNames(context.naming));

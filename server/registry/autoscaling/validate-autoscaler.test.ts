@@ -58,10 +58,12 @@ test("autoscalers are accepted or refused by their rules, field by field", () =>
     [
       measured({ type: "Disk" }),
       'spec.metrics[0].type: Unsupported value: "Disk": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
+      'spec.metrics[0].type: Unsupported value: "Disk": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
     ],
     [
       measured({}),
       "spec.metrics[0].type: Required value: must specify a metric source type",
+      'spec.metrics[0].type: Unsupported value: "": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
       'spec.metrics[0].type: Unsupported value: "": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
     ],
     [

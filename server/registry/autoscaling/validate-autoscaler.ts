@@ -226,7 +226,9 @@ function validateMetric(metric: Metric, field: string, check: ReferenceCheck): v
     const source = metric[first] as Source;
     validateSource(source, `${field}.${first}`, { ...check, source: first });
   }
-  if (expected !== undefined && !given.includes(expected)) {
+  // A type that is none is refused before its source is looked at, and once more when none fits.
+  if (expected === undefined) errors.push(unsupportedValue(at, type, METRIC_TYPES));
+  else if (!given.includes(expected)) {
     const why = "must populate information for the given metric source";
     errors.push(requiredValue(`${field}.${expected}`, why));
   }

@@ -72,7 +72,7 @@ test("R4: the rules of a job's success policy name indexes and counts that it ha
     ],
     [
       job({ successPolicy: { rules: [{ succeededCount: 1 }] } }),
-      'spec.successPolicy: Invalid value: {"rules":[{"succeededCount":1}]}: requires indexed completion mode',
+      'spec.successPolicy: Invalid value: {"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}: requires indexed completion mode',
     ],
   ]);
 });
@@ -87,7 +87,7 @@ test("R37: rules of a job's failure policy, field by field", () => {
     ],
     [
       onExit({ operator: "In", values: [] }),
-      `${RULE}.onExitCodes.values: Invalid value: []: at least one value is required`,
+      `${RULE}.onExitCodes.values: Invalid value: null: at least one value is required`,
     ],
     [
       onExit({ operator: "In", values: [1], containerName: "other" }),

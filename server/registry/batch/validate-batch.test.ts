@@ -37,7 +37,7 @@ const JOB_ROWS: readonly [object, ...string[]][] = [
   ],
   [
     { completionMode: "Sorted" },
-    'spec.completionMode: Unsupported value: "Sorted": supported values: "Indexed", "NonIndexed"',
+    'spec.completionMode: Unsupported value: "Sorted": supported values: "NonIndexed", "Indexed"',
   ],
   [
     { template: { spec: { containers: [main] } } },

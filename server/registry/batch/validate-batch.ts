@@ -12,7 +12,11 @@ import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsLabel } from "../../api/validation-names.js";
-import { selectorMatches, validateLabelSelector } from "../../api/validation-selectors.js";
+import {
+  selectorMatches,
+  shownSelector,
+  validateLabelSelector,
+} from "../../api/validation-selectors.js";
 import { type Maybe, validateDomainPath } from "../../api/validation-values.js";
 import type { PodSpec, PodTemplateSpec } from "../core/pod-types.js";
 import { validatePodTemplate } from "../core/validate-pod-spec.js";
@@ -45,6 +49,8 @@ const COMPLETIONS_HIGH = 100_000;
 const PARALLELISM_MAX_WHEN_HIGH = 10_000;
 const FAILED_INDEXES_MAX_WHEN_HIGH = 10_000;
 const MANAGED_BY_BYTES_MAX = 63;
+/** In the order of the messages. */
+const COMPLETION_MODES = ["NonIndexed", "Indexed"];
 const RESTARTS = ["OnFailure", "Never"];
 
 /** The rules for every job, whether created directly or by a CronJob. */
@@ -72,6 +78,10 @@ function validateJobSpec(spec: JobSpec, field: string, use: Use): void {
       const why = "requires indexed completion mode";
       errors.push(invalidValue(`${field}.${name}`, value, why));
     }
+  }
+  const mode = spec.completionMode ?? undefined;
+  if (mode !== undefined && !COMPLETION_MODES.includes(mode)) {
+    errors.push(unsupportedValue(`${field}.completionMode`, mode, COMPLETION_MODES));
   }
   validateJobPolicies(spec, field, errors);
   validatePodTemplate(spec.template ?? {}, `${field}.template`, use);
@@ -146,18 +156,7 @@ const jobRules: Rules<Job> = {
     const errors = new Problems();
     const { spec = {}, metadata } = next;
     validateGenerated(next, current, { naming, errors });
-    validateJobSpec(spec, "spec", { naming, errors });
-    const { selector } = spec;
-    if (selector) {
-      const before = errors.length;
-      validateLabelSelector(selector, "spec.selector", errors);
-      if (errors.length === before) {
-        validateTemplateLabels(selector, spec.template, { field: "spec.template", errors });
-      }
-    } else {
-      errors.push(requiredValue("spec.selector"));
-      validateTemplateLabels(selector, spec.template, { field: "spec.template", errors });
-    }
+    validateSelectingSpec(spec, { naming, errors });
     if (isIndexed(spec) && (spec.completions ?? 0) > 0) {
       // The index becomes part of the pods' host names.
       const host = `${metadata.name ?? ""}-${Number(spec.completions) - 1}`;
@@ -168,8 +167,10 @@ const jobRules: Rules<Job> = {
     }
     return errors;
   },
-  change(next, current) {
+  change(next, current, { naming }) {
     const errors = new Problems();
+    // Clients of kube-apiserver are told each problem of an updated job twice.
+    validateSelectingSpec(next.spec ?? {}, { naming, errors });
     validateCompletionsChange(next.spec ?? {}, current.spec ?? {}, errors);
     errors.push(...checkImmutable(next, current, ["spec.selector"]));
     validateTemplateChange(next, current, errors);
@@ -178,6 +179,18 @@ const jobRules: Rules<Job> = {
   },
   status: validateJobStatus,
 };
+
+/** The specification of a job as it is stored, with its selector. */
+function validateSelectingSpec(spec: JobSpec, use: Use): void {
+  const { errors } = use;
+  validateJobSpec(spec, "spec", use);
+  const { selector } = spec;
+  const before = errors.length;
+  if (selector) validateLabelSelector(selector, "spec.selector", errors);
+  else errors.push(requiredValue("spec.selector"));
+  if (selector && errors.length > before) return;
+  validateTemplateLabels(selector, spec.template, { field: "spec.template", errors });
+}
 
 /** A generated selector must match exactly the labels that its pods get, and these must be there. */
 function validateGenerated(
@@ -207,7 +220,9 @@ function validateGenerated(
     else if (labels[label] !== value) errors.push(invalidValue(field, labels, why));
   }
   if (selectorMatches(selector, Object.fromEntries(expected))) return;
-  errors.push(invalidValue("spec.selector", selector, "`selector` not auto-generated"));
+  errors.push(
+    invalidValue("spec.selector", shownSelector(selector), "`selector` not auto-generated"),
+  );
 }
 
 /** An indexed job scales completions and parallelism together. */
@@ -303,7 +318,7 @@ const cronJobRules: Rules<CronJob> = {
     validateJobSpec(job, field, { naming, errors });
     if (job.selector) {
       const auto = "`selector` will be auto-generated";
-      errors.push(invalidValue(`${field}.selector`, job.selector, auto));
+      errors.push(invalidValue(`${field}.selector`, shownSelector(job.selector), auto));
     }
     if (job.manualSelector === true) {
       errors.push(unsupportedValue(`${field}.manualSelector`, true, ["nil", "false"]));

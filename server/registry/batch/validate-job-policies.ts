@@ -40,13 +40,23 @@ export function validateJobPolicies(spec: JobSpec, field: string, errors: FieldE
   if (spec.successPolicy) {
     const at = `${field}.successPolicy`;
     if (isIndexed(spec)) validateSuccessPolicy(spec, `${at}.rules`, errors);
-    else errors.push(invalidValue(at, spec.successPolicy, "requires indexed completion mode"));
+    else errors.push(invalidValue(at, shownPolicy(spec), "requires indexed completion mode"));
   }
   const replacement = spec.podReplacementPolicy ?? undefined;
   const allowed = spec.podFailurePolicy ? ["Failed"] : REPLACEMENTS;
   if (replacement !== undefined && !allowed.includes(replacement)) {
     errors.push(unsupportedValue(`${field}.podReplacementPolicy`, replacement, allowed));
   }
+}
+
+/** As messages show it: upstream's struct. */
+function shownPolicy({ successPolicy }: JobSpec): object {
+  const rules = successPolicy?.rules ?? [];
+  const shown = rules.map(({ succeededIndexes, succeededCount }) => ({
+    SucceededIndexes: succeededIndexes ?? null,
+    SucceededCount: succeededCount ?? null,
+  }));
+  return { Rules: shown.length === 0 ? null : shown };
 }
 
 function validateFailurePolicy(spec: JobSpec, field: string, errors: FieldError[]): void {
@@ -115,7 +125,7 @@ function validateExitCodes(
   }
   const codes = values ?? [];
   const at = `${field}.values`;
-  if (codes.length === 0) errors.push(invalidValue(at, codes, "at least one value is required"));
+  if (codes.length === 0) errors.push(invalidValue(at, null, "at least one value is required"));
   else if (codes.length > EXIT_CODES_MAX) {
     errors.push(tooManyItems(at, codes.length, EXIT_CODES_MAX));
   }

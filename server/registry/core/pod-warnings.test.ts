@@ -253,7 +253,9 @@ for (const [name, at] of TEMPLATES) {
     ];
     assert.deepEqual(warningsOf(name, content), expected);
     assert.deepEqual(warningsOf(name, content, content), []);
-    const before = { ...content, metadata: { name: "x", generation: 0 } };
+    // The set counts its template by itself.
+    const annotations = { "deprecated.daemonset.template.generation": "0" };
+    const before = { ...content, metadata: { name: "x", generation: 0, annotations } };
     assert.deepEqual(warningsOf(name, content, before), expected);
   });
 }

@@ -51,7 +51,6 @@ export const podStrategy: ResourceStrategy = {
     const before = current.status?.qosClass;
     const status = membersAt(next, "status");
     alignFirst(status, "podIP", "podIPs", "ip");
-    alignFirst(status, "hostIP", "hostIPs", "ip");
     if ((status.qosClass ?? "") === "" && before !== undefined) status.qosClass = before;
   },
   validate: validatePod,

@@ -2,7 +2,7 @@
  * Names and amounts of resources ("cpu", "memory", "example.com/gpu") in containers, quotas, limits
  * and nodes: the known names, and the amounts allowed for them.
  */
-import { invalidValue } from "../../api/field-errors.js";
+import { invalidValue, unsupportedValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import { NOT_NEGATIVE } from "../../api/validation-values.js";
@@ -57,7 +57,7 @@ export function allowsOvercommit(name: string, labelDomain: string): boolean {
 }
 
 /** The kinds of objects, which allow different names. */
-export type ResourceUse = "container" | "quota" | "any";
+export type ResourceUse = "container" | "pod" | "quota" | "any";
 
 export interface ResourceRules {
   readonly labelDomain: string;
@@ -73,6 +73,10 @@ export function validateResourceName(
   if (CONTAINER_RESOURCES.has(name)) return;
   const messages = checkQualifiedName(name);
   for (const why of messages) errors.push(invalidValue(field, name, why));
+  if (use === "pod") {
+    validatePodResourceName(name, field, { isNamed: messages.length === 0, errors });
+    return;
+  }
   if (name.includes("/")) {
     if (use !== "container" || messages.length > 0) return;
     if (!isNative(name, labelDomain) && !isExtended(name, labelDomain)) {
@@ -91,6 +95,21 @@ export function validateResourceName(
   if (use === "quota" && !isQuotaResource(name)) {
     errors.push(invalidValue(field, name, "must be a standard resource for quota"));
   }
+}
+
+/** What a pod shares among its containers. */
+const POD_RESOURCES = ["cpu", "hugepages-", "memory"];
+
+function validatePodResourceName(
+  name: string,
+  field: string,
+  { isNamed, errors }: { isNamed: boolean; errors: FieldError[] },
+): void {
+  if (!isNamed || isHugePages(name)) return;
+  if (!name.includes("/") && !STANDARD_RESOURCES.has(name)) {
+    const why = "must be a standard resource type or fully qualified";
+    errors.push(invalidValue(field, name, why));
+  } else errors.push(unsupportedValue(field, name, POD_RESOURCES));
 }
 
 /** Amounts must not be negative, and must be whole for countable resources. */

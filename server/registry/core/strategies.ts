@@ -43,6 +43,15 @@ function boundsAlike(next: ApiObject | undefined, current: ApiObject | undefined
   return deepEqual(next.spec, current.spec) && deepEqual(hardOf(next), hardOf(current));
 }
 
+/** A service account's secrets are of its namespace: of a reference to one only the name is kept. */
+function keepNamesOfSecrets(next: ApiObject): void {
+  const { secrets } = next as { secrets?: readonly { readonly name?: string }[] | null };
+  if (!Array.isArray(secrets)) return;
+  Object.assign(next, {
+    secrets: secrets.map(({ name }) => (name === undefined ? {} : { name })),
+  });
+}
+
 export const coreStrategies: StrategyTable = {
   "/configmaps": configMapStrategy,
   "/endpoints": { ...validatesEndpoints, allowCreateOnUpdate: true },
@@ -107,6 +116,8 @@ export const coreStrategies: StrategyTable = {
   "/secrets": secretStrategy,
   "/serviceaccounts": {
     returnsDeletedObject: true,
+    prepareForCreate: keepNamesOfSecrets,
+    prepareForUpdate: keepNamesOfSecrets,
     judges: "accounts",
     warnings({ metadata }, _current, { naming }) {
       const annotation = `${naming.labelDomain}/enforce-mountable-secrets`;

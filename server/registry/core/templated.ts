@@ -9,8 +9,15 @@ import { dropGatedSpecFields } from "./gated-pod-fields.js";
 import type { PodTemplateSpec } from "./pod-types.js";
 import { templateWarnings } from "./pod-warnings.js";
 
-/** @param at where the template is, dotted */
-export function templated(at: string, strategy: ResourceStrategy): ResourceStrategy {
+/**
+ * @param at where the template is, dotted
+ * @param isNew whether an update is told the template's warnings
+ */
+export function templated(
+  at: string,
+  strategy: ResourceStrategy,
+  isNew = isNewGeneration,
+): ResourceStrategy {
   const path = at.split(".");
   const specPath = [...path, "spec"];
   return {
@@ -25,7 +32,7 @@ export function templated(at: string, strategy: ResourceStrategy): ResourceStrat
     },
     warnings(next, current, context) {
       const own = strategy.warnings?.(next, current, context) ?? [];
-      if (current !== undefined && !isNewGeneration(next, current)) return own;
+      if (current !== undefined && !isNew(next, current)) return own;
       const template = (valueAt(next, path) ?? {}) as PodTemplateSpec;
       return [...own, ...templateWarnings(template, at, context.naming)];
     },

@@ -56,6 +56,8 @@ const volumeRules: Rules<PersistentVolume> = {
   },
   change: ({ spec = {} }, { spec: before = {} }) => {
     const errors = new Problems();
+    // Clients of kube-apiserver are told each problem of an updated volume twice.
+    validateVolumeSpec(spec, { field: "spec", isInline: false, errors });
     if (!deepEqual(sourceOf(spec, before), sourceOf(before, before))) {
       const why = "spec.persistentvolumesource is immutable after creation";
       errors.push(forbiddenField("spec.persistentvolumesource", why));
@@ -147,7 +149,7 @@ function validateCapacity(capacity: Quantities, field: string, errors: FieldErro
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(requiredValue(field));
   if (capacity.storage === undefined || names.length > 1) {
-    errors.push(unsupportedValue(field, capacity, ["storage"]));
+    errors.push(unsupportedValue(field, names.length === 0 ? null : capacity, ["storage"]));
   }
   for (const name of names) {
     const amount = capacity[name] ?? "0";

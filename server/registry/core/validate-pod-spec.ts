@@ -123,13 +123,19 @@ function validateClaims(claims: readonly PodClaim[], field: string, errors: Fiel
     }
     const hasName = (resourceClaimName ?? undefined) !== undefined;
     const hasTemplate = (resourceClaimTemplateName ?? undefined) !== undefined;
+    // Shown in messages as upstream's struct.
+    const shown = {
+      Name: name,
+      ResourceClaimName: resourceClaimName ?? null,
+      ResourceClaimTemplateName: resourceClaimTemplateName ?? null,
+    };
     if (hasName && hasTemplate) {
       const why =
         "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
-      errors.push(invalidValue(at, claim, why));
+      errors.push(invalidValue(at, shown, why));
     } else if (!hasName && !hasTemplate) {
       const why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
-      errors.push(invalidValue(at, claim, why));
+      errors.push(invalidValue(at, shown, why));
     }
     if (hasName) validateDnsSubdomain(resourceClaimName ?? "", `${at}.resourceClaimName`, errors);
     if (hasTemplate) {
@@ -149,7 +155,7 @@ function validatePodResources(field: string, check: PodCheck): void {
     errors.push(forbiddenField(`${at}.claims`, why));
   }
   const before = errors.length;
-  validateResources(resources, at, check);
+  validateResources(resources, at, { ...check, use: "pod" });
   if (errors.length > before || !(resources.requests ?? resources.limits)) return;
   for (const [name, total] of containerTotals(spec as never, "requests")) {
     const own = resources.requests?.[name] ?? "0";

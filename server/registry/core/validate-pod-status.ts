@@ -42,7 +42,9 @@ export interface PodStatus {
   readonly phase?: string;
   readonly nominatedNodeName?: string;
   readonly qosClass?: string;
-  readonly conditions?: readonly { readonly type: string }[] | null;
+  readonly conditions?:
+    | readonly { readonly type?: string; readonly observedGeneration?: Whole }[]
+    | null;
   readonly observedGeneration?: Whole;
   readonly hostIP?: string;
   readonly hostIPs?: readonly { readonly ip: string }[] | null;
@@ -84,10 +86,14 @@ const SYSTEM_CONDITIONS: ReadonlySet<string> = new Set(["PodScheduled", "Ready",
 export function validatePodStatus(next: Pod, current: Pod): FieldError[] {
   const errors = new Problems();
   const [status, before] = [next.status ?? {}, current.status ?? {}];
-  status.conditions?.forEach(({ type }, index) => {
-    const field = `status.conditions[${index}].type`;
-    if (type === "") errors.push(requiredValue(field));
-    else if (!SYSTEM_CONDITIONS.has(type)) validateLabelKey(type, field, errors);
+  status.conditions?.forEach(({ type = "", observedGeneration = 0 }, index) => {
+    const field = `status.conditions[${index}]`;
+    if (observedGeneration < 0) {
+      const why = "must be a non-negative integer";
+      errors.push(invalidValue(`${field}.observedGeneration`, observedGeneration, why));
+    }
+    // The capital is kube-apiserver's, which clients see.
+    if (!SYSTEM_CONDITIONS.has(type)) validateLabelKey(type, `${field}.Type`, errors);
   });
   const nominated = status.nominatedNodeName ?? "";
   if (nominated !== "" && nominated !== before.nominatedNodeName) {

@@ -308,6 +308,7 @@ const SPEC_ERRORS: readonly [object, ...string[]][] = [
   ],
   [
     {
+      serviceAccountName: "a",
       volumes: [
         {
           name: "p",

@@ -4,11 +4,11 @@
  */
 
 import { deepEqual } from "../../api/deep-equal.js";
-import { forbiddenField, invalidValue } from "../../api/field-errors.js";
+import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { rangeText } from "../../api/validation-values.js";
+import { type Maybe, rangeText } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { validatePodAnnotationChange } from "./pod-annotations.js";
 import { qualityOfService } from "./pod-qos.js";
@@ -24,6 +24,7 @@ import type {
 import { compareAmounts } from "./resource-amounts.js";
 import { validatePodSpec } from "./validate-pod-spec.js";
 import { type PodStatus, validatePodStatus } from "./validate-pod-status.js";
+import { validateTolerations } from "./validate-scheduling.js";
 
 export interface ValidatedPod extends ApiObject {
   spec?: PodSpec;
@@ -34,6 +35,7 @@ export function validatePod(next: ValidatedPod, { naming }: StrategyContext): Fi
   const errors = new Problems();
   const spec = next.spec ?? {};
   validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
+  validateTokenSources(spec, errors);
   if ((spec.ephemeralContainers?.length ?? 0) > 0) {
     errors.push(forbiddenField("spec.ephemeralContainers", "cannot be set on create"));
   }
@@ -42,6 +44,27 @@ export function validatePod(next: ValidatedPod, { naming }: StrategyContext): Fi
     errors.push(forbiddenField("spec.nodeName", why));
   }
   return errors;
+}
+
+interface Projection {
+  readonly sources?: Maybe<readonly { readonly serviceAccountToken?: object }[]>;
+}
+
+/** A pod without an account has no token to project; what makes pods of a template gives them one. */
+function validateTokenSources(
+  { serviceAccountName, volumes }: PodSpec,
+  errors: FieldError[],
+): void {
+  if ((serviceAccountName ?? "") !== "") return;
+  const why = "must not be specified when serviceAccountName is not set";
+  volumes?.forEach((volume, index) => {
+    const projected = volume.projected as Maybe<Projection>;
+    projected?.sources?.forEach((source, place) => {
+      if (!source.serviceAccountToken) return;
+      const field = `spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`;
+      errors.push(forbiddenField(field, why));
+    });
+  });
 }
 
 export function validatePodUpdate(
@@ -58,6 +81,7 @@ export function validatePodUpdate(
   }
   const spec = next.spec ?? {};
   validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
+  validateTokenSources(spec, errors);
   const before = current.spec ?? {};
   if (subresource === "ephemeralcontainers") validateAddedEphemeral(spec, before, errors);
   else if (subresource === "resize") validateResize(next, current, errors);
@@ -79,6 +103,16 @@ function validateSpecChange(spec: PodSpec, before: PodSpec, errors: FieldError[]
     if ((spec[list]?.length ?? 0) === (before[list]?.length ?? 0)) continue;
     errors.push(forbiddenField(`spec.${list}`, "pod updates may not add or remove containers"));
     return;
+  }
+  for (const list of ["containers", "initContainers"] as const) {
+    spec[list]?.forEach(({ image = "" }, index) => {
+      // Both are told by the rules of all containers, and once more by those of changed ones.
+      const field = `spec.${list}[${index}].image`;
+      if (image === "") errors.push(requiredValue(field));
+      if (image.trim() !== image) {
+        errors.push(invalidValue(field, image, "must not have leading or trailing whitespace"));
+      }
+    });
   }
   if (!validateDeadlineChange(spec, before, errors)) return;
   validateTolerationChange(spec.tolerations ?? [], before.tolerations ?? [], errors);
@@ -118,7 +152,11 @@ function validateTolerationChange(
 ): void {
   const isKept = (old: Toleration) =>
     next.some((toleration) => deepEqual(withoutSeconds(toleration), withoutSeconds(old)));
-  if (before.every(isKept)) return;
+  if (before.every(isKept)) {
+    // Told by the rules of all pods, and once more by those of changed ones.
+    validateTolerations(next, "spec.tolerations", errors);
+    return;
+  }
   const why = "existing toleration can not be modified except its tolerationSeconds";
   errors.push(forbiddenField("spec.tolerations", why));
 }

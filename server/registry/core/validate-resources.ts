@@ -27,10 +27,15 @@ import {
 export function validateResources(
   { limits, requests, claims }: Resources,
   field: string,
-  { errors, naming, claimNames }: Pick<PodCheck, "errors" | "naming" | "claimNames">,
+  {
+    errors,
+    naming,
+    claimNames,
+    use = "container",
+  }: Pick<PodCheck, "errors" | "naming" | "claimNames"> & Partial<Pick<ResourceRules, "use">>,
 ): void {
   const { labelDomain } = naming;
-  const rules: ResourceRules = { labelDomain, use: "container", errors };
+  const rules: ResourceRules = { labelDomain, use, errors };
   if (limits) validateAmounts(limits, `${field}.limits`, rules);
   if (requests) {
     validateAmounts(requests, `${field}.requests`, rules);

@@ -129,7 +129,9 @@ function validateSeccomp(profile: Maybe<Profile>, field: string, errors: FieldEr
   const at = `${field}.localhostProfile`;
   if (profile.type !== "Localhost") {
     if (!isSet(profile)) return;
-    errors.push(invalidValue(at, profile, "can only be set when seccomp type is Localhost"));
+    // Shown in messages as upstream's struct.
+    const shown = { Type: profile.type, LocalhostProfile: profile.localhostProfile };
+    errors.push(invalidValue(at, shown, "can only be set when seccomp type is Localhost"));
   } else if (isSet(profile)) {
     validateLocalPath(profile.localhostProfile ?? "", at, errors);
   } else {

@@ -112,7 +112,7 @@ const ROWS: readonly [object, ...string[]][] = [
   ],
   [
     { trafficDistribution: "Far" },
-    'spec.trafficDistribution: Unsupported value: "Far": supported values: "PreferClose", "PreferSameNode", "PreferSameZone"',
+    'spec.trafficDistribution: Unsupported value: "Far": supported values: "PreferClose", "PreferSameZone", "PreferSameNode"',
   ],
 ];
 

@@ -40,7 +40,7 @@ export const serviceRules: Rules<ServiceObject> = {
   change: (next, current) => validateChange(next.spec ?? {}, current.spec ?? {}),
   status: ({ spec, status }, current) => [
     ...validateExposure(spec?.type, status, current.status),
-    ...validateStatus(status),
+    ...(spec?.type === "LoadBalancer" ? validateStatus(status) : []),
   ],
 };
 
@@ -251,13 +251,18 @@ function validateLoadBalancer(spec: ServiceSpec, errors: FieldError[]): void {
   }
 }
 
-const DISTRIBUTIONS = ["PreferClose", "PreferSameNode", "PreferSameZone"];
+const DISTRIBUTIONS = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+
+const EXTERNAL_POLICIES = ["Cluster", "Local"];
 
 function validateTraffic(spec: ServiceSpec, errors: FieldError[]): void {
   const policy = spec.externalTrafficPolicy ?? "";
   const field = "spec.externalTrafficPolicy";
   if (isExternal(spec)) {
     if (policy === "") errors.push(requiredValue(field));
+    else if (!EXTERNAL_POLICIES.includes(policy)) {
+      errors.push(unsupportedValue(field, policy, EXTERNAL_POLICIES));
+    }
   } else if (policy !== "") {
     errors.push(invalidValue(field, policy, "may only be set for externally-accessible services"));
   }

@@ -154,7 +154,12 @@ const FORMAT = "must be valid format";
 
 /** What is particular to volumes of pods. */
 const POD_CHECKS: Readonly<Record<string, Check>> = {
-  csi: (source, field, errors) => validateSecret(source, "nodePublishSecretRef", field, errors),
+  csi(source, field, errors) {
+    validateSecret(source, "nodePublishSecretRef", field, errors);
+    const name = textOf((source.nodePublishSecretRef ?? {}) as Source, "name");
+    // Upstream names the driver's struct and not the reference in it.
+    if (name !== "") validateDnsSubdomain(name, `${field}.name`, errors);
+  },
   cinder: (source, field, errors) => validateSecret(source, "secretRef", field, errors),
   storageos: (source, field, errors) => validateSecret(source, "secretRef", field, errors),
   iscsi: (source, field, errors) =>

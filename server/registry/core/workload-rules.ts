@@ -16,6 +16,7 @@ import {
   isEmptySelector,
   type LabelSelector,
   selectorMatches,
+  shownSelector,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
@@ -46,7 +47,7 @@ export function validateSelectorAndTemplate(spec: Selecting, field: string, use:
   if (selector && errors.length > before) {
     const why = UNREADABLE[kind];
     // It is unknown which pods it would select.
-    if (why !== undefined) errors.push(invalidValue(at, selector, why));
+    if (why !== undefined) errors.push(invalidValue(at, shownSelector(selector), why));
   } else if (selector && isEmptySelector(selector)) {
     const named = kind === "replicaset" ? "deployment" : kind;
     errors.push(invalidValue(at, selector, `empty selector is invalid for ${named}`));
@@ -157,7 +158,8 @@ export function validateCollisions(
   errors: FieldError[],
 ): void {
   const countOf = (one: object | undefined) =>
-    (one as { collisionCount?: Maybe<Whole> } | undefined)?.collisionCount ?? 0;
-  if (countOf(status) >= countOf(before)) return;
-  errors.push(invalidValue("status.collisionCount", countOf(status), "cannot be decremented"));
+    (one as { collisionCount?: Maybe<Whole> } | undefined)?.collisionCount ?? undefined;
+  const [count, was] = [countOf(status), countOf(before)];
+  if (was === undefined || (count !== undefined && count >= was)) return;
+  errors.push(invalidValue("status.collisionCount", count ?? 0, "cannot be decremented"));
 }

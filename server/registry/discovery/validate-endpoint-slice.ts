@@ -79,7 +79,8 @@ function validateEndpoint(
   addresses?.forEach((address, index) => {
     validateAddress(address, `${field}.addresses[${index}]`, { addressType, errors });
   });
-  if (nodeName) validateDnsSubdomain(nodeName, `${field}.nodeName`, errors);
+  if (nodeName !== undefined && nodeName !== null)
+    validateDnsSubdomain(nodeName, `${field}.nodeName`, errors);
   const labels = deprecatedTopology ?? {};
   const at = `${field}.deprecatedTopology`;
   const topologies = Object.keys(labels).length;

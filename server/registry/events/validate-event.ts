@@ -52,6 +52,8 @@ const TOLD_ONCE = [
   "firstTimestamp",
   "lastTimestamp",
   "count",
+  // Told twice, as clients of kube-apiserver are.
+  "reason",
   "type",
   "eventTime",
   "action",
@@ -88,11 +90,44 @@ const newerEventRules: Rules<Event> = {
       // An older reporter's event says nothing where a newer one says "".
       if (deepEqual(next[member] || null, current[member] || null)) continue;
       const field = member === "reportingComponent" ? "reportingController" : member;
-      errors.push(invalidValue(field, next[member], "field is immutable"));
+      errors.push(invalidValue(field, shown(member, next), "field is immutable"));
     }
     return errors;
   },
 };
+
+/** References and sources are shown as upstream's structs. */
+function shown(member: (typeof TOLD_ONCE)[number], event: Event): unknown {
+  if (member === "source") {
+    const { component = "", host = "" } = event.source ?? {};
+    return { Component: component, Host: host };
+  }
+  const value = event[member];
+  if (member === "count") return value ?? 0;
+  if (/Time/.test(member)) return value ?? null;
+  if (member !== "involvedObject" && member !== "related") return value ?? "";
+  if (value === undefined || value === null) return null;
+  const { kind = "", namespace = "", name = "", uid = "", ...rest } = value as Reference;
+  const { apiVersion = "", resourceVersion = "", fieldPath = "" } = rest;
+  return {
+    Kind: kind,
+    Namespace: namespace,
+    Name: name,
+    UID: uid,
+    APIVersion: apiVersion,
+    ResourceVersion: resourceVersion,
+    FieldPath: fieldPath,
+  };
+}
+
+type Reference = Readonly<
+  Partial<
+    Record<
+      "kind" | "namespace" | "name" | "uid" | "apiVersion" | "resourceVersion" | "fieldPath",
+      string
+    >
+  >
+>;
 
 const SERIES_COUNT_MIN = 2;
 

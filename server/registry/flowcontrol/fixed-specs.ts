@@ -32,7 +32,7 @@ export function validateConditions(
     const field = `status.conditions[${index}].type`;
     if (known.has(type)) errors.push(duplicateValue(field, type));
     known.add(type);
-    if (type === "") errors.push(requiredValue(field, "must not be empty"));
+    if (type === "") errors.push(requiredValue(field));
   }
   return errors;
 }

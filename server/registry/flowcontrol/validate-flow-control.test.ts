@@ -67,7 +67,7 @@ test("flow schemas are accepted or refused by their rules, field by field", () =
         subjects: [jane],
         resourceRules: [{ ...everything, verbs: ["look"], namespaces: ["A"] }],
       }),
-      'spec.rules[0].resourceRules[0].verbs: Unsupported value: ["look"]: supported values: "connect", "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"',
+      'spec.rules[0].resourceRules[0].verbs: Unsupported value: ["look"]: supported values: "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"',
       "spec.rules[0].resourceRules[0].namespaces[0]: Invalid value: \"A\": each member of this list must be '*' or a DNS-1123 label; a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
     ],
     [

@@ -56,7 +56,6 @@ const ANY = "*";
 const PRECEDENCE_MAX = 10_000;
 const DISTINGUISHERS = ["ByNamespace", "ByUser"];
 const VERBS = [
-  "connect",
   "create",
   "delete",
   "deletecollection",
@@ -83,7 +82,7 @@ const flowSchemaRules: Rules<FlowSchema> = {
     const { distinguisherMethod: method, priorityLevelConfiguration: level } = spec;
     if (method && !DISTINGUISHERS.includes(method.type ?? "")) {
       const field = "spec.distinguisherMethod.type";
-      errors.push(unsupportedValue(field, method, DISTINGUISHERS));
+      errors.push(unsupportedValue(field, { Type: method.type ?? "" }, DISTINGUISHERS));
     }
     const levelField = "spec.priorityLevelConfiguration.name";
     if ((level?.name ?? "") === "") {

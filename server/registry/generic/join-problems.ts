@@ -25,7 +25,8 @@ export function joinProblems(problems: Problems): FieldError[] {
   const own = problems.own.slice(0, CAUSES_MAX);
   if (facts.length === 0) return [...metadata, ...own];
   if (own.length === 0) return [...metadata, ...facts];
-  const fields = new Set(own.map(({ field }) => field));
+  const judged = own.filter(({ message }) => !message.endsWith(": field is immutable"));
+  const fields = new Set(judged.map(({ field }) => field));
   const reasons = new Set(own.map(causeKey));
   const left = facts.filter((error) =>
     // An empty value that another rule calls invalid is not reported as missing as well.

@@ -8,6 +8,7 @@ import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { type LabelSelector, shownSelector } from "../../api/validation-selectors.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { valueAt } from "./fields.js";
 
@@ -63,6 +64,14 @@ export const freeFinalizers: Pick<ResourceStrategy, "finalizers"> = Object.freez
   finalizers: "any",
 });
 
+/** A selector has its members in the order of their declaration, however a client sent them. */
+function shown(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value ?? null;
+  return "matchLabels" in value || "matchExpressions" in value
+    ? shownSelector(value as LabelSelector)
+    : value;
+}
+
 /** Fields that keep the value they were created with. */
 export function checkImmutable(
   next: ApiObject,
@@ -74,7 +83,7 @@ export function checkImmutable(
     const names = path.split(".");
     const value = valueAt(next, names);
     if (deepEqual(value, valueAt(current, names))) continue;
-    errors.push(invalidValue(path, value ?? null, "field is immutable"));
+    errors.push(invalidValue(path, shown(value), "field is immutable"));
   }
   return errors;
 }

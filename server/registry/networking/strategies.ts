@@ -14,6 +14,8 @@ export const networkingStrategies: StrategyTable = {
   "networking/ingresses": {
     ...specAndStatus,
     ...validatesIngress,
+    // A backend that is both of a service and a resource is looked into no further.
+    ownFields: /^spec\..*ackend\.(?:resource|service)\./,
     warnings({ metadata }, current, { naming }) {
       const name = `${naming.labelDomain}/ingress.class`;
       if (current !== undefined || metadata.annotations?.[name] === undefined) return [];

@@ -331,11 +331,14 @@ test("blocks of addresses are accepted or refused by their rules, field by field
     [{ spec: {} }, "spec.cidrs: Required value: at least one CIDR required"],
     [
       { spec: { cidrs: ["10.0.0.0/8", "10.1.0.0/16"] } },
-      'spec.cidrs: Invalid value: {"CIDRs":["10.0.0.0/8","10.1.0.0/16"]}: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
+      'spec.cidrs: Invalid value: ["10.0.0.0/8","10.1.0.0/16"]: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
     ],
     [
       { spec: { cidrs: ["a", "10.0.0.0/8", "fd00::/64"] } },
       'spec.cidrs: Invalid value: {"CIDRs":["a","10.0.0.0/8","fd00::/64"]}: may only hold up to 2 values',
+    ],
+    [
+      { spec: { cidrs: ["a"] } },
       'spec.cidrs[0]: Invalid value: "a": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
     ],
   ]);

@@ -28,7 +28,6 @@ import {
   validatePortOrName,
   type Whole,
 } from "../../api/validation-values.js";
-import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface NetworkPolicy extends ApiObject {
@@ -297,7 +296,8 @@ function validateBackend(backend: Backend, field: string, errors: FieldError[]):
     validateReference(resource, `${field}.resource`, errors);
   } else if (service) {
     const { name, port } = service;
-    if (name !== "") {
+    if ((name ?? "") === "") errors.push(requiredValue(`${field}.service.name`));
+    else {
       for (const why of checkDnsLabel(name)) {
         errors.push(invalidValue(`${field}.service.name`, name, why));
       }
@@ -372,7 +372,11 @@ const ingressClassRules: Rules<IngressClass> = {
     if (parameters) validateParameters(parameters, "spec.parameters", errors);
     return errors;
   },
-  change: (next, current) => checkImmutable(next, current, ["spec.controller"]),
+  change({ spec }, { spec: before }) {
+    const controller = spec?.controller ?? "";
+    if (controller === (before?.controller ?? "")) return [];
+    return [invalidValue("spec.controller", controller, "field is immutable")];
+  },
 };
 
 function validateParameters(
@@ -430,9 +434,9 @@ const ipAddressRules: Rules<IpAddress> = {
     // Shown in messages as upstream's struct.
     const shown = parent && {
       Group: parent.group ?? "",
-      Resource: parent.resource,
+      Resource: parent.resource ?? "",
       Namespace: parent.namespace ?? "",
-      Name: parent.name,
+      Name: parent.name ?? "",
     };
     return [invalidValue("spec.parentRef", shown, "field is immutable")];
   },
@@ -453,6 +457,7 @@ const serviceCidrRules: Rules<ServiceCidr> = {
     }
     if (cidrs.length > 2) {
       errors.push(invalidValue(field, { CIDRs: cidrs }, "may only hold up to 2 values"));
+      return errors;
     }
     cidrs.forEach((cidr, index) => {
       validateCanonicalCidr(cidr, `${field}[${index}]`, errors);
@@ -461,7 +466,7 @@ const serviceCidrRules: Rules<ServiceCidr> = {
     if (cidrs.length === 2 && versions[0] !== undefined && versions[0] === versions[1]) {
       const why =
         "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
-      errors.push(invalidValue(field, { CIDRs: cidrs }, why));
+      errors.push(invalidValue(field, cidrs, why));
     }
     return errors;
   },

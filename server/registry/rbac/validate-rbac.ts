@@ -83,7 +83,10 @@ function validateAggregation(
     errors.push(requiredValue(at, why));
   }
   selectors.forEach((selector, index) => {
+    const before = errors.length;
     validateLabelSelector(selector, `${at}[${index}]`, errors);
+    if (errors.length === before) return;
+    errors.push(invalidValue(`${at}[${index}]`, null, "invalid label selector."));
   });
 }
 
@@ -149,10 +152,6 @@ function validateSubject(
     if (apiGroup !== "") errors.push(unsupportedValue(`${field}.apiGroup`, apiGroup, [""]));
     if (!isNamespaced && namespace === "") errors.push(requiredValue(`${field}.namespace`));
   } else if (kind === "User" || kind === "Group") {
-    if (name === "") {
-      const why = `${kind.toLowerCase()} name cannot be empty`;
-      errors.push(invalidValue(`${field}.name`, name, why));
-    }
     if (apiGroup !== own) errors.push(unsupportedValue(`${field}.apiGroup`, apiGroup, [own]));
   } else {
     errors.push(unsupportedValue(`${field}.kind`, kind, SUBJECT_KINDS));

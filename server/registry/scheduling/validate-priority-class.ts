@@ -1,16 +1,18 @@
 /** Rules for PriorityClasses: the highest values are reserved for the system. */
 
-import { forbiddenField } from "../../api/field-errors.js";
+import { forbiddenField, unsupportedValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
-import type { Whole } from "../../api/validation-values.js";
+import type { Maybe, Whole } from "../../api/validation-values.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface PriorityClass extends ApiObject {
   value?: Whole;
+  preemptionPolicy?: Maybe<string>;
 }
 
+const POLICIES = ["Never", "PreemptLowerPriority"];
 const USER_VALUE_MAX = 1_000_000_000;
 const SYSTEM_PREFIX = "system-";
 /** The classes for pods that a cluster cannot do without. */
@@ -33,6 +35,11 @@ const priorityClassRules: Rules<PriorityClass> = {
       errors.push(forbiddenField("value", why));
     }
     return errors;
+  },
+  create({ preemptionPolicy }) {
+    const policy = preemptionPolicy ?? undefined;
+    if (policy === undefined || POLICIES.includes(policy)) return [];
+    return [unsupportedValue("preemptionPolicy", policy, POLICIES)];
   },
   change(next, current) {
     const errors = new Problems();

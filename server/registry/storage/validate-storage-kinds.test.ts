@@ -222,7 +222,7 @@ test("storage capacities are accepted or refused by their rules, field by field"
     ],
     [
       { storageClassName: "", nodeTopology: { matchExpressions: [{ key: "a", operator: "In" }] } },
-      "storageClassName: Required value",
+      "storageClassName: Invalid value: \"\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
       "nodeTopology.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
     ],
   ]);
@@ -282,7 +282,7 @@ test("R13, R40, R43: the rules of storage kinds of 1.36, in pairs", () => {
     [
       node({}),
       node({ nodeID: "m" }),
-      'spec.drivers: Invalid value: {"name":"d.e","nodeID":"m","topologyKeys":["a"]}: field is immutable',
+      'spec.drivers: Invalid value: {"Name":"d.e","NodeID":"m","TopologyKeys":["a"],"Allocatable":null}: field is immutable',
     ],
   ]);
   const attachment = (parts: object) => ({

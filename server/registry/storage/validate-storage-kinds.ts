@@ -73,7 +73,7 @@ const storageClassRules: Rules<StorageClass> = {
     const { provisioner = "", reclaimPolicy } = next;
     if (provisioner !== "") {
       for (const why of checkQualifiedName(provisioner.toLowerCase())) {
-        errors.push(invalidValue("provisioner", provisioner, why));
+        errors.push(invalidValue("provisioner", provisioner.toLowerCase(), why));
       }
     }
     validateParameters(next.parameters, "parameters", { isNeeded: false, errors });
@@ -81,14 +81,17 @@ const storageClassRules: Rules<StorageClass> = {
     if (reclaimPolicy && !RECLAIM_POLICIES.includes(reclaimPolicy)) {
       errors.push(unsupportedValue("reclaimPolicy", reclaimPolicy, RECLAIM_POLICIES));
     }
-    const terms = new Set<string>();
-    next.allowedTopologies?.forEach((term, index) => {
+    const terms = next.allowedTopologies ?? [];
+    // kube-apiserver compares with as many terms without expressions as there are terms.
+    const counts = new Map([[topologyText({}), terms.length]]);
+    terms.forEach((term, index) => {
       validateTopology(term, `allowedTopologies[${index}]`, errors);
       const text = topologyText(term);
-      if (terms.has(text)) {
+      const count = counts.get(text) ?? 0;
+      for (let told = 0; told < count; told++) {
         errors.push(duplicateValue(`allowedTopologies[${index}].matchLabelExpressions`, ""));
       }
-      terms.add(text);
+      counts.set(text, count + 1);
     });
     return errors;
   },
@@ -193,6 +196,16 @@ interface NodeDriver {
 
 const NODE_ID_BYTES_MAX = 256;
 
+/** As messages show it: upstream's struct. */
+function shownDriver({ name, nodeID, topologyKeys, allocatable }: NodeDriver): object {
+  return {
+    Name: name,
+    NodeID: nodeID ?? "",
+    TopologyKeys: topologyKeys ?? null,
+    Allocatable: allocatable ? { Count: allocatable.count ?? null } : null,
+  };
+}
+
 const csiNodeRules: Rules<CsiNode> = {
   object({ spec }) {
     const errors = new Problems();
@@ -230,7 +243,7 @@ const csiNodeRules: Rules<CsiNode> = {
       const known = before.get(driver.name);
       // How many volumes the node takes may change, who it is may not.
       if (known === undefined || deepEqual(identityOf(driver), identityOf(known))) continue;
-      errors.push(invalidValue("spec.drivers", driver, "field is immutable"));
+      errors.push(invalidValue("spec.drivers", shownDriver(driver), "field is immutable"));
     }
     return errors;
   },
@@ -328,7 +341,7 @@ const attributesClassRules: Rules<AttributesClass> = {
     const errors = new Problems();
     if (driverName !== "") {
       for (const why of checkQualifiedName(driverName.toLowerCase())) {
-        errors.push(invalidValue("driverName", driverName, why));
+        errors.push(invalidValue("driverName", driverName.toLowerCase(), why));
       }
     }
     validateParameters(parameters, "parameters", { isNeeded: true, errors });
@@ -353,10 +366,8 @@ interface Capacity extends ApiObject {
 const capacityRules: Rules<Capacity> = {
   object({ storageClassName = "", nodeTopology, capacity }) {
     const errors = new Problems();
-    if (storageClassName !== "") {
-      for (const why of checkDnsSubdomain(storageClassName)) {
-        errors.push(invalidValue("storageClassName", storageClassName, why));
-      }
+    for (const why of checkDnsSubdomain(storageClassName)) {
+      errors.push(invalidValue("storageClassName", storageClassName, why));
     }
     // The greatest size of one volume is not looked at.
     if (capacity?.startsWith("-")) {

@@ -193,7 +193,7 @@ function complete(
   { object }: Prepared,
   given: { readonly name: string; readonly identity: Identity },
 ): void {
-  const isCounted = strategy.generationFields !== undefined;
+  const isCounted = strategy.generationFields !== undefined && strategy.isGenerationLate !== true;
   identify(object.metadata, { ...given, isCounted });
   strategy.prepareForCreate?.(object, strategyContext(registry, options));
 }

@@ -273,20 +273,25 @@ function checkByRules(
 function checkDeclared(step: Step, next: ApiObject, news: readonly FieldError[]): void {
   const { registry, target, before } = step;
   const { resource, subresource } = target;
-  const { strategy } = resource;
-  const context = contextOf(registry, target);
   const declarative = subresource === "" ? registry.declarative : undefined;
   const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
   if (problems.length > 0) throw invalid(mainOf(resource), target.name, problems);
-  if (subresource === "") {
-    for (const text of strategy.warnings?.(next, before, context) ?? []) target.options.warn(text);
-  }
 }
 
-function encode({ registry, target, current, before }: Step, next: ApiObject): Decision {
+/** After the generation is counted, by which some warnings are given. */
+function warn({ registry, target, before }: Step, next: ApiObject): void {
+  const { resource, subresource, options } = target;
+  if (subresource !== "") return;
+  const texts = resource.strategy.warnings?.(next, before, contextOf(registry, target)) ?? [];
+  for (const text of texts) options.warn(text);
+}
+
+function encode(step: Step, next: ApiObject): Decision {
+  const { registry, target, current, before } = step;
   const { resource } = target;
   const { change, refusal } = reserve(registry, resource, next, before);
   const { action, object, value } = encodeNext(registry, target, next, before, current);
+  warn(step, next);
   if (action !== "remove") return { action, object, value, reservations: change, refusal };
   const reservations = changeOf(registry, resource, undefined, before);
   return { action, object, value, reservations };

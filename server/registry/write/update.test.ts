@@ -259,6 +259,37 @@ test("S1-META-19, S1-CRUD-08: generation counts the spec; status and spec have t
   assert.deepEqual(kept.status, { replicas: 3 });
 });
 
+test("R27: an update is told the warnings of what it makes a new generation of", async () => {
+  const template = {
+    metadata: { labels: { app: "told" } },
+    spec: { containers: [{ name: "main", image: "example.test/image:1" }] },
+  };
+  const selector = { matchLabels: { app: "told" } };
+  const told = await create(DEPLOYMENTS, {
+    metadata: { name: "told" },
+    spec: { selector, template },
+  });
+  const warnings: string[] = [];
+  const warn = (text: string) => warnings.push(text);
+  const spec = {
+    selector,
+    template: { ...template, spec: { ...template.spec, imagePullSecrets: [{}] } },
+  };
+  const changed = await put(DEPLOYMENTS, { ...told, spec }, "", { warn });
+  assert.deepEqual(warnings.splice(0), [
+    'spec.template.spec.imagePullSecrets[0].name: invalid empty name ""',
+  ]);
+  await put(
+    DEPLOYMENTS,
+    { ...changed, metadata: { ...changed.metadata, labels: { a: "b" } } },
+    "",
+    {
+      warn,
+    },
+  );
+  assert.deepEqual(warnings, []);
+});
+
 test("S1-PATCH-04, S1-PATCH-09: a merge patch merges; with a stale version it is 409", async () => {
   const created = await create(CONFIG_MAPS, {
     metadata: { name: "patch" },

@@ -20,12 +20,39 @@ function containersOf(pod: JsonObject): readonly JsonObject[] {
   return [...itemsIn(spec, "containers"), ...itemsIn(spec, "initContainers")];
 }
 
-/** Whether an image reference uses the moving tag: "nginx", "nginx:latest", "r:5000/nginx". */
+/** UTF-16 units of an image's name without tag and digest. */
+const IMAGE_NAME_CHARS_MAX = 255;
+const IMAGE_TAG = /^\w[\w.-]{0,127}$/;
+const IMAGE_DIGEST = /^sha(?:256:[0-9a-f]{64}|384:[0-9a-f]{96}|512:[0-9a-f]{128})$/;
+const IMAGE_PART = /^[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*$/;
+const HOST_PART = "[A-Za-z\\d](?:[A-Za-z\\d-]*[A-Za-z\\d])?";
+const IMAGE_HOST = new RegExp(
+  `^(?:${HOST_PART}(?:\\.${HOST_PART})*|\\[[\\da-fA-F:]+\\])(?::\\d+)?$`,
+);
+const IMAGE_ID = /^[0-9a-f]{64}$/;
+
+/**
+ * Whether an image reference uses the moving tag: "nginx", "nginx:latest", "r:5000/nginx". What is no reference uses
+ * none (https://distribution.github.io/distribution/spec/api/).
+ */
 function isLatest(image: unknown): boolean {
-  if (typeof image !== "string" || image === "") return false;
-  const [reference = "", digest] = image.split("@");
-  const tag = /:([\w][\w.-]*)$/.exec(reference)?.[1];
+  if (typeof image !== "string" || image === "" || IMAGE_ID.test(image)) return false;
+  const [reference = "", ...digests] = image.split("@");
+  const [digest] = digests;
+  if (digests.length > 1 || (digest !== undefined && !IMAGE_DIGEST.test(digest))) return false;
+  const colon = reference.indexOf(":", reference.lastIndexOf("/") + 1);
+  const name = colon < 0 ? reference : reference.slice(0, colon);
+  const tag = colon < 0 ? undefined : reference.slice(colon + 1);
+  if (!isImageName(name) || (tag !== undefined && !IMAGE_TAG.test(tag))) return false;
   return tag === "latest" || (tag === undefined && digest === undefined);
+}
+
+function isImageName(name: string): boolean {
+  if (name.length > IMAGE_NAME_CHARS_MAX) return false;
+  const [first = "", ...others] = name.split("/");
+  const isHost = others.length > 0 && (first === "localhost" || /[.:A-Z]/.test(first));
+  if (!(isHost ? IMAGE_HOST : IMAGE_PART).test(first)) return false;
+  return others.every((part) => IMAGE_PART.test(part));
 }
 
 function fillPullPolicy(name: string, image: string, wantsLatest: boolean) {
