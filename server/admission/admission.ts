@@ -103,6 +103,8 @@ export interface AdmissionAttributes {
   readonly oldRevision?: string | undefined;
   /** Stands for the write: the same in all its attempts. Absent = there is one attempt. */
   readonly write?: object;
+  /** Ends the turn of the event loop; set for a large object, which makes plugins hold the thread. */
+  readonly pause?: (() => Promise<void>) | undefined;
   /** Whether the request deletes a collection, and so names no object (DELETE). */
   readonly isOfCollection?: true | undefined;
   readonly options: AdmissionOptions;

@@ -56,6 +56,9 @@ interface Plan {
 
 type Phase = "admit" | "validate";
 
+/** Plugins that take less share a turn. */
+const LONG_MS = 5;
+
 export class AdmissionChain implements Admission {
   readonly #plugins: readonly AdmissionPlugin[];
   readonly #observer: AdmissionObserver | undefined;
@@ -207,6 +210,10 @@ export class AdmissionChain implements Admission {
         );
       }
       isChanged ||= answer === true;
+      const paused = this.#pauseAfter(attributes, startedMs);
+      if (paused !== undefined) {
+        return paused.then(() => this.#mutateFrom(steps, i + 1, isChanged, attributes, signal));
+      }
     }
     return isChanged;
   }
@@ -226,8 +233,17 @@ export class AdmissionChain implements Admission {
           this.#validateFrom(steps, i + 1, attributes, signal),
         );
       }
+      const paused = this.#pauseAfter(attributes, startedMs);
+      if (paused !== undefined) {
+        return paused.then(() => this.#validateFrom(steps, i + 1, attributes, signal));
+      }
     }
     return undefined;
+  }
+
+  /** Lets others have the thread after a plugin that took long with a large object. */
+  #pauseAfter({ pause }: AdmissionAttributes, startedMs: number): Promise<void> | undefined {
+    return pause !== undefined && this.#nowMs() - startedMs >= LONG_MS ? pause() : undefined;
   }
 
   #call(

@@ -21,6 +21,11 @@ export function cutPath(path: string): string {
   return path.length <= PATH_CHARS_MAX ? path : firstOf(path, PATH_CHARS_MAX) + CUT;
 }
 
+/** As much of a path as decides what `cutPath` makes of it, with a dot before it or without. */
+export function startOfPath(path: string): string {
+  return path.slice(0, PATH_CHARS_MAX + 2);
+}
+
 /** The beginning of a text, of so many UTF-16 units at most; never half of a character, which cannot be stored. */
 export function firstOf(text: string, unitsMax: number): string {
   if (text.length <= unitsMax) return text;

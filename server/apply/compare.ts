@@ -5,13 +5,14 @@
  * count.
  */
 
+import type { Steps } from "../../storage/base/steps.js";
 import { deepEqual } from "../api/deep-equal.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, isEmptySet, LEAF } from "./field-set.js";
 import { elementOf, haveSameKeys, indexItems } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
-import { fieldElement, SELF } from "./path-element.js";
+import { fieldElement, orderElements, SELF } from "./path-element.js";
 
 export interface Difference {
   readonly changed: FieldSet;
@@ -24,20 +25,31 @@ interface NodeDifference {
   readonly removed: FieldSet | undefined;
 }
 
-/** @returns undefined when no ownable field changed */
+/**
+ * @param later gets what is left to do for long lists, before which the sets are incomplete; absent = all is done
+ * @returns undefined when no ownable field changed
+ */
 export function compareObjects(
   type: MapType,
   before: JsonObject,
   after: JsonObject,
+  later?: Later,
 ): Difference | undefined {
-  const difference = compareMaps(type, before, after);
+  const difference = compareMaps(type, before, after, later);
   if (difference === undefined) return undefined;
   return { changed: difference.changed ?? EMPTY, removed: difference.removed ?? EMPTY };
 }
 
 type Side = JsonValue | undefined;
 
-function compareValues(type: MergeType, before: Side, after: Side): NodeDifference | undefined {
+type Later = Steps<void>[] | undefined;
+
+function compareValues(
+  type: MergeType,
+  before: Side,
+  after: Side,
+  later: Later,
+): NodeDifference | undefined {
   if (before === after) return undefined;
   switch (type.form) {
     case "unowned":
@@ -45,18 +57,18 @@ function compareValues(type: MergeType, before: Side, after: Side): NodeDifferen
     case "leaf":
       return compareLeaves(before, after);
     case "dynamic":
-      return compareDynamic(before, after);
+      return compareDynamic(before, after, later);
     case "map":
       if (!isMapLike(before) || !isMapLike(after)) return compareLeaves(before, after);
       // Both are empty: only their presence counts.
       if (isEmptyMap(before) && isEmptyMap(after) && type.isPermanent !== true) {
         return compareLeaves(before, after);
       }
-      return compareMaps(type, before, after);
+      return compareMaps(type, before, after, later);
     case "list":
       if (!isListLike(before) || !isListLike(after)) return compareLeaves(before, after);
       if (isEmptyList(before) && isEmptyList(after)) return compareLeaves(before, after);
-      return compareLists(type, before, after);
+      return compareLists(type, before, after, later);
   }
 }
 
@@ -70,15 +82,17 @@ function compareLeaves(before: Side, after: Side): NodeDifference | undefined {
 }
 
 /** Compares maps by member; a change to or from a map also changes the field itself. */
-function compareDynamic(before: Side, after: Side): NodeDifference | undefined {
+function compareDynamic(before: Side, after: Side, later: Later): NodeDifference | undefined {
   if (!isJsonObject(before) && !isJsonObject(after)) return compareLeaves(before, after);
   if (isMapLike(before) && isMapLike(after)) {
     if (isEmptyMap(before) && isEmptyMap(after)) return compareLeaves(before, after);
-    return compareMaps(DYNAMIC_MAP, before, after);
+    return compareMaps(DYNAMIC_MAP, before, after, later);
   }
-  if (isJsonObject(after)) return compareMaps(DYNAMIC_MAP, undefined, after) ?? CHANGED_LEAF;
+  if (isJsonObject(after)) return compareMaps(DYNAMIC_MAP, undefined, after, later) ?? CHANGED_LEAF;
   // The field itself stays, with another type.
-  const gone = isJsonObject(before) ? compareMaps(DYNAMIC_MAP, before, undefined)?.removed : {};
+  const gone = isJsonObject(before)
+    ? compareMaps(DYNAMIC_MAP, before, undefined, later)?.removed
+    : {};
   const { [SELF]: _, ...removed } = gone ?? {};
   return { changed: LEAF, removed: isEmptySet(removed) ? undefined : removed };
 }
@@ -87,6 +101,7 @@ function compareMaps(
   type: MapType,
   before: JsonObject | null | undefined,
   after: JsonObject | null | undefined,
+  later: Later,
 ): NodeDifference | undefined {
   const collected = new Collector(before, after, type.isPermanent === true);
   const fields = type.fields();
@@ -100,7 +115,7 @@ function compareMaps(
       if (old === value) continue;
       const member = fields.get(name) ?? type.others;
       if (member !== undefined) {
-        collected.add(fieldElement(name), compareValues(member, old, value));
+        collected.add(fieldElement(name), compareValues(member, old, value, later));
       }
     }
   }
@@ -111,7 +126,7 @@ function compareMaps(
       if (next !== undefined && Object.hasOwn(next, name) && next[name] !== undefined) continue;
       const member = fields.get(name) ?? type.others;
       if (member !== undefined) {
-        collected.add(fieldElement(name), compareValues(member, value, undefined));
+        collected.add(fieldElement(name), compareValues(member, value, undefined, later));
       }
     }
   }
@@ -122,17 +137,23 @@ function compareLists(
   type: ListType,
   before: JsonArray | null | undefined,
   after: JsonArray | null | undefined,
+  later: Later,
 ): NodeDifference | undefined {
+  if (later !== undefined && (after?.length ?? 0) > LONG_LIST && isEmptyList(before)) {
+    const changed: FieldSetBuilder = before === undefined ? { [SELF]: LEAF } : {};
+    later.push(addInSteps(type, after ?? [], changed));
+    return { changed, removed: undefined };
+  }
   const collected = new Collector(before, after, false);
   if (before !== null && after !== null && before !== undefined && after !== undefined) {
-    if (compareInStep(type, before, after, collected)) return collected.result();
+    if (compareInStep(type, before, after, collected, later)) return collected.result();
   }
   const [old, now] = [indexItems(type, before ?? []), indexItems(type, after ?? [])];
   for (const [element, items] of now) {
-    collected.add(element, compareItems(type, old.get(element), items));
+    collected.add(element, compareItems(type, old.get(element), items, later));
   }
   for (const [element, items] of old) {
-    if (!now.has(element)) collected.add(element, compareItems(type, items, undefined));
+    if (!now.has(element)) collected.add(element, compareItems(type, items, undefined, later));
   }
   return collected.result();
 }
@@ -146,13 +167,14 @@ function compareInStep(
   before: JsonArray,
   after: JsonArray,
   collected: Collector,
+  later: Later,
 ): boolean {
   if (before.length !== after.length) return false;
   const differences: (readonly [number, NodeDifference])[] = [];
   for (let index = 0; index < after.length; index++) {
     const [old, item] = [before[index] as JsonValue, after[index] as JsonValue];
     if (!haveSameKeys(type, old, item)) return false;
-    const difference = compareValues(type.items, old, item);
+    const difference = compareValues(type.items, old, item, later);
     if (difference !== undefined) differences.push([index, difference]);
   }
   if (differences.length === 0) return true;
@@ -164,15 +186,44 @@ function compareInStep(
   return true;
 }
 
+/** Lists of more new items are compared behind all else, in steps. */
+const LONG_LIST = 2_000;
+
+/** Adds items that are all new, in kube-apiserver's order of their elements. */
+function* addInSteps(type: ListType, items: JsonArray, changed: FieldSetBuilder): Steps<void> {
+  const elements: string[] = [];
+  const nodes: FieldSet[] = [];
+  for (const [at, item] of items.entries()) {
+    const element = elementOf(type, item);
+    if (element === undefined) continue;
+    elements.push(element);
+    nodes.push(compareValues(type.items, undefined, item, undefined)?.changed ?? LEAF);
+    if (at % LONG_LIST === 0) yield;
+  }
+  yield;
+  const order = orderElements(elements);
+  yield;
+  let last: string | undefined;
+  for (let at = 0; at < elements.length; at++) {
+    const place = order?.[at] ?? at;
+    const element = elements[place] as string;
+    // Duplicates count as a whole.
+    changed[element] = element === last ? LEAF : (nodes[place] as FieldSet);
+    last = element;
+    if (at % LONG_LIST === 0) yield;
+  }
+}
+
 /** Compares the items of one element: one on each side, or all duplicates as a whole. */
 function compareItems(
   type: ListType,
   before: JsonArray | undefined,
   after: JsonArray | undefined,
+  later: Later,
 ): NodeDifference | undefined {
   const isSingle = (items: JsonArray | undefined) => items === undefined || items.length === 1;
   if (isSingle(before) && isSingle(after)) {
-    return compareValues(type.items, before?.[0], after?.[0]);
+    return compareValues(type.items, before?.[0], after?.[0], later);
   }
   return compareLeaves(before, after);
 }

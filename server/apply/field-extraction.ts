@@ -4,7 +4,7 @@ import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, LEAF } from "./field-set.js";
 import { elementOf } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
-import { fieldElement, SELF } from "./path-element.js";
+import { fieldElement, orderElements, SELF } from "./path-element.js";
 
 /** The set of fields of a validated configuration. */
 export function fieldsOf(type: MapType, value: JsonObject): FieldSet {
@@ -53,12 +53,21 @@ function fieldsOfMap(type: MapType, value: JsonObject): FieldSet | undefined {
 }
 
 function fieldsOfList(type: ListType, list: JsonArray): FieldSet | undefined {
-  let set: FieldSetBuilder | undefined;
+  const elements: string[] = [];
+  const nodes: FieldSet[] = [];
   for (const item of list) {
     const element = elementOf(type, item);
     if (element === undefined) continue;
-    set ??= {};
-    set[element] = nodeOf(type.items, item, true) ?? LEAF;
+    elements.push(element);
+    nodes.push(nodeOf(type.items, item, true) ?? LEAF);
+  }
+  if (elements.length === 0) return undefined;
+  // In the order in which they will be written, so that a long list is not made twice.
+  const order = orderElements(elements);
+  const set: FieldSetBuilder = {};
+  for (let at = 0; at < elements.length; at++) {
+    const place = order?.[at] ?? at;
+    set[elements[place] as string] = nodes[place] as FieldSet;
   }
   return set;
 }

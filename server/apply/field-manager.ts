@@ -8,6 +8,7 @@
  * empty list of entries clears nothing, and a request that clears and changes owns its changes.
  */
 
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import { withMembers } from "../../storage/base/with-members.js";
 import { deepEqual } from "../api/deep-equal.js";
 import { isJsonObject } from "../api/json-object.js";
@@ -16,7 +17,7 @@ import type { Naming } from "../api/naming.js";
 import { badRequest } from "../api/status.js";
 import { checkConfiguration } from "./check-configuration.js";
 import { compareObjects, type Difference } from "./compare.js";
-import { type Conflict, conflictError } from "./conflicts.js";
+import { conflictError } from "./conflicts.js";
 import { fieldsOf } from "./field-extraction.js";
 import {
   containsSet,
@@ -90,22 +91,35 @@ export interface FieldManager {
    * `next` counts: clients may edit it, and clear it by one empty entry.
    */
   update(live: ApiObject | undefined, next: ApiObject, write: Write): ApiObject;
-  /** The first half of `update`, which compares. @returns the other half, for the same turn or a later one */
-  beginUpdate(live: ApiObject | undefined, next: ApiObject, write: Write): () => ApiObject;
+  /** The same in steps. */
+  updateSteps(live: ApiObject | undefined, next: ApiObject, write: Write): Steps<ApiObject>;
   /**
    * The live object (undefined = none) merged with a configuration; not yet decoded, without
    * defaults. @throws {StatusError} 400 for an invalid configuration, 409 for conflicts
    */
-  apply(
-    live: ApiObject | undefined,
-    applied: JsonObject,
-    write: Write & { readonly force: boolean },
-  ): ApiObject;
+  apply(live: ApiObject | undefined, applied: JsonObject, write: ApplyWrite): ApiObject;
+  /** The same in steps. */
+  applySteps(live: ApiObject | undefined, applied: JsonObject, write: ApplyWrite): Steps<ApiObject>;
+}
+
+export interface ApplyWrite extends Write {
+  /** Whether fields are taken from their owners instead of causing a conflict. */
+  readonly force: boolean;
 }
 
 /** The owner of fields set before ownership was tracked. */
 const BEFORE_FIRST_APPLY = "before-first-apply";
 const UNKNOWN_MANAGER = "unknown";
+
+/** What an owner loses by an apply: the fields that it changes, and those that it removes. */
+interface Loss {
+  readonly id: string;
+  readonly owner: ManagedEntry;
+  /** Its fields before. */
+  readonly owned: FieldSet;
+  readonly fields: FieldSet;
+  readonly removed: FieldSet;
+}
 
 /** Compares two states in an entry's version; "gone" = that version no longer exists. */
 type Comparison = (apiVersion: string) => Difference | undefined | "gone";
@@ -124,12 +138,20 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return reconcileSet(own.root, reconcileSet(own.root, entry.fields, changed), removed);
   }
 
-  function comparisonOf(before: JsonObject, after: JsonObject, ignored: FieldSet): Comparison {
+  function* comparisonOf(
+    before: JsonObject,
+    after: JsonObject,
+    ignored: FieldSet,
+  ): Steps<Comparison> {
+    const later: Steps<void>[] = [];
+    const own = compareObjects(schema.root, before, after, later);
+    for (const steps of later) {
+      yield;
+      yield* steps;
+    }
     const known = new Map<string, Difference | undefined | "gone">();
+    known.set(apiVersion, without(own, ignored));
     const compare = (version: string): Difference | undefined | "gone" => {
-      if (version === apiVersion) {
-        return without(compareObjects(schema.root, before, after), ignored);
-      }
       const other = options.otherVersion?.(version);
       if (other === undefined) return "gone";
       const difference = compareObjects(
@@ -145,50 +167,51 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     };
   }
 
-  function beginUpdate(
+  function* updateSteps(
     live: ApiObject | undefined,
     next: ApiObject,
     write: Write,
-  ): () => ApiObject {
+  ): Steps<ApiObject> {
     const sent = next.metadata.managedFields;
     const isCleared = write.subresource === "" && isReset(sent);
-    const entries = isCleared ? new Map<string, ManagedEntry>() : entriesFor(live, next, write);
+    const entries = isCleared
+      ? new Map<string, ManagedEntry>()
+      : yield* entriesFor(live, next, write);
     // The ownership of an object without entries is not tracked until its first apply.
     if (live !== undefined && entries.size === 0 && !isCleared) {
-      return () => withEntries(next, entries);
+      return yield* withEntries(next, entries);
     }
+    yield;
     const before = live === undefined ? schema.empty : toJson(live);
-    const compare = comparisonOf(before, toJson(next), resetFields(write.subresource));
-    const own = compare(apiVersion);
-    return () => {
-      follow(entries, compare, own, write);
-      return withEntries(next, entries);
-    };
+    const compare = yield* comparisonOf(before, toJson(next), resetFields(write.subresource));
+    yield;
+    yield* follow(entries, compare, write);
+    return yield* withEntries(next, entries);
   }
 
   /**
    * The entries of the new object; those of the live one if there are none, they are invalid, or the
    * write is to a subresource.
    */
-  function entriesFor(
+  function* entriesFor(
     live: ApiObject | undefined,
     next: ApiObject,
     { subresource }: Write,
-  ): ManagedEntries {
+  ): Steps<ManagedEntries> {
     const stored = live?.metadata.managedFields;
     const list = subresource === "" ? next.metadata.managedFields : undefined;
-    const sent = readSentEntries(list, stored);
+    const sent = yield* readSentEntries(list, stored);
     if (sent !== undefined && sent.size > 0) return sent;
-    return readStoredEntries(stored) ?? new Map();
+    return (yield* readStoredEntries(stored)) ?? new Map();
   }
 
   /** Changed fields belong to the writer only; removed fields belong to nobody. */
-  function follow(
+  function* follow(
     entries: ManagedEntries,
     compare: Comparison,
-    own: Difference | undefined | "gone",
     { manager, subresource }: Write,
-  ): void {
+  ): Steps<void> {
+    const own = compare(apiVersion);
     const changed = own === undefined || own === "gone" ? EMPTY : own.changed;
     const owner = ownerOf(manager, subresource, "Update");
     const id = entryId(owner);
@@ -203,6 +226,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
         const left = subtractSets(subtractSets(fields, taken), difference.removed);
         replaceFields(entries, otherId, entry, left);
       } else if (isEmptySet(entry.fields)) entries.delete(otherId);
+      yield;
     }
     if (!isEmptySet(changed)) {
       const kept = entries.get(id)?.fields ?? EMPTY;
@@ -219,47 +243,52 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return { manager, apiVersion, subresource, operation };
   }
 
-  function apply(
+  function* applySteps(
     live: ApiObject | undefined,
     applied: JsonObject,
-    write: Write & { readonly force: boolean },
-  ): ApiObject {
+    write: ApplyWrite,
+  ): Steps<ApiObject> {
     check(applied);
+    yield;
     const current: JsonObject =
       live === undefined ? { apiVersion, kind: options.kind, metadata: {} } : toJson(live);
-    const entries = readStoredEntries(live?.metadata.managedFields) ?? new Map();
+    const entries = (yield* readStoredEntries(live?.metadata.managedFields)) ?? new Map();
     if (live !== undefined && entries.size === 0) {
-      const compare = comparisonOf(schema.empty, current, resetFields(write.subresource));
-      follow(entries, compare, compare(apiVersion), { ...write, manager: BEFORE_FIRST_APPLY });
+      const compare = yield* comparisonOf(schema.empty, current, resetFields(write.subresource));
+      yield* follow(entries, compare, { ...write, manager: BEFORE_FIRST_APPLY });
     }
-    const merged = mergeApplied(current, applied, entries, write);
+    const merged = yield* mergeApplied(current, applied, entries, write);
     const isKubectl = write.manager === KUBECTL_MANAGER;
     const result = isKubectl ? withLastApplied(annotation, merged, applied) : merged;
-    return withEntries(result as unknown as ApiObject, entries);
+    return yield* withEntries(result as unknown as ApiObject, entries);
   }
 
   /** Merges the values, and updates `entries` to the state after the apply. */
-  function mergeApplied(
+  function* mergeApplied(
     live: JsonObject,
     applied: JsonObject,
     entries: ManagedEntries,
-    write: Write & { readonly force: boolean },
-  ): JsonObject {
+    write: ApplyWrite,
+  ): Steps<JsonObject> {
     const ignored = resetFields(write.subresource);
     const owner = ownerOf(write.manager, write.subresource, "Apply");
     const id = entryId(owner);
     const last = entries.get(id);
     const fields = subtractTrees(fieldsOf(schema.root, applied), ignored);
     entries.delete(id);
+    yield;
     let merged = mergeObjects(schema.root, live, applied);
+    yield;
     if (last !== undefined) {
-      merged = prune(merged, last, fields, entries);
+      merged = yield* prune(merged, last, fields, entries);
       merged = withAppliedNulls(schema.root, merged, applied);
+      yield;
     }
 
-    const compare = comparisonOf(live, merged, ignored);
-    takeOver(live, entries, compare, write);
+    const compare = yield* comparisonOf(live, merged, ignored);
     const isChanged = compare(apiVersion) !== undefined;
+    yield;
+    yield* takeOver(live, entries, compare, write);
     const isSameEntry =
       last !== undefined && last.apiVersion === apiVersion && equalSets(last.fields, fields);
     if (!isEmptySet(fields)) {
@@ -270,48 +299,58 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   }
 
   /** Takes changed fields from other owners: by force, or if they are kubectl's own earlier ones. */
-  function takeOver(
+  function* takeOver(
     live: JsonObject,
     entries: ManagedEntries,
     compare: Comparison,
-    { manager, force }: Write & { readonly force: boolean },
-  ): void {
-    const conflicts: Conflict[] = [];
+    { manager, force }: ApplyWrite,
+  ): Steps<void> {
+    const losses: Loss[] = [];
     for (const [id, owner] of [...entries]) {
       const difference = compare(owner.apiVersion);
       if (difference === "gone") entries.delete(id);
       if (difference === undefined || difference === "gone") continue;
       const owned = fieldsNow(owner, difference);
       const fields = intersectSets(owned, difference.changed);
-      if (!isEmptySet(fields)) conflicts.push({ owner, fields });
-      const left = subtractSets(subtractSets(owned, fields), difference.removed);
-      replaceFields(entries, id, owner, left);
+      losses.push({ id, owner, owned, fields, removed: difference.removed });
+      yield;
     }
-    if (conflicts.length === 0 || force) return;
-    const allowed =
-      manager === KUBECTL_MANAGER ? fieldsLastApplied(schema, apiVersion, annotation, live) : EMPTY;
-    const refused = conflicts
-      .map(({ owner, fields }) => ({ owner, fields: subtractSets(fields, allowed) }))
-      .filter(({ fields }) => !isEmptySet(fields));
-    if (refused.length > 0) throw conflictError(refused);
+    const conflicts = losses.filter(({ fields }) => !isEmptySet(fields));
+    if (conflicts.length > 0 && !force) {
+      const allowed =
+        manager === KUBECTL_MANAGER
+          ? fieldsLastApplied(schema, apiVersion, annotation, live)
+          : EMPTY;
+      const refused = conflicts
+        .map(({ owner, fields }) => ({ owner, fields: subtractSets(fields, allowed) }))
+        .filter(({ fields }) => !isEmptySet(fields));
+      yield;
+      if (refused.length > 0) throw conflictError(refused);
+    }
+    for (const { id, owner, owned, fields, removed } of losses) {
+      replaceFields(entries, id, owner, subtractSets(subtractSets(owned, fields), removed));
+      yield;
+    }
   }
 
   /** Removes fields that the applier owned, no longer applies, and nobody else owns (S1-SSA-16). */
-  function prune(
+  function* prune(
     merged: JsonObject,
     last: ManagedEntry,
     fields: FieldSet,
     others: ManagedEntries,
-  ): JsonObject {
+  ): Steps<JsonObject> {
     const kept = new Map<string, FieldSet>([[apiVersion, fields]]);
     for (const { apiVersion: version, fields: theirs } of others.values()) {
       kept.set(version, unionSets(kept.get(version) ?? EMPTY, theirs));
+      yield;
     }
     let pruned = inVersion(last.apiVersion, merged, (object, own) =>
       pruneObject(own.root, object, last.fields, kept.get(last.apiVersion) ?? EMPTY),
     );
     for (const [version, theirs] of kept) {
       if (version === last.apiVersion || pruned === merged) continue;
+      yield;
       // In other versions: restores removed fields that have an owner there.
       const rest = pruned;
       pruned = inVersion(version, merged, (object, own) => {
@@ -357,9 +396,10 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   }
 
   return {
-    update: (live, next, write) => beginUpdate(live, next, write)(),
-    beginUpdate,
-    apply,
+    update: (live, next, write) => finishNow(updateSteps(live, next, write)),
+    updateSteps,
+    apply: (live, applied, write) => finishNow(applySteps(live, applied, write)),
+    applySteps,
   };
 }
 
@@ -411,8 +451,8 @@ function changedEntry(entry: ManagedEntry, fields: FieldSet): ManagedEntry {
   return withMembers(rest, { fields });
 }
 
-function withEntries(object: ApiObject, entries: ManagedEntries): ApiObject {
-  const managedFields = writeEntries(entries);
+function* withEntries(object: ApiObject, entries: ManagedEntries): Steps<ApiObject> {
+  const managedFields = yield* writeEntries(entries);
   if (managedFields !== undefined) {
     return withMembers(object, { metadata: withMembers(object.metadata, { managedFields }) });
   }

@@ -180,7 +180,7 @@ export function countFields(set: FieldSet): number {
  * @param visit false ends it
  */
 export function visitPaths(set: FieldSet, visit: (path: readonly string[]) => boolean): void {
-  walk(canonicalSet(set), [], visit);
+  walk(set, [], visit);
 }
 
 /** @returns false when it was ended */
@@ -190,7 +190,7 @@ function walk(
   visit: (path: readonly string[]) => boolean,
 ): boolean {
   const below: (readonly [string, FieldSet])[] = [];
-  for (const element in set) {
+  for (const element of sortElements(Object.keys(set))) {
     if (element === SELF) continue;
     const node = set[element] as FieldSet;
     if (isMember(node) && !visit([...prefix, element])) return false;
@@ -201,16 +201,16 @@ function walk(
 
 /** The set with its elements in kube-apiserver's order. */
 export function canonicalSet(set: FieldSet): FieldSet {
+  const elements = Object.keys(set);
   let changed: FieldSetBuilder | undefined;
-  for (const element in set) {
+  for (const element of elements) {
     const node = set[element] as FieldSet;
-    const canonical = canonicalSet(node);
+    const canonical = node === LEAF ? node : canonicalSet(node);
     if (canonical === node) continue;
     changed ??= { ...set };
     changed[element] = canonical;
   }
   const nodes = changed ?? set;
-  const elements = Object.keys(nodes);
   const ordered = sortElements(elements);
   if (ordered === elements) return nodes;
   const sorted: FieldSetBuilder = {};

@@ -3,6 +3,7 @@
  * Reads, sorts and writes them, and merges the oldest when there are too many.
  */
 
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { formatTime } from "../api/time.js";
@@ -52,41 +53,56 @@ export function entryId(
  * else is in the store must not be walked like a set.
  * @returns undefined when one of them is invalid: then none counts
  */
-export function readStoredEntries(
+export function* readStoredEntries(
   list: readonly JsonObject[] | undefined,
-): ManagedEntries | undefined {
-  const isInvalid = ({ fieldsV1 }: JsonObject) =>
-    (fieldsV1 ?? null) !== null && !isFieldSet(fieldsV1);
-  if (list?.some(isInvalid) === true) return undefined;
-  return collect(list, (written) => written.fieldsV1 as unknown as FieldSet | undefined);
+): Steps<ManagedEntries | undefined> {
+  for (const { fieldsV1 } of list ?? []) {
+    if ((fieldsV1 ?? null) !== null && !isFieldSet(fieldsV1)) return undefined;
+    yield;
+  }
+  return yield* collect(list, (written) => written.fieldsV1 as unknown as FieldSet | undefined);
 }
 
 /**
  * Entries sent by a client. Those that equal the stored ones cost only a comparison.
  * @returns undefined when one of them is invalid: then none counts
  */
-export function readSentEntries(
+export function* readSentEntries(
   list: readonly JsonObject[] | undefined,
   stored: readonly JsonObject[] | undefined,
-): ManagedEntries | undefined {
-  if (list !== undefined && deepEqual(list, stored)) return readStoredEntries(stored);
+): Steps<ManagedEntries | undefined> {
+  if (list !== undefined && (yield* areEqual(list, stored)))
+    return yield* readStoredEntries(stored);
   try {
-    return collect(list, ({ fieldsV1 }) => canonicalSet(parseFields(fieldsV1)));
+    return yield* collect(list, ({ fieldsV1 }) => canonicalSet(parseFields(fieldsV1)));
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
 
-function collect(
+function* areEqual(
+  list: readonly JsonObject[],
+  stored: readonly JsonObject[] | undefined,
+): Steps<boolean> {
+  if (list.length !== stored?.length) return false;
+  for (const [index, entry] of list.entries()) {
+    if (!deepEqual(entry, stored[index])) return false;
+    yield;
+  }
+  return true;
+}
+
+function* collect(
   list: readonly JsonObject[] | undefined,
   fieldsIn: (written: JsonObject) => FieldSet | undefined,
-): ManagedEntries | undefined {
+): Steps<ManagedEntries | undefined> {
   const entries: ManagedEntries = new Map();
   for (const written of list ?? []) {
     const entry = readEntry(written, fieldsIn);
     if (entry === undefined) return undefined;
     entries.set(entryId(entry), entry);
+    yield;
   }
   return entries;
 }
@@ -116,7 +132,7 @@ export function problemOfEntries(list: readonly JsonObject[]): string | undefine
     if (fieldsType !== "FieldsV1") {
       return `invalid fieldsType ${JSON.stringify(fieldsType)} in managed fields entry ${index}`;
     }
-    if (readSentEntries(list.slice(index, index + 1), undefined) === undefined) {
+    if (finishNow(readSentEntries(list.slice(index, index + 1), undefined)) === undefined) {
       return `error decoding versioned set of managed fields entry ${index}`;
     }
   }
@@ -131,9 +147,14 @@ export function isReset(list: readonly JsonValue[] | undefined): boolean {
 }
 
 /** @returns undefined without entries: then the object has no such list */
-export function writeEntries(entries: ManagedEntries): JsonObject[] | undefined {
+export function* writeEntries(entries: ManagedEntries): Steps<JsonObject[] | undefined> {
   if (entries.size === 0) return undefined;
-  return [...entries.values()].sort(compareEntries).map(writeEntry);
+  const list: JsonObject[] = [];
+  for (const entry of [...entries.values()].sort(compareEntries)) {
+    list.push(writeEntry(entry));
+    yield;
+  }
+  return list;
 }
 
 function writeEntry(entry: ManagedEntry): JsonObject {

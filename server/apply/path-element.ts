@@ -69,7 +69,7 @@ export function compareElements(a: string, b: string): number {
   const [kind, other] = [a.charAt(0), b.charAt(0)];
   if (kind !== other) return (KIND_RANK[kind] ?? 4) - (KIND_RANK[other] ?? 4);
   if (kind === "f") return compareTexts(a, b);
-  return compareSortable(toSortable(a), toSortable(b));
+  return compareSortable(toSortable(a, 0), toSortable(b, 1));
 }
 
 /** Behind so many elements it is cheaper to read each once than in each comparison. */
@@ -80,12 +80,18 @@ export function sortElements(elements: readonly string[]): readonly string[] {
   if (elements.length < 2) return elements;
   if (elements.length <= FEW)
     return areInOrder(elements) ? elements : [...elements].sort(compareElements);
+  return orderElements(elements)?.map((at) => elements[at] as string) ?? elements;
+}
+
+/** The places of the elements in kube-apiserver's order; undefined = they are in order. */
+export function orderElements(elements: readonly string[]): readonly number[] | undefined {
+  if (elements.length < 2) return undefined;
   const sortable = elements.map(toSortable);
   let isSorted = true;
   for (let at = 1; at < sortable.length && isSorted; at++) {
     isSorted = compareSortable(sortable[at - 1] as Sortable, sortable[at] as Sortable) <= 0;
   }
-  return isSorted ? elements : sortable.sort(compareSortable).map(({ element }) => element);
+  return isSorted ? undefined : sortable.sort(compareSortable).map(({ at }) => at);
 }
 
 function areInOrder(elements: readonly string[]): boolean {
@@ -98,6 +104,8 @@ function areInOrder(elements: readonly string[]): boolean {
 /** An element with what it is sorted by. */
 interface Sortable {
   readonly element: string;
+  /** Its place among the elements. */
+  readonly at: number;
   readonly rank: number;
   /** Of a key with a single text: the opening up to it. */
   readonly name: string;
@@ -111,11 +119,11 @@ interface Sortable {
 
 type Keys = readonly (readonly [name: string, value: JsonValue])[];
 
-function toSortable(element: string): Sortable {
+function toSortable(element: string, at: number): Sortable {
   const kind = element.charAt(0);
   const rank = KIND_RANK[kind] ?? 4;
-  if (kind === "i") return sortable(element, rank, "", undefined);
-  if (kind !== "k" && kind !== "v") return sortable(element, rank, "", element);
+  if (kind === "i") return sortable(element, at, rank, "", undefined);
+  if (kind !== "k" && kind !== "v") return sortable(element, at, rank, "", element);
   const start = kind === "v" ? 3 : element.indexOf('":"') + 3;
   const end = element.length - (kind === "v" ? 1 : 2);
   const isPlain =
@@ -124,13 +132,19 @@ function toSortable(element: string): Sortable {
     element.indexOf('"', start) === end &&
     !element.includes("\\");
   return isPlain
-    ? sortable(element, rank, element.slice(0, start), element.slice(start, end))
-    : sortable(element, rank, "", undefined);
+    ? sortable(element, at, rank, element.slice(0, start), element.slice(start, end))
+    : sortable(element, at, rank, "", undefined);
 }
 
 /** All of one shape, which V8 compares fastest. */
-function sortable(element: string, rank: number, name: string, text: string | undefined): Sortable {
-  return { element, rank, name, text, payload: undefined, keys: undefined };
+function sortable(
+  element: string,
+  at: number,
+  rank: number,
+  name: string,
+  text: string | undefined,
+): Sortable {
+  return { element, at, rank, name, text, payload: undefined, keys: undefined };
 }
 
 function compareSortable(a: Sortable, b: Sortable): number {

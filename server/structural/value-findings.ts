@@ -13,7 +13,7 @@ import {
 } from "../api/field-errors.js";
 import type { JsonValue } from "../api/meta.js";
 import { PROBLEMS_MAX } from "../api/problems.js";
-import { cutPath, showJson } from "../api/shown-value.js";
+import { cutPath, showJson, startOfPath } from "../api/shown-value.js";
 import type { FieldError } from "../api/status.js";
 
 interface Problem {
@@ -46,9 +46,12 @@ export class Findings {
 
   /** Prepends `segment` (".a", "[0]") to the paths of findings from index `from` on. */
   prefix(from: number, segment: string): void {
+    if (from >= this.#problems.length) return;
+    // The key of a client may have a megabyte, and would be copied for each problem.
+    const start = startOfPath(segment);
     for (let at = from; at < this.#problems.length; at++) {
       const problem = this.#problems[at] as Problem;
-      problem.path = segment + problem.path;
+      problem.path = startOfPath(start + problem.path);
     }
   }
 

@@ -435,3 +435,17 @@ test("random schemas and values: valid here is valid for ajv", () => {
     { numRuns: 600 },
   );
 });
+
+test("H3: what is shown of a path below a long key is what a short path would show, cut", () => {
+  const integers: JsonSchema = { type: "array", items: { type: "integer" } };
+  const schema: JsonSchema = { type: "object", additionalProperties: integers };
+  const key = "k".repeat(1_000_000);
+  const all = Array.from({ length: 200 }, () => "a");
+  const found = problems(schema, { [key]: all });
+  // The items' places are cut off, so that all are the same.
+  const start = "k".repeat(1_024);
+  assert.deepEqual(found, [
+    `${start}...: Invalid value: "string": ${start}... in body must be of type integer: "string"`,
+  ]);
+  assert.ok(problems(schema, { short: all })[0]?.startsWith("short[0]: "));
+});

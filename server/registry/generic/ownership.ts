@@ -5,12 +5,14 @@
  * it.
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import { withMembers } from "../../../storage/base/with-members.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest } from "../../api/status.js";
 import {
+  type ApplyWrite,
   createFieldManager,
   type FieldManager,
   type OtherVersion,
@@ -33,14 +35,13 @@ export interface Ownership {
   /**
    * The object to store, with its owners, after a write that is not an apply. Both objects are in the
    * stored version and stay unchanged; `before` is undefined for a create.
-   * @returns what is left to do once they are compared: with large objects each is work for a turn
    */
   track(
     resource: StoredResource,
     before: ApiObject | undefined,
     next: ApiObject,
     write: Write,
-  ): () => ApiObject;
+  ): Steps<ApiObject>;
   /**
    * The current stored object (undefined = none) merged with a configuration, in the served version:
    * not yet decoded, without defaults, with its owners. @throws {StatusError} 400, 409
@@ -49,8 +50,8 @@ export interface Ownership {
     resource: StoredResource,
     before: ApiObject | undefined,
     applied: JsonObject,
-    write: Write & { readonly force: boolean },
-  ): ApiObject;
+    write: ApplyWrite,
+  ): Steps<ApiObject>;
 }
 
 export interface OwnershipOptions {
@@ -86,24 +87,26 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
   const managerOf = (main: MainResource) => remembered(managers, main, () => create(main));
 
   return {
-    track(resource, before, next, write) {
+    *track(resource, before, next, write) {
       const main = mainOf(resource);
       const fieldManager = managerOf(main);
       const { conversion } = main;
-      if (conversion === undefined) return fieldManager.beginUpdate(before, next, write);
+      if (conversion === undefined) return yield* fieldManager.updateSteps(before, next, write);
       const live = before && served(conversion, before);
-      const finish = fieldManager.beginUpdate(live, served(conversion, next), write);
-      return () => withOwnersOf(next, finish());
+      const shown = served(conversion, next);
+      yield;
+      return withOwnersOf(next, yield* fieldManager.updateSteps(live, shown, write));
     },
-    apply(resource, before, applied, write) {
+    *apply(resource, before, applied, write) {
       const main = mainOf(resource);
       const fieldManager = managerOf(main);
       const live =
         before === undefined || main.conversion === undefined
           ? before
           : served(main.conversion, before);
-      if (!isOwnShape(resource)) return fieldManager.apply(live, applied, write);
-      const merged = fieldManager.apply(live, ofMain(resource, main, applied), write);
+      if (!isOwnShape(resource)) return yield* fieldManager.applySteps(live, applied, write);
+      const own = ofMain(resource, main, applied);
+      const merged = yield* fieldManager.applySteps(live, own, write);
       return inOwnShape(resource, main, merged);
     },
   };

@@ -22,11 +22,13 @@ import type { Registry, WriteOptions } from "../generic/registry.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Found } from "./decision.js";
 import type { DeleteTarget } from "./delete-target.js";
+import type { Pause } from "./long-write.js";
 
 export type WriteAttributes = AdmissionAttributes & {
   name: string;
   object: ApiObject;
   write?: object;
+  pause?: Pause;
   sentRevision?: string | undefined;
   oldRevision?: string | undefined;
 };

@@ -16,7 +16,7 @@ import { refuseOtherObject } from "./create.js";
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate } from "./decide-update.js";
 import { type Decision, foundIn, type Seen } from "./decision.js";
-import { nextStage, type Pause } from "./long-write.js";
+import { afterSteps, type Pause, pauseOf } from "./long-write.js";
 import { changeObject, refuseOtherName, type UpdateTarget } from "./update.js";
 
 export interface ApplyTarget extends UpdateTarget {
@@ -39,17 +39,19 @@ export async function applyObject(
   const applied = toConfiguration(input.value, name);
   const write = { manager: options.fieldManager, subresource, force };
   const refuse = refuseMerged(applied);
-  const merge = (current: ApiObject | undefined): ObjectInput => {
-    const merged = registry.ownership.apply(resource, current, applied, write);
-    return withMembers(input, { value: merged as unknown as JsonValue, refuse, keepsNulls: true });
+  const decodeMerged = (merged: ApiObject): ApiObject => {
+    const value = merged as unknown as JsonValue;
+    return decodeInput(resource, withMembers(input, { value, refuse, keepsNulls: true }), options);
   };
+  const merge = (current: ApiObject | undefined, pause: Pause) =>
+    afterSteps(pause, registry.ownership.apply(resource, current, applied, write), decodeMerged);
   const update = withMembers(target, { isApplied: true as const });
   let identity: Identity | undefined;
   let mayCreate: Promise<void> | undefined;
   const create = async (seen: Seen): Promise<Decision> => {
     mayCreate ??= target.authorizeCreate?.();
     await mayCreate;
-    const served = decodeInput(resource, merge(undefined), options);
+    const served = await merge(undefined, pauseOf(options.request));
     refuseOtherObject(resource, served, name);
     identity ??= createIdentity(registry.clock.now());
     return await decideCreate(registry, update, { served, identity }, seen, signal);
@@ -61,9 +63,7 @@ export async function applyObject(
       const found = foundIn(seen);
       if (found !== undefined) {
         const makeNext = (_: unknown, stored: () => ApiObject, pause: Pause) =>
-          nextStage(pause, stored(), (current) =>
-            nextStage(pause, merge(current), (merged) => decodeInput(resource, merged, options)),
-          );
+          merge(stored(), pause);
         return decideUpdate(registry, update, found, makeNext, signal);
       }
       if (subresource !== "") throw notFound(resource, name);

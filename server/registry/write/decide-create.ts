@@ -6,6 +6,7 @@
  *     ─► reservations ─► validate ─► is the name free?
  */
 
+import { oneStep, type Steps } from "../../../storage/base/steps.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
@@ -37,7 +38,7 @@ import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./ad
 import { parseCurrent } from "./current.js";
 import type { Decision, Renamed, Seen } from "./decision.js";
 import { hasNamespace, requireNamespace } from "./judged-by.js";
-import { nextStage, type Pause, pauseOf } from "./long-write.js";
+import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 import { storedBytes } from "./stored-bytes.js";
 
@@ -108,16 +109,15 @@ function decideInNamespace(
   const pause = pauseOf(options.request);
   const naming = { ownName: served.metadata.name ?? "", proposedName, current };
   const finished = (made: Prepared, { existing, renamed }: Found) =>
-    nextStage(pause, checkByRules(registry, target, made), (found) => {
-      checkDeclared(registry, target, made, found);
-      return nextStage(pause, made, () =>
-        withRevision(encode(registry, target, made, existing, renamed), sentRevision, options),
-      );
-    });
+    afterSteps(pause, judgeAndEncode(registry, target, made, existing, renamed), (decision) =>
+      withRevision(decision, sentRevision, options),
+    );
   return nextStage(pause, prepare(registry, target, served), (made) =>
-    nextStage(pause, beginOwners(registry, target, made), (finish) =>
-      nextStage(pause, { object: finish(), errors: made.errors }, (owned) =>
-        admit({ registry, target, naming, identity, write, finished, pause }, owned, signal),
+    afterSteps(pause, withOwners(registry, target, made), (object) =>
+      admit(
+        { registry, target, naming, identity, write, finished, pause },
+        { object, errors: made.errors },
+        signal,
       ),
     ),
   );
@@ -165,6 +165,7 @@ function admit(
   const about = { resource, subresource: "", namespace, name: ownName, options };
   const attributes = attributesOf(about, prepared.object, undefined);
   attributes.write = write;
+  attributes.pause = pause;
   const finish = (made: Prepared): Decision | Promise<Decision> => {
     const isNamedByUrl = naming.proposedName === undefined;
     const name = (isNamedByUrl ? "" : (made.object.metadata.name ?? "")) || proposedName;
@@ -216,13 +217,13 @@ function prepare({ naming }: Registry, { resource }: CreateTarget, served: ApiOb
   return { object, errors };
 }
 
-/** Runs before admission and the strategy: what they set has no owner. @returns what makes the object with its owners */
-function beginOwners(
+/** Runs before admission and the strategy: what they set has no owner. */
+function withOwners(
   registry: Registry,
   { resource, options, isApplied }: CreateTarget,
   { object }: Prepared,
-): () => ApiObject {
-  if (isApplied === true) return () => object;
+): Steps<ApiObject> {
+  if (isApplied === true) return oneStep(object);
   const write = { manager: options.fieldManager, subresource: "" };
   return registry.ownership.track(resource, undefined, object, write);
 }
@@ -247,12 +248,27 @@ function remake(
   return object;
 }
 
+/** @throws {StatusError} 422 */
+function* judgeAndEncode(
+  registry: Registry,
+  target: CreateTarget,
+  made: Prepared,
+  existing: StoredObject | undefined,
+  renamed: Renamed | undefined,
+): Steps<Decision> {
+  const found = yield* checkByRules(registry, target, made);
+  yield;
+  checkDeclared(registry, target, made, found);
+  yield;
+  return yield* encode(registry, target, made, existing, renamed);
+}
+
 /** What the rules written in code find, with the facts' errors. */
-function checkByRules(
+function* checkByRules(
   registry: Registry,
   { resource, options }: CreateTarget,
   { object, errors }: Prepared,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const { strategy, isNamespaced } = resource;
   const rules = {
     isNamespaced,
@@ -261,6 +277,7 @@ function checkByRules(
     finalizers: strategy.finalizers,
   };
   const metadata = collectProblems(() => validateMetadata(object.metadata, rules));
+  yield;
   const context = strategyContext(registry, options);
   const own = collectProblems(() => strategy.validate?.(object, context) ?? []);
   return joinProblems({ facts: errors, metadata, own, ownFields: strategy.ownFields });
@@ -282,23 +299,24 @@ function checkDeclared(
 }
 
 /** Reserves and encodes. */
-function encode(
+function* encode(
   registry: Registry,
   { resource }: CreateTarget,
   { object }: Prepared,
   existing: StoredObject | undefined,
   renamed: Renamed | undefined,
-): Decision {
+): Steps<Decision> {
   const { strategy, storedCodec } = resource;
   const { change, refusal } = reserve(registry, resource, object, undefined);
   // A status that clients may not send still gets defaults, which nobody owns.
   const isSettled = resource.conversion?.settle !== undefined;
   if (strategy.hasStatusDefaults === true && !isSettled) storedCodec.applyDefaults(object);
+  yield;
   return {
     action: "put",
     object,
     renamed,
-    value: storedBytes(registry, resource, object),
+    value: yield* storedBytes(registry, resource, object),
     reservations: change,
     refusal: existing === undefined ? refusal : nameTaken(resource, object, existing),
   };

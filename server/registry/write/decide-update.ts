@@ -3,6 +3,7 @@
  * for admission. The loop commits the decision, or asks again with a newer current object.
  */
 
+import { oneStep, type Steps } from "../../../storage/base/steps.js";
 import { withMembers } from "../../../storage/base/with-members.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
@@ -41,7 +42,7 @@ import type { Registry, WriteOptions } from "../generic/registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Found } from "./decision.js";
-import { nextStage, type Pause, pauseOf } from "./long-write.js";
+import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
 import { storedBytes } from "./stored-bytes.js";
 
@@ -109,10 +110,8 @@ function decideNext(step: Step, signal: SignalSource): Decision | Promise<Decisi
     const sent = toSent(resource, served);
     return nextStage(pause, prepare(step, sent), (prepared) =>
       // Before admission: fields set by plugins have no owner.
-      nextStage(pause, beginOwners(step, prepared), (finishOwners) =>
-        nextStage(pause, finishOwners(), (next) =>
-          admit(step, { sent, sentRevision, next, errors }, signal),
-        ),
+      afterSteps(pause, withOwners(step, prepared), (next) =>
+        admit(step, { sent, sentRevision, next, errors }, signal),
       ),
     );
   });
@@ -145,6 +144,7 @@ function admit(
     ? attributesOf(target, sent, servedObject(resource, current))
     : attributesOf(target, next, before);
   attributes.write = step.write;
+  attributes.pause = step.pause;
   attributes.sentRevision = sentRevision;
   attributes.oldRevision = String(current.revision);
   const make = (isChanged: boolean): Decision | Promise<Decision> => {
@@ -195,10 +195,10 @@ function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject
   return next;
 }
 
-/** Compares for the field owners after this write. @returns what makes the object with them */
-function beginOwners({ registry, target, before, served }: Step, next: ApiObject): () => ApiObject {
+/** The object with the field owners after this write. */
+function withOwners({ registry, target, before, served }: Step, next: ApiObject): Steps<ApiObject> {
   const { resource, subresource, options, isApplied } = target;
-  if (isApplied === true) return () => withOwnersOf(next, served);
+  if (isApplied === true) return oneStep(withOwnersOf(next, served));
   const write = { manager: options.fieldManager, subresource };
   return registry.ownership.track(resource, before, next, write);
 }
@@ -242,18 +242,27 @@ function finish(
 ): Decision | Promise<Decision> {
   const { before, target } = step;
   const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
-  return nextStage(step.pause, checkByRules(step, next, facts), (found) => {
-    checkDeclared(step, next, found);
-    return nextStage(step.pause, next, () => encode(step, next));
-  });
+  return afterSteps(step.pause, judgeAndEncode(step, next, facts), (decision) => decision);
 }
 
-/** What the rules written in code find, with the facts' errors. */
-function checkByRules(
+function* judgeAndEncode(
   step: Step,
   next: ApiObject,
   facts: readonly FieldError[],
-): readonly FieldError[] {
+): Steps<Decision> {
+  const found = yield* checkByRules(step, next, facts);
+  yield;
+  checkDeclared(step, next, found);
+  yield;
+  return yield* encode(step, next);
+}
+
+/** What the rules written in code find, with the facts' errors. */
+function* checkByRules(
+  step: Step,
+  next: ApiObject,
+  facts: readonly FieldError[],
+): Steps<readonly FieldError[]> {
   const { registry, target, before } = step;
   const { resource } = target;
   const { strategy } = resource;
@@ -263,10 +272,13 @@ function checkByRules(
     ...validateMetadata(next.metadata, metadataRules(step)),
     ...validateMetadataUpdate(next.metadata, before.metadata),
   ]);
+  yield;
   const rules = part ?? { validate: strategy.validateUpdate };
   const own = collectProblems(() => rules.validate?.(next, before, context) ?? []);
   const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
-  return errors.length === 0 ? errors : newProblems(step, next, errors);
+  if (errors.length === 0) return errors;
+  yield;
+  return newProblems(step, next, errors);
 }
 
 /** @throws {StatusError} 422 */
@@ -286,11 +298,12 @@ function warn({ registry, target, before }: Step, next: ApiObject): void {
   for (const text of texts) options.warn(text);
 }
 
-function encode(step: Step, next: ApiObject): Decision {
+function* encode(step: Step, next: ApiObject): Steps<Decision> {
   const { registry, target, current, before } = step;
   const { resource } = target;
   const { change, refusal } = reserve(registry, resource, next, before);
-  const { action, object, value } = encodeNext(registry, target, next, before, current);
+  yield;
+  const { action, object, value } = yield* encodeNext(registry, target, next, before, current);
   warn(step, next);
   if (action !== "remove") return { action, object, value, reservations: change, refusal };
   const reservations = changeOf(registry, resource, undefined, before);
@@ -414,20 +427,21 @@ function keepOtherParts(
   return next;
 }
 
-function encodeNext(
+function* encodeNext(
   registry: Registry,
   { resource, subresource }: UpdateTarget,
   next: ApiObject,
   before: ApiObject,
   current: StoredObject,
-): Decision {
-  let value = storedBytes(registry, resource, next);
+): Steps<Decision> {
+  let value = yield* storedBytes(registry, resource, next);
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
   // Some types count their annotations too, which a status write may carry.
   const isCounted = !isSame && subresource !== "status";
   if (isCounted && hasNewGeneration(resource, next, before, value)) {
     next.metadata.generation = (before.metadata.generation ?? 0) + 1;
-    value = storedBytes(registry, resource, next);
+    yield;
+    value = yield* storedBytes(registry, resource, next);
   }
   if (isFinished(resource, next)) return { object: next, value, action: "remove" };
   return { object: next, value, action: isSame ? "same" : "put" };

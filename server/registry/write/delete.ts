@@ -3,6 +3,7 @@
  * object is unchanged.
  */
 
+import { finishNow } from "../../../storage/base/steps.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
@@ -72,7 +73,7 @@ export function decideDelete(
     if (action === "held") return { action: "same", object };
     // Also checks that the stored value is an object of its kind. An invalid one is not deleted by
     // name, as its finalizers and preconditions may not be what they seem (S1-UNS).
-    const value = storedBytes(registry, resource, object);
+    const value = finishNow(storedBytes(registry, resource, object));
     if (action === "mark") return { action: "put", object, value };
     const reservations = changeOf(registry, resource, undefined, object);
     return { action: "remove", object, value, reservations };

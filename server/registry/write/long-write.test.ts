@@ -1,7 +1,8 @@
 /** Writes of large objects end their turn of the event loop between stages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nextStage, pauseOf } from "./long-write.js";
+import type { Steps } from "../../../storage/base/steps.js";
+import { afterSteps, nextStage, pauseOf } from "./long-write.js";
 
 function requestOf(bodyBytes: number) {
   const turns = { count: 0 };
@@ -37,4 +38,39 @@ test("a large body or a large current object makes each stage wait for a turn", 
     assert.equal(await first, 20);
     assert.equal(turns.count, 2);
   }
+});
+
+function* counted(steps: number, taken: number[]): Steps<number> {
+  for (let step = 0; step < steps; step++) {
+    taken.push(step);
+    yield;
+  }
+  return steps;
+}
+
+test("the steps of a small write are taken in its turn, those of a large one in turns of their own", async () => {
+  const taken: number[] = [];
+  assert.equal(
+    afterSteps(undefined, counted(3, taken), (made) => made + 1),
+    4,
+  );
+  assert.deepEqual(taken, [0, 1, 2]);
+
+  const { request, turns } = requestOf(100_000);
+  const later = afterSteps(pauseOf(request), counted(3, taken), (made) => made + 1);
+  assert.equal(taken.length, 3, "nothing is done in the turn that asks");
+  assert.equal(await later, 4);
+  assert.equal(taken.length, 6);
+  assert.ok(turns.count >= 2, "a turn before the steps, and one behind them");
+});
+
+test("what a step of a large write throws, the write throws", async () => {
+  function* failing(): Steps<number> {
+    yield;
+    throw new RangeError("no");
+  }
+  const { request } = requestOf(100_000);
+  await assert.rejects(async () => {
+    await afterSteps(pauseOf(request), failing(), (made) => made);
+  }, RangeError);
 });

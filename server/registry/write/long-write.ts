@@ -5,7 +5,10 @@
  *
  *     5 KB      decode, own, admit, validate, encode
  *     500 KB    decode | own | admit, validate | encode      each | lets others run
+ *
+ * A stage that may take long itself is given as Steps, which say where they can be cut.
  */
+import { finishNow, type Steps } from "../../../storage/base/steps.js";
 
 /** The request that writes. */
 export interface WritingRequest {
@@ -35,4 +38,30 @@ export function nextStage<Made, Result>(
   stage: (made: Made) => Result | Promise<Result>,
 ): Result | Promise<Result> {
   return pause === undefined ? stage(made) : pause().then(() => stage(made));
+}
+
+/** The steps of a stage in turns of their own, then the next stage. */
+export function afterSteps<Made, Result>(
+  pause: Pause,
+  steps: Steps<Made>,
+  stage: (made: Made) => Result | Promise<Result>,
+): Result | Promise<Result> {
+  return pause === undefined ? stage(finishNow(steps)) : finishInTurns(pause, steps).then(stage);
+}
+
+/** Steps that are shorter share a turn. */
+const STEP_MS_MIN = 5;
+
+async function finishInTurns<Made>(pause: () => Promise<void>, steps: Steps<Made>): Promise<Made> {
+  for (;;) {
+    await pause();
+    const sinceMs = performance.now();
+    do {
+      const step = steps.next();
+      if (step.done === true) {
+        await pause();
+        return step.value;
+      }
+    } while (performance.now() - sinceMs < STEP_MS_MIN);
+  }
 }

@@ -1,6 +1,7 @@
 /** What could not be read again is never committed, whoever made it (H5 of the store, item 5). */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { finishNow } from "../../../storage/base/steps.js";
 import type { AdmissionAttributes, AdmissionPlugin } from "../../admission/admission.js";
 import { AdmissionChain } from "../../admission/chain.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
@@ -145,10 +146,10 @@ test("H7: bytes are made of what its type can hold, and read back the same", () 
   ];
   for (const [change, why] of values) {
     const object = { ...SOUND, kind: "ControllerRevision", apiVersion: "apps/v1", ...change };
-    assert.throws(() => storedBytes({}, revisions, object as ApiObject), why);
+    assert.throws(() => finishNow(storedBytes({}, revisions, object as ApiObject)), why);
   }
   const data = { "\u2028<": "😀", big: 2n ** 62n, small: 5e-324, zero: 0, list: [null, true] };
   const object = { ...SOUND, kind: "ControllerRevision", apiVersion: "apps/v1", data };
-  const bytes = storedBytes({}, revisions, object as unknown as ApiObject);
+  const bytes = finishNow(storedBytes({}, revisions, object as unknown as ApiObject));
   assert.deepEqual((parseJson(bytes) as JsonObject).data, data);
 });

@@ -5,6 +5,7 @@
  * stored it would make a whole resource unreadable for everybody.
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { internalError } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
@@ -17,14 +18,15 @@ export interface StorableHost {
 }
 
 /** @throws {StatusError} 500 for a value that could not be read again */
-export function storedBytes(
+export function* storedBytes(
   registry: StorableHost,
   { storedCodec, conversion }: Pick<StoredResource, "storedCodec" | "conversion">,
   judged: ApiObject,
-): Buffer {
+): Steps<Buffer> {
   const object = conversion?.settle?.(judged) ?? judged;
   const why = unstorable(object, 0);
   if (why !== undefined) throw refusal(registry, why);
+  yield;
   try {
     return Buffer.from(storedCodec.encode(object));
   } catch (error) {

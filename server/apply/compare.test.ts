@@ -1,0 +1,49 @@
+/** Long lists are compared in steps; the sets are the same. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { finishNow, type Steps } from "../../storage/base/steps.js";
+import type { JsonArray, JsonObject } from "../api/meta.js";
+import { createNaming } from "../api/naming.js";
+import { loadFacts } from "../types/load-facts.js";
+import { compareObjects } from "./compare.js";
+import { canonicalSet, type FieldSet } from "./field-set.js";
+import { createMergeSchemas } from "./merge-schema-facts.js";
+
+const { model } = loadFacts(createNaming("kubernetes"));
+const schemas = createMergeSchemas(model);
+const finalizers = (list: JsonArray): JsonObject => ({ metadata: { finalizers: list } });
+const ports = (list: JsonArray): JsonObject => ({ spec: { ports: list } });
+const COUNT = 5_000;
+/** In no order. */
+const numbers = Array.from({ length: COUNT }, (_, at) => (at * 1_237) % COUNT);
+const port = (number: number) => ({ name: `p${number}`, port: number + 1, protocol: "TCP" });
+
+const CASES: readonly (readonly [string, string, JsonObject, JsonObject])[] = [
+  ["new items", "ConfigMap", {}, finalizers(numbers.map((n) => `e.com/f${n}`))],
+  ["an empty list before", "ConfigMap", finalizers([]), finalizers(numbers.map(String))],
+  ["duplicates", "ConfigMap", {}, finalizers(numbers.map((n) => `f${n % 3_000}`))],
+  ["items with keys", "Service", {}, ports(numbers.map(port))],
+  ["keys that two items have", "Service", {}, ports([...numbers, ...numbers].map(port))],
+  ["a list that grows", "Service", ports([port(1)]), ports(numbers.map(port))],
+];
+
+test("H4: a long list is compared in steps with the same result, in the order in which it is written", () => {
+  for (const [name, kind, before, after] of CASES) {
+    const type = model.kind("", "v1", kind);
+    assert.ok(type !== undefined);
+    const { root } = schemas.ofKind(type);
+    const later: Steps<void>[] = [];
+    const cut = compareObjects(root, before, after, later);
+    for (const steps of later) finishNow(steps);
+    const whole = compareObjects(root, before, after);
+    assert.ok(cut !== undefined && whole !== undefined, name);
+    assert.equal(text(cut.changed), text(whole.changed), name);
+    assert.equal(text(cut.removed), text(whole.removed), name);
+    assert.equal(later.length, name === "a list that grows" ? 0 : 1, name);
+    if (later.length > 0) assert.equal(canonicalSet(cut.changed), cut.changed, name);
+  }
+});
+
+function text(set: FieldSet): string {
+  return JSON.stringify(canonicalSet(set));
+}

@@ -1,0 +1,22 @@
+/**
+ * Steps: work that can be cut. It yields where others may have the thread, and whoever runs it decides: at once
+ * for a small object, in several turns of the event loop for a large one. It gives nothing until it is done.
+ *
+ *     function* sortAll(lists) { for (const list of lists) { list.sort(); yield; } }
+ */
+
+/** What is done between two yields has to be short, or cannot be cut. */
+export type Steps<Result> = Generator<undefined, Result, undefined>;
+
+/** Takes all steps in this turn. */
+export function finishNow<Result>(steps: Steps<Result>): Result {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** Work of one step. */
+// biome-ignore lint/correctness/useYield: there is nothing to cut
+export function* oneStep<Result>(result: Result): Steps<Result> {
+  return result;
+}
