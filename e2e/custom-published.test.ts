@@ -61,6 +61,8 @@ const DEFINITION = {
   },
 };
 
+const KIND = { apiVersion: "example.com/v1", kind: "Sail" };
+
 const ALL_VERBS = [
   "delete",
   "deletecollection",
@@ -215,5 +217,33 @@ describe("what is published of a custom kind", () => {
     const message = older("PartialObjectMetadata").replace("json", "vnd.kubernetes.protobuf");
     const { bytes } = (await client.get("/api/v1/namespaces/default", message)).expect(200);
     assert.ok(bytes.includes("meta.k8s.io/v1beta1") && bytes.includes("PartialObjectMetadata"));
+  });
+
+  test("D18: an embedded resource that is none in its types is a bad request, and finalizers are free", async () => {
+    const sail = (free: object) => ({ metadata: { name: "odd" }, ...KIND, spec: { free } });
+    const message = async (free: object) => {
+      const { status, object } = await client.post(`${OBJECTS}?dryRun=All`, sail(free));
+      return `${status} ${object.message ?? ""}`;
+    };
+    const start = '400 Sail in version "v1" cannot be handled as a Sail: spec.free.';
+    const pod = { apiVersion: "v1", kind: "Pod" };
+    assert.equal(
+      await message({ ...pod, apiVersion: 1 }),
+      `${start}apiVersion: Invalid value: 1: must be a string`,
+    );
+    assert.equal(
+      await message({ ...pod, metadata: "x" }),
+      `${start}metadata: Invalid value: "x": json: cannot unmarshal string into Go value of type v1.ObjectMeta`,
+    );
+    assert.equal(await message({ ...pod, metadata: { finalizers: ["mine"] } }), "201 ");
+  });
+
+  test("unknown fields are told in the order of their paths", async () => {
+    const sail = { ...KIND, metadata: { name: "odd" }, spec: { z: 1, a: 1 }, b: 1 };
+    const { object } = (
+      await client.post(`${OBJECTS}?dryRun=All&fieldValidation=Strict`, sail)
+    ).expect(400);
+    const told = 'unknown field "b", unknown field "spec.a", unknown field "spec.z"';
+    assert.ok(String(object.message).endsWith(told), String(object.message));
   });
 });

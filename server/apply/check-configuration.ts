@@ -8,7 +8,7 @@
 import { printSyntax, printValue, typeOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
-import { elementOf, keyValue } from "./list-items.js";
+import { elementOf } from "./list-items.js";
 import type { LeafContent, ListType, MapType, MergeType, ScalarForm } from "./merge-schema.js";
 import { describePath, fieldElement } from "./path-element.js";
 
@@ -132,8 +132,8 @@ function whyNoElement(type: ListType, item: JsonValue): string {
   }
   if (item === null) return "associative list with keys may not have a null element";
   if (!isJsonObject(item)) return "associative list with keys may not have non-map elements";
-  const missing = type.keys.find((name) => keyValue(type, item, name) === undefined);
-  return `associative list with keys has an element that omits key field ${JSON.stringify(missing)} (and doesn't have default value)`;
+  const keys = type.keys.map((name) => JSON.stringify(name)).join(" ");
+  return `associative list with keys has an element that omits all key fields [${keys}] (and doesn't have default values for any key fields)`;
 }
 
 function show(text: string): string {

@@ -6,7 +6,10 @@ import type { JsonArray, JsonValue } from "../api/meta.js";
 import type { ListType } from "./merge-schema.js";
 import { keyElement, valueElement } from "./path-element.js";
 
-/** The element of an item. @returns undefined for an item that lacks a key or has a wrong type */
+/**
+ * The element of an item: its keys without those that it omits, so that an item without a key is another
+ * one than every item with it. @returns undefined for an item without any key or of a wrong type
+ */
 export function elementOf(type: ListType, item: JsonValue): string | undefined {
   if (type.keys.length === 0) {
     return typeof item === "object" ? undefined : valueElement(item);
@@ -15,10 +18,9 @@ export function elementOf(type: ListType, item: JsonValue): string | undefined {
   const keys: [string, JsonValue][] = [];
   for (const name of type.keys) {
     const value = keyValue(type, item, name);
-    if (value === undefined) return undefined;
-    keys.push([name, value]);
+    if (value !== undefined) keys.push([name, value]);
   }
-  return keyElement(keys);
+  return keys.length === 0 ? undefined : keyElement(keys);
 }
 
 /** An item's value for a key, or the key's default. */
@@ -35,12 +37,13 @@ export function keyValue(
 export function haveSameKeys(type: ListType, a: JsonValue, b: JsonValue): boolean {
   if (type.keys.length === 0) return a === b && typeof a !== "object";
   if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  let isKeyed = false;
   for (const name of type.keys) {
     const value = keyValue(type, a, name);
-    if (value === undefined || typeof value === "object") return false;
-    if (value !== keyValue(type, b, name)) return false;
+    if (typeof value === "object" || value !== keyValue(type, b, name)) return false;
+    isKeyed ||= value !== undefined;
   }
-  return true;
+  return isKeyed;
 }
 
 /** Items by element; a duplicate element (in stored objects) has all of its items. */

@@ -99,7 +99,7 @@ test("S1-SSA-22: an item without its key is refused where the key has no default
   const list: MergeType = { form: "list", keys: ["name"], keyDefaults: {}, items: struct({}) };
   const manager = managerOf({ schema: schemaOf({ list }) });
   for (const [item, why] of [
-    [{}, /omits key field "name"/],
+    [{}, /omits all key fields \["name"\]/],
     [null, /null element/],
     ["x", /non-map elements/],
   ] as const) {
@@ -108,6 +108,20 @@ test("S1-SSA-22: an item without its key is refused where the key has no default
       message: why,
     });
   }
+});
+
+test("S1-SSA-22: an item that omits one of two keys is another one than those with both", () => {
+  const list: MergeType = {
+    form: "list",
+    keys: ["name", "port"],
+    keyDefaults: {},
+    items: struct({ name: LEAF_TYPE, port: LEAF_TYPE }),
+  };
+  const manager = managerOf({ schema: schemaOf({ list }) });
+  const whole = thing({ list: [{ name: "a", port: 1 }] });
+  const live = manager.apply(undefined, whole, by("ops"));
+  const next = manager.apply(live, thing({ list: [{ name: "a" }] }), by("dev"));
+  assert.deepEqual(next.spec, { list: [{ name: "a", port: 1 }, { name: "a" }] });
 });
 
 const renamed = ({ spec, ...rest }: JsonObject, from: string, to: string, apiVersion: string) => {

@@ -47,7 +47,7 @@ export function convertsOlder({ storedCodec, codec, revision }: SchemaChange): C
 
 /** The object by the current schema of its version. */
 export function refreshed(stored: JsonValue, codec: CustomCodec): ApiObject {
-  const { object } = codec.decode(stored);
+  const { object } = codec.decode(stored, { dropsInvalid: true });
   codec.applyDefaults(object);
   return object;
 }

@@ -25,6 +25,8 @@ export interface DecodeOptions {
    * configuration owns them. Otherwise they count as not sent.
    */
   readonly keepsNulls?: boolean;
+  /** For stored objects of custom kinds: leaves out what of embedded metadata has the wrong type. */
+  readonly dropsInvalid?: boolean;
 }
 
 export interface ObjectCodec {

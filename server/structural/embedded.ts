@@ -76,22 +76,56 @@ function join(path: string, name: string): string {
 
 /**
  * Decodes the metadata of embedded resources, and drops unknown fields, whose paths it appends.
- * @throws {DecodeFailure}
+ * @param dropsInvalid leaves out what has a wrong type
+ * @throws {DecodeFailure} unless it is left out
  */
 export function readEmbedded(
   object: JsonValue,
   root: Structural,
   codec: MetadataCodec,
   unknown: string[],
+  dropsInvalid = false,
 ): void {
   eachEmbedded(object, root, "", (resource, path) => {
+    if (dropsInvalid) dropInvalid(resource, codec);
+    requireTexts(resource, path);
     const { metadata } = resource;
-    if (metadata === undefined || metadata === null || !isJsonObject(metadata)) return;
+    if (metadata === undefined || metadata === null) return;
+    if (!isJsonObject(metadata)) {
+      const why = `json: cannot unmarshal ${jsonType(metadata)} into Go value of type v1.ObjectMeta`;
+      throw refusal(invalidValue(`${path}.metadata`, metadata, why));
+    }
     const own: string[] = [];
     const read = decodeAt(`${path}.metadata`, metadata, (sent) => codec.decode(sent, own));
     setMember(resource, "metadata", withoutZeros(read, metadata));
     unknown.push(...own.map((field) => `${path}.metadata.${field}`));
   });
+}
+
+/** Of a stored resource, which may be older than its schema. */
+function dropInvalid(resource: JsonObject, codec: MetadataCodec): void {
+  for (const name of ["apiVersion", "kind"]) {
+    if (typeof resource[name] !== "string") delete resource[name];
+  }
+  const { metadata } = resource;
+  if (metadata === undefined || metadata === null) return;
+  if (!isJsonObject(metadata)) {
+    delete resource.metadata;
+    return;
+  }
+  for (const [name, member] of Object.entries(metadata)) {
+    if (member !== undefined && !canDecode(codec, { [name]: member })) delete metadata[name];
+  }
+}
+
+function canDecode(codec: MetadataCodec, metadata: JsonObject): boolean {
+  try {
+    codec.decode(metadata, []);
+    return true;
+  } catch (error) {
+    if (error instanceof DecodeFailure) return false;
+    throw error;
+  }
 }
 
 /** The decoded metadata; a failure names the place and shows what is there. @throws {DecodeFailure} */
@@ -104,9 +138,28 @@ function decodeAt(
     return decode(metadata);
   } catch (error) {
     if (!(error instanceof DecodeFailure)) throw error;
-    const { field, message } = invalidValue(path, metadata, error.describe());
-    throw new DecodeFailure(undefined, `${field}: ${message}`);
+    throw refusal(invalidValue(path, metadata, error.describe()));
   }
+}
+
+/** @throws {DecodeFailure} for an apiVersion or a kind that is there, but no text */
+function requireTexts(resource: JsonObject, path: string): void {
+  for (const name of ["apiVersion", "kind"]) {
+    const value = resource[name];
+    if (value === undefined || typeof value === "string") continue;
+    throw refusal(invalidValue(`${path}.${name}`, value, "must be a string"));
+  }
+}
+
+function refusal({ field, message }: FieldError): DecodeFailure {
+  return new DecodeFailure(undefined, `${field}: ${message}`);
+}
+
+/** As Go calls it. */
+function jsonType(value: JsonValue): string {
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "boolean") return "bool";
+  return typeof value === "string" ? "string" : "number";
 }
 
 /** The schema with its defaults read as objects are: without unknown fields in embedded metadata. */
@@ -185,6 +238,7 @@ function validateResource(resource: JsonObject, path: string, errors: FieldError
     isNamespaced: (meta.namespace ?? "") !== "",
     checkName: checkPathSegmentName,
     namespaceFinalizer: "",
+    finalizers: "any",
   });
   errors.push(...found.map((error) => ({ ...error, field: `${path}.${error.field}` })));
 }

@@ -79,7 +79,7 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
     );
   const refuseFor = (why: string) => refuse(new DecodeFailure(undefined, why));
   return {
-    decode(input, { keepsNulls = false } = {}) {
+    decode(input, { keepsNulls = false, dropsInvalid = false } = {}) {
       if (!isJsonObject(input)) throw refuseFor("the body is not an object");
       const unknownFields: string[] = [];
       try {
@@ -87,9 +87,13 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
           structural === undefined
             ? copyAll(input)
             : prune(input, structural, { dropped: unknownFields, keepsNulls });
+        // Upstream tells them by their paths, and those of metadata after them.
+        unknownFields.sort();
         const object = copy as JsonObject;
         object.metadata = readMetadata(metadata, object.metadata, unknownFields);
-        if (structural?.has.embedded) readEmbedded(object, structural, metadata, unknownFields);
+        if (structural?.has.embedded) {
+          readEmbedded(object, structural, metadata, unknownFields, dropsInvalid);
+        }
         // Both may be missing in the body.
         object.kind = kind;
         object.apiVersion = apiVersion;
