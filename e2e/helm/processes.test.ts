@@ -1,12 +1,10 @@
 /** What the chart says, as processes: the rendered commands of a whole release come up and end well. */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
-import { parse } from "yaml";
-import { eventually, HopelessError } from "../harness/eventually.js";
+import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { missingHelm, type Rendered, renderChart } from "./chart.js";
+import { credentialsOf, findRendered as find, specOf, untilReady } from "./release-pods.js";
 import { choosePodNetwork, type PodPlan, type RunningPod, runPod, secretsOf } from "./run-pod.js";
 
 const NAMESPACE = "keelson";
@@ -126,29 +124,6 @@ class AsyncDisposableList implements AsyncDisposable {
   }
 }
 
-/** As a node probes: on the pod's address, at the port and path that the container says. */
-async function untilReady(pod: RunningPod, deployment: Rendered): Promise<void> {
-  const [container] = specOf(deployment).containers;
-  const { path, port } = container.readinessProbe.httpGet;
-  const { containerPort } = container.ports.find(({ name }: { name: string }) => name === port);
-  const credentials = await eventually("the replica has made its certificates", async () => {
-    if (pod.child.hasEnded)
-      throw new HopelessError(`${pod.command.join(" ")}
-${pod.child.output}`);
-    return await credentialsOf(pod);
-  });
-  const client = new HttpsClient(`https://${pod.ip}:${containerPort}`, { ca: credentials.ca });
-  try {
-    await eventually(`${pod.ip} is ready`, async () => {
-      return (await client.get(path)).status === 200;
-    });
-  } catch (error) {
-    throw new Error(pod.child.output.slice(-4_000), { cause: error });
-  } finally {
-    client.close();
-  }
-}
-
 /** P8: as a node probes the loops and Prometheus scrapes them, at the port and paths that the container says. */
 async function observeLoops({ ip }: RunningPod, deployment: Rendered): Promise<void> {
   const [container] = specOf(deployment).containers;
@@ -160,26 +135,4 @@ async function observeLoops({ ip }: RunningPod, deployment: Rendered): Promise<v
   const text = await (await ask("/metrics")).text();
   assert.match(text, /^leader_election_master_status\{name="keelson-controllers"\} 1$/m);
   assert.match(text, /^etcd_request_duration_seconds_count/m);
-}
-
-async function credentialsOf({ folders }: RunningPod) {
-  const path = join(folders["/var/lib/keelson"] ?? "", "admin.kubeconfig");
-  const config = parse(await readFile(path, "utf8"));
-  const decode = (text: string) => Buffer.from(text, "base64").toString();
-  const { user } = config.users[0];
-  return {
-    ca: decode(config.clusters[0].cluster["certificate-authority-data"]),
-    cert: decode(user["client-certificate-data"]),
-    key: decode(user["client-key-data"]),
-  };
-}
-
-function specOf(owner: Rendered) {
-  return owner.kind === "Pod" ? owner.spec : owner.spec.template.spec;
-}
-
-function find(objects: readonly Rendered[], kind: string, name: string): Rendered {
-  const found = objects.find((object) => object.kind === kind && object.metadata.name === name);
-  assert.ok(found, `${kind}/${name}`);
-  return found;
 }

@@ -1,10 +1,8 @@
 /** Wiring of the control loops, for a process that runs nothing else. */
-import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
 import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { ViewedDevices } from "../admission/quota/device-facts.js";
-import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import { parseHostPort } from "../config/host-port.js";
 import { enabledResources } from "../config/runtime-config.js";
@@ -23,9 +21,11 @@ import { createOwnership } from "../registry/generic/ownership.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createAggregation } from "./aggregation.js";
 import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
+import { observeCertificateReloads } from "./certificate-reloads.js";
 import { followDefinitions } from "./custom-kinds.js";
 import { addChecks } from "./health-checks.js";
 import { OutgoingPlaces } from "./outgoing-places.js";
+import { followRootAuthority } from "./root-authority.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
@@ -86,7 +86,10 @@ export async function runControlLoops(
   const objects = createLocalObjects(registry);
   // A process that serves nothing has no certificate of its own: the replicas' authorities count.
   const shared = await storage.readAuthorities(deadline);
-  const rootAuthority = await rootAuthorityOf(config, logger, () => shared?.serving.cert ?? "");
+  const rootAuthority = await followRootAuthority({
+    ...{ config, logger, lifecycle, onReload: observeCertificateReloads(metrics) },
+    own: () => shared?.serving.cert ?? "",
+  });
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };
   await view.start(lifecycle, signal);
   observed.started();
@@ -155,29 +158,3 @@ const LEADER_METRIC = {
   help: "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.",
   labelNames: ["name"],
 } as const;
-
-/** The authorities by which pods and joining machines verify this API: the flag's, or the process's own. */
-export async function rootAuthorityOf(
-  { rootCaFile, optionalRootCaFile }: Config,
-  logger: Logger,
-  own: () => string,
-): Promise<() => string> {
-  const file = rootCaFile || optionalRootCaFile;
-  if (file === "") return own;
-  const source = rootCaFile === "" ? "--optional-root-ca-file" : "--root-ca-file";
-  let bundle: string;
-  try {
-    bundle = await readFile(file, "utf8");
-  } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    if (rootCaFile !== "" || !isMissing) throw error;
-    logger.info(
-      { source, file },
-      "there is no such file: pods are told of the replicas' authority",
-    );
-    return own;
-  }
-  const given = { source, file, bundle, vouchFor: "servers" } as const;
-  warnOfAuthorities(logger, given, systemClock.now());
-  return () => bundle;
-}

@@ -7,7 +7,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
 import { FrontProxyAuthenticator } from "../authn/front-proxy.js";
 import type { FrontProxyHeaders } from "../authn/identity-headers.js";
-import { parseAuthorities, warnOfAuthorities } from "../client/authorities.js";
+import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import { FLAGS } from "../config/flags.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
@@ -19,12 +19,19 @@ import type { Metrics } from "../http/metrics.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import type { ReadAuthorities } from "./authorities.js";
 import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
+import type { ObserveReload } from "./certificate-reloads.js";
 import { ownHosts } from "./own-hosts.js";
+import { requireCertificates } from "./require-certificates.js";
 
 /** Generated certificates are renewed a month before they expire, so a daily check suffices. */
 const RENEWAL_CHECK_MS = 24 * 3_600_000;
 /** How long the store may take to return the shared authorities. */
 const RENEWAL_MS = 10_000;
+
+export interface ReloadParts {
+  readonly metrics: Metrics;
+  readonly onReload: ObserveReload;
+}
 
 export interface Security {
   readonly certificates: ClientCertificateAuthenticator;
@@ -39,7 +46,7 @@ export interface Security {
   /** Writes admin.kubeconfig for the opened port; returns its path. */
   writeKubeconfig(url: string): Promise<string>;
   /** Follows the files from the flags. */
-  spawnReload(listener: Listener, lifecycle: Lifecycle, metrics: Metrics): void;
+  spawnReload(listener: Listener, lifecycle: Lifecycle, parts: ReloadParts): void;
 }
 
 /** Makes or reads certificates. @throws {Error} unreadable files; {StorageError} */
@@ -102,7 +109,7 @@ export async function createSecurity(
       await writeAdminKubeconfig(path, access, logger);
       return path;
     },
-    spawnReload(listener, lifecycle, metrics) {
+    spawnReload(listener, lifecycle, { metrics, onReload }) {
       const use = (changed: readonly string[]) => {
         const next = toCredentials(config, own, changed);
         listener.replaceCredentials(withProxies(next));
@@ -127,16 +134,8 @@ export async function createSecurity(
         ...(config.tlsCertFile === "" && { serving: { pem: own.serving.cert } }),
         ...certificateFilesOf(config),
       }));
-      const reloads = metrics.counter({
-        name: "apiserver_certificate_reloads_total",
-        help: "Changed certificate files, by whether they could be used.",
-        labelNames: ["result"],
-      });
-      // Otherwise the first failure is no increase to Prometheus, and raises no alert.
-      for (const result of ["success", "failure"]) reloads.add(0, result);
       const follow = (what: string, watched: readonly string[], apply: typeof use) => {
         if (watched.length === 0) return;
-        const onReload = (isGood: boolean) => reloads.add(1, isGood ? "success" : "failure");
         const watch = { files: watched, clock: systemClock, logger, onReload, apply };
         lifecycle.spawn(what, "restart", (signal) => runFileWatch(watch, signal));
       };
@@ -216,19 +215,6 @@ function toCredentials(
   const key = hasOwnServing ? own.serving.key : (rest.shift() ?? "");
   for (const bundle of rest) requireCertificates("--client-ca-file", config.clientCaFile, bundle);
   return { cert, key, clientAuthorities: [own.clientAuthority, ...rest].join("\n") };
-}
-
-/**
- * Refuses a file without a certificate, for instance one that is being written: at start that is an
- * error, later the last good one stays in force.
- */
-function requireCertificates(flag: string, file: string, bundle: string): void {
-  try {
-    if (parseAuthorities(bundle).length > 0) return;
-  } catch (cause) {
-    throw new Error(`${flag}: ${JSON.stringify(file)}: a certificate can not be read`, { cause });
-  }
-  throw new Error(`${flag}: ${JSON.stringify(file)} holds no PEM certificate`);
 }
 
 /** The authority for the administrator's client: our own, or the given certificate. */

@@ -19,9 +19,10 @@ import { ensureSystemPriorityClasses } from "../controllers/system-priority-clas
 import type { Metrics } from "../http/metrics.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
-import { rootAuthorityOf } from "./control-loops.js";
+import { observeCertificateReloads } from "./certificate-reloads.js";
 import { Presence } from "./presence.js";
 import { warmCodecs } from "./registry.js";
+import { followRootAuthority } from "./root-authority.js";
 import type { Security } from "./security.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import type { Serving } from "./serving.js";
@@ -61,7 +62,7 @@ export interface Started {
  */
 export async function startReplica(parts: StartParts): Promise<Started> {
   const { security, serving } = parts;
-  spawnFollowers(parts);
+  const rootAuthority = await spawnFollowers(parts);
   const kubeconfigPath = await security.writeKubeconfig(parts.url);
   const { health } = serving;
   const milestones = {
@@ -71,22 +72,34 @@ export async function startReplica(parts: StartParts): Promise<Started> {
     fairnessSet: health.addStartCheck("poststarthook/priority-and-fairness-config-producer"),
   };
   const presence = new Presence(parts);
-  const ready = becomeReady(parts, { ...milestones, announce: () => presence.announce() });
+  const upToFiles = { ...parts, rootAuthority };
+  const ready = becomeReady(upToFiles, { ...milestones, announce: () => presence.announce() });
   return { kubeconfigPath, ready, withdraw: () => presence.withdraw() };
 }
 
-/** Starts the file watchers and the watches' ticker. */
-function spawnFollowers(parts: StartParts): void {
-  const { security, storage, access, metrics } = parts;
+/**
+ * Starts the file watchers and the watches' ticker.
+ * @returns the authorities by which pods verify this API
+ */
+async function spawnFollowers(parts: StartParts): Promise<() => string> {
+  const { config, security, storage, access, metrics, logger } = parts;
   const { listener, lifecycle, ticker } = parts.serving;
   const { encryption, tokenKeys, readAuthorities } = storage;
-  security.spawnReload(listener, lifecycle, metrics);
+  const onReload = observeCertificateReloads(metrics);
+  security.spawnReload(listener, lifecycle, { metrics, onReload });
   access.authentication.spawn(lifecycle);
   access.authorization.spawn(lifecycle);
   const reopen = (signal: AbortSignal) =>
     Promise.all([tokenKeys.reopen(signal), readAuthorities(signal)]);
   encryption?.spawnReload({ view: access.views.view, reopen, lifecycle });
   lifecycle.spawn("watch ticker", "restart", (signal) => ticker.run(signal));
+  const own = () => security.servingAuthority();
+  return await followRootAuthority({ config, logger, lifecycle, onReload, own });
+}
+
+interface FollowedParts extends StartParts {
+  /** PEM: the authorities by which pods verify this API. */
+  rootAuthority(): string;
 }
 
 interface Milestones {
@@ -100,7 +113,7 @@ interface Milestones {
   fairnessSet(): void;
 }
 
-async function becomeReady(parts: StartParts, milestones: Milestones): Promise<void> {
+async function becomeReady(parts: FollowedParts, milestones: Milestones): Promise<void> {
   const { config, storage, logger } = parts;
   const { catalog, views } = parts.access;
   const { lifecycle } = parts.serving;
@@ -122,8 +135,8 @@ async function becomeReady(parts: StartParts, milestones: Milestones): Promise<v
  * the writes of those who waited for readiness; the loops continue in the background.
  * @returns starts the controllers
  */
-async function fillRegistry(parts: StartParts, milestones: Milestones): Promise<() => void> {
-  const { config, security, storage, serving } = parts;
+async function fillRegistry(parts: FollowedParts, milestones: Milestones): Promise<() => void> {
+  const { config, security, storage, serving, rootAuthority } = parts;
   const { naming } = config;
   const { registry, lifecycle } = serving;
   const { signal } = lifecycle;
@@ -139,9 +152,6 @@ async function fillRegistry(parts: StartParts, milestones: Milestones): Promise<
   const served = servedGroupVersions(registry.catalog, parts.facts);
   await ensureApiServices({ ...loops, served }, signal);
   milestones.kindsServed();
-  const rootAuthority = await rootAuthorityOf(config, parts.logger, () =>
-    security.servingAuthority(),
-  );
   if (config.enableBootstrapTokenAuth) {
     const info = { server: `https://${parts.serverAddress()}`, authority: rootAuthority() };
     await ensureClusterInfo(objects, naming, info, signal);

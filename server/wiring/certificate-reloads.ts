@@ -1,0 +1,17 @@
+/** The count of changed certificate files that were read again. */
+import type { Metrics } from "../http/metrics.js";
+
+/** Called for each change with its result. */
+export type ObserveReload = (isGood: boolean) => void;
+
+/** Once for a process. */
+export function observeCertificateReloads(metrics: Metrics): ObserveReload {
+  const reloads = metrics.counter({
+    name: "apiserver_certificate_reloads_total",
+    help: "Changed certificate files, by whether they could be used.",
+    labelNames: ["result"],
+  });
+  // Otherwise the first failure is no increase to Prometheus, and raises no alert.
+  for (const result of ["success", "failure"]) reloads.add(0, result);
+  return (isGood) => reloads.add(1, isGood ? "success" : "failure");
+}
