@@ -7,6 +7,7 @@
 import type { Logger } from "../storage/base/logger.js";
 import { oneLine } from "../storage/base/one-line.js";
 import { orderFault } from "./commands/fault.js";
+import { validate } from "./commands/validate.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
@@ -50,6 +51,9 @@ async function main(): Promise<boolean> {
       return false;
     case "fault":
       await ask((signal) => orderFault(commandLine.options, signal));
+      return false;
+    case "validate":
+      await ask((signal) => validate(commandLine.options, signal));
       return false;
     case "run":
       if (commandLine.config.command === "serve") return serve(commandLine.config, startedAtMs);

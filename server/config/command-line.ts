@@ -10,11 +10,13 @@ import type { Command, FlagDefinition } from "./flag-definition.js";
 import { toFlagValue } from "./flag-values.js";
 import { FLAGS, type FlagKey } from "./flags.js";
 import { renderHelp } from "./help.js";
+import { parseValidateOptions, VALIDATE_HELP, type ValidateOptions } from "./validate-options.js";
 
 export type CommandLine =
   | { readonly action: "run"; readonly config: Config }
   | { readonly action: "explain"; readonly options: ExplainOptions }
   | { readonly action: "fault"; readonly options: FaultOptions }
+  | { readonly action: "validate"; readonly options: ValidateOptions }
   /** Run `command` with a fresh API that has the flags `args`. */
   | { readonly action: "up"; readonly args: readonly string[]; readonly command: readonly string[] }
   /** Print to stdout, exit 0. */
@@ -39,6 +41,10 @@ const TOOLS: Readonly<Record<string, Tool>> = {
   fault: {
     help: FAULT_HELP,
     parse: (args) => ({ action: "fault", options: parseFaultOptions(args) }),
+  },
+  validate: {
+    help: VALIDATE_HELP,
+    parse: (args) => ({ action: "validate", options: parseValidateOptions(args) }),
   },
 };
 /** A server for as long as another command runs. */

@@ -14,6 +14,7 @@ Usage:
   keelson explain-admission -f object.yaml
                                what the rules of a cluster say to a write; has flags of its own
   keelson fault TYPE [flags]   orders a fault of a server of tests; has flags of its own
+  keelson validate PATH...     whether manifests would be taken, without a server; has flags of its own
   keelson up [flags] -- COMMAND
                                run a command with the KUBECONFIG of a fresh API, which goes behind it
   keelson --version            print the version

@@ -8,6 +8,8 @@ import type { AdminAccess } from "./access.js";
 export interface Answer {
   readonly status: number;
   readonly value: JsonObject;
+  /** What the server warned of. */
+  readonly warnings: readonly string[];
 }
 
 export interface AskOptions {
@@ -50,7 +52,9 @@ export class AdminClient {
       },
       signal,
     );
-    return { status: answer.status, value: toObject(answer.body) };
+    const { warning = [] } = answer.headers;
+    const warnings = (Array.isArray(warning) ? warning : [warning]).map(toText);
+    return { status: answer.status, value: toObject(answer.body), warnings };
   }
 
   close(): void {
@@ -66,4 +70,10 @@ function toObject(body: Buffer): JsonObject {
   } catch {
     return { message: body.toString("utf8").slice(0, TEXT_CHARS_MAX) };
   }
+}
+
+/** Of `299 - "text"` (RFC 9111 section 5.5), whose bytes are UTF-8. */
+function toText(warning: string): string {
+  const [, quoted = warning] = /^\d{3} \S+ "(.*)"/s.exec(warning) ?? [];
+  return Buffer.from(quoted.replace(/\\(.)/gs, "$1"), "latin1").toString("utf8");
 }

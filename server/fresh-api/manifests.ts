@@ -13,6 +13,8 @@ import type { Manifest } from "./types.js";
 export interface PlacedObject {
   /** "manifests/app.yaml, document 2" */
   readonly place: string;
+  /** What the text says of keys that it has twice. */
+  readonly duplicates: readonly string[];
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -20,6 +22,9 @@ export interface PlacedObject {
   readonly namespace: string;
   readonly object: JsonObject;
 }
+
+/** Told of a text that is no object, in place of an end of the reading. */
+export type ProblemTaker = (place: string, why: string) => void;
 
 /** A file takes about a millisecond per KiB to read. */
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
@@ -32,9 +37,12 @@ const NAMES = /\.(?:ya?ml|json)$/;
 /** What a server gives and does not take back, as in files that `kubectl get -o yaml` wrote. */
 const OF_THE_SERVER = ["managedFields", "resourceVersion", "uid"];
 
-/** @throws {Error} with one line that names file and document */
-export async function readManifests(manifests: readonly Manifest[]): Promise<PlacedObject[]> {
-  const reader = new ManifestReader();
+/** @throws {Error} with one line that names file and document, unless `onProblem` takes it */
+export async function readManifests(
+  manifests: readonly Manifest[],
+  onProblem: ProblemTaker = refuse,
+): Promise<PlacedObject[]> {
+  const reader = new ManifestReader(onProblem);
   for (const [i, manifest] of manifests.entries()) {
     if (typeof manifest !== "string") reader.add(JSON.stringify(manifest), `manifests[${i}]`);
     else if (isText(manifest)) reader.add(manifest, `manifests[${i}]`);
@@ -52,6 +60,11 @@ class ManifestReader {
   readonly objects: PlacedObject[] = [];
   #bytes = 0;
   #files = 0;
+  readonly #onProblem: ProblemTaker;
+
+  constructor(onProblem: ProblemTaker) {
+    this.#onProblem = onProblem;
+  }
 
   /** A file that is named is read whatever its name; of folders, those of YAML and JSON. */
   async addPath(path: string): Promise<void> {
@@ -94,23 +107,32 @@ class ManifestReader {
     const documents = splitYamlDocuments(text);
     for (const [i, document] of documents.entries()) {
       const place = documents.length > 1 ? `${source}, document ${i + 1}` : source;
-      for (const value of itemsOf(parse(document, place))) {
+      for (const [value, duplicates] of this.#parse(document, place)) {
         if (value === null) continue;
         if (this.objects.length >= OBJECTS_MAX) {
           throw new Error(`manifests: ${place}: more than ${OBJECTS_MAX} objects`);
         }
-        this.objects.push(toPlaced(value, place));
+        const placed = toPlaced(value, place, duplicates);
+        if (typeof placed === "string") this.#onProblem(place, placed);
+        else this.objects.push(placed);
       }
+    }
+  }
+
+  #parse(document: string, place: string): readonly (readonly [JsonValue, readonly string[]])[] {
+    try {
+      const { value, repeatedKeys } = parseYaml(document);
+      // Of a list they are told once.
+      return itemsOf(value).map((item, i) => [item, i === 0 ? repeatedKeys : []]);
+    } catch (error) {
+      this.#onProblem(place, oneLine(error));
+      return [];
     }
   }
 }
 
-function parse(document: string, place: string): JsonValue {
-  try {
-    return parseYaml(document).value;
-  } catch (error) {
-    throw new Error(`manifests: ${place}: ${oneLine(error)}`);
-  }
+function refuse(place: string, why: string): never {
+  throw new Error(`manifests: ${place}: ${why}`);
 }
 
 function itemsOf(value: JsonValue): readonly JsonValue[] {
@@ -118,19 +140,24 @@ function itemsOf(value: JsonValue): readonly JsonValue[] {
   return value.items.flatMap(itemsOf);
 }
 
-function toPlaced(object: JsonValue, place: string): PlacedObject {
-  const lacks = (what: string) => new Error(`manifests: ${place}: an object without ${what}`);
-  if (!isObject(object)) throw new Error(`manifests: ${place}: not an object`);
+/** @returns a text = why it is no object */
+function toPlaced(
+  object: JsonValue,
+  place: string,
+  duplicates: readonly string[],
+): PlacedObject | string {
+  const lacks = (what: string) => `an object without ${what}`;
+  if (!isObject(object)) return "not an object";
   const { apiVersion, kind, metadata } = object;
-  if (typeof apiVersion !== "string" || apiVersion === "") throw lacks("apiVersion");
-  if (typeof kind !== "string" || kind === "") throw lacks("kind");
+  if (typeof apiVersion !== "string" || apiVersion === "") return lacks("apiVersion");
+  if (typeof kind !== "string" || kind === "") return lacks("kind");
   const written = isObject(metadata) ? metadata : {};
   const { name, namespace = "" } = written;
-  if (typeof name !== "string" || name === "") throw lacks("metadata.name");
-  if (typeof namespace !== "string") throw lacks("a text as metadata.namespace");
+  if (typeof name !== "string" || name === "") return lacks("metadata.name");
+  if (typeof namespace !== "string") return lacks("a text as metadata.namespace");
   const kept = Object.entries(written).filter(([key]) => !OF_THE_SERVER.includes(key));
   const applied = { ...object, metadata: Object.fromEntries(kept) };
-  return { place, apiVersion, kind, name, namespace, object: applied };
+  return { place, apiVersion, kind, name, namespace, object: applied, duplicates };
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

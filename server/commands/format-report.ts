@@ -1,0 +1,85 @@
+/** The report of `keelson validate`: as text, JSON, JUnit's XML, or annotations of a GitHub workflow. */
+import type { ReportForm } from "../config/validate-options.js";
+import type { Finding, Report } from "./report.js";
+
+export function formatReport(report: Report, form: ReportForm): string {
+  return FORMS[form](report);
+}
+
+const FORMS: Readonly<Record<ReportForm, (report: Report) => string>> = {
+  text: (report) => [...report.findings.map(textLine), summary(report), ""].join("\n"),
+  json: ({ objects, findings, skipped }) => {
+    const report = { kind: "ValidationReport", objects: objects.length, skipped, findings };
+    return `${JSON.stringify(report, null, 2)}\n`;
+  },
+  junit: junitDocument,
+  github: (report) => [...report.findings.map(annotation), summary(report), ""].join("\n"),
+};
+
+function textLine({ place, object, level, message }: Finding): string {
+  const warning = level === "warning" ? "warning: " : "";
+  return `${place}: ${object === "" ? "" : `${object}: `}${warning}${message}`;
+}
+
+function summary({ objects, findings, skipped }: Report): string {
+  const errors = findings.filter(({ level }) => level === "error").length;
+  const left = skipped === 0 ? "" : `, ${skipped} skipped`;
+  return `${objects.length} objects, ${errors} errors, ${findings.length - errors} warnings${left}`;
+}
+
+/** https://docs.github.com: workflow commands, whose texts are escaped. */
+function annotation({ place, object, level, message }: Finding): string {
+  const [file = ""] = place.split(", document ");
+  const title = object === "" ? place : object;
+  return `::${level} file=${property(file)},title=${property(title)}::${data(`${place}: ${message}`)}`;
+}
+
+function data(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function property(text: string): string {
+  return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}
+
+function junitDocument({ objects, findings }: Report): string {
+  const idOf = ({ place, object }: Pick<Finding, "place" | "object">) => `${place}\n${object}`;
+  const failures = new Map<string, Finding[]>();
+  for (const finding of findings) {
+    if (finding.level !== "error") continue;
+    const id = idOf(finding);
+    failures.set(id, [...(failures.get(id) ?? []), finding]);
+  }
+  const cases = new Map(objects.map((one) => [idOf(one), one]));
+  for (const [id, [first]] of failures) if (first !== undefined) cases.set(id, first);
+  const lines = [...cases].map(([id, { place, object }]) => {
+    const failed = (failures.get(id) ?? [])
+      .map(({ message }) => `<failure message="${xml(message)}"/>`)
+      .join("");
+    const name = xml(object === "" ? place : object);
+    return `    <testcase classname="${xml(place)}" name="${name}">${failed}</testcase>`;
+  });
+  const counts = `tests="${cases.size}" failures="${failures.size}"`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    "<testsuites>",
+    `  <testsuite name="keelson validate" ${counts}>`,
+    ...lines,
+    "  </testsuite>",
+    "</testsuites>",
+    "",
+  ].join("\n");
+}
+
+const XML: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+};
+
+function xml(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 cannot have them
+  const shown = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
+  return shown.replace(/[&<>"]/g, (character) => XML[character] ?? character);
+}

@@ -1,0 +1,56 @@
+/** The command line of `keelson validate`. Nothing is opened here. */
+import { flagLines, oneOf, parseFlags } from "./command-flags.js";
+
+export const REPORT_FORMS = ["text", "json", "junit", "github"] as const;
+
+export type ReportForm = (typeof REPORT_FORMS)[number];
+
+export interface ValidateOptions {
+  readonly paths: readonly string[];
+  readonly output: ReportForm;
+  /** Whether objects of kinds that nobody defines are findings. */
+  readonly unknownKinds: "refuse" | "skip";
+  /** "1.36"; undefined = the newest. */
+  readonly kubernetes: string | undefined;
+}
+
+const FLAGS = {
+  filename: "a file or a folder (*.yaml, *.yml, *.json, with the folders in it); may be repeated",
+  output: "text, json, junit or github (annotations of a workflow); default: text",
+  "unknown-kinds":
+    "refuse or skip objects whose definition is not among the files; default: refuse",
+  kubernetes: "the release whose API it is: 1.36, or one before it; default: the newest",
+} as const;
+
+export const VALIDATE_HELP = `keelson validate: whether manifests would be taken, without a server
+
+Usage:
+  keelson validate -f crds/ -f manifests/ [flags]
+
+An API is started in this process, on a temporary folder. Namespaces, definitions, classes, limits and policies are
+applied to it, and everything else is a dry run: schemas, rules of custom resources, defaults, policies and what
+Kubernetes itself checks. Namespaces that are not among the files are assumed. Webhooks are not called.
+Exit status 0: everything would be taken; 1: findings; 2: it could not be tried.
+
+Flags:
+${flagLines(FLAGS)}
+`;
+
+/** @throws {RangeError} with one line */
+export function parseValidateOptions(args: readonly string[]): ValidateOptions {
+  const short = { "-f": "filename", "-o": "output" } as const;
+  const given = parseFlags(args, FLAGS, short, { takesWords: true });
+  const paths = [...given.all("filename"), ...given.words];
+  if (paths.length === 0) throw new RangeError("--filename must be given");
+  const kubernetes = given.last("kubernetes");
+  if (kubernetes !== undefined && !/^1\.\d{1,3}$/.test(kubernetes)) {
+    throw new RangeError(`--kubernetes: ${JSON.stringify(kubernetes)} is no release such as 1.36`);
+  }
+  return {
+    paths,
+    output: oneOf("output", REPORT_FORMS, given.last("output")) ?? "text",
+    unknownKinds:
+      oneOf("unknown-kinds", ["refuse", "skip"], given.last("unknown-kinds")) ?? "refuse",
+    kubernetes,
+  };
+}
