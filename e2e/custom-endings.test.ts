@@ -84,6 +84,9 @@ describe("endings of definitions", () => {
       return isHeld && ending?.reason === "InstanceDeletionCompleted";
     });
     (await client.post(BOATS, boat)).expect(403);
+    const { object } = (await client.get("/apis/example.com/v1")).expect(200);
+    const [shown] = object.resources as { verbs: string[] }[];
+    assert.deepEqual(shown?.verbs, ["delete", "deletecollection", "get", "list", "watch"]);
     await patch({ metadata: { finalizers: [] } });
     await isGone();
   });

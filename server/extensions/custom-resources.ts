@@ -34,6 +34,8 @@ import type { WebhookConverter } from "./webhook-converter.js";
 const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 /** For a terminating definition: no creates. Existing objects may still lose their finalizers. */
 const TERMINATING_VERBS = VERBS.filter((verb) => verb !== "create");
+/** Discovery shows no writes of it at all, though changes are served. */
+const SHOWN_WHILE_TERMINATING = ["delete", "deletecollection", "get", "list", "watch"];
 const PART_VERBS = ["get", "patch", "update"];
 
 export interface CustomResourceParts {
@@ -183,7 +185,9 @@ function factOf(
     listKind,
     isCustom: true,
     namespaced: definition.spec?.scope === "Namespaced",
-    verbs: isEnding(definition) ? TERMINATING_VERBS : VERBS,
+    ...(isEnding(definition)
+      ? { verbs: TERMINATING_VERBS, shownVerbs: SHOWN_WHILE_TERMINATING }
+      : { verbs: VERBS }),
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
     onByDefault: true,

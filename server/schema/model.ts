@@ -175,6 +175,8 @@ export interface ResourceFact {
   readonly namespaced: boolean;
   /** In the order of discovery. */
   readonly verbs: readonly string[];
+  /** What discovery shows instead of `verbs`. */
+  readonly shownVerbs?: readonly string[];
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly onByDefault: boolean;

@@ -80,7 +80,7 @@ function toResource(fact: ResourceFact, subresources: readonly ResourceFact[]): 
     responseKind: responseKindOf(fact),
     scope: scopeOf(fact),
     singularResource: fact.singular,
-    verbs: [...fact.verbs],
+    verbs: [...(fact.shownVerbs ?? fact.verbs)],
     ...(fact.shortNames.length === 0 ? {} : { shortNames: [...fact.shortNames] }),
     ...(fact.categories.length === 0 ? {} : { categories: [...fact.categories] }),
     ...(subresources.length === 0 ? {} : { subresources: subresources.map(toSubresource) }),
@@ -91,7 +91,7 @@ function toSubresource(fact: ResourceFact): JsonObject {
   return {
     subresource: fact.subresource,
     responseKind: responseKindOf(fact),
-    verbs: [...fact.verbs],
+    verbs: [...(fact.shownVerbs ?? fact.verbs)],
   };
 }
 

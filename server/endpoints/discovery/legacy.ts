@@ -68,7 +68,7 @@ function toApiResource(fact: ResourceFact): JsonObject {
       ? {}
       : { group: fact.kindGroupVersion.group, version: fact.kindGroupVersion.version }),
     kind: fact.kind,
-    verbs: [...fact.verbs],
+    verbs: [...(fact.shownVerbs ?? fact.verbs)],
     ...(fact.shortNames.length === 0 ? {} : { shortNames: [...fact.shortNames] }),
     ...(fact.categories.length === 0 ? {} : { categories: [...fact.categories] }),
     ...(fact.storageVersionHash === "" ? {} : { storageVersionHash: fact.storageVersionHash }),

@@ -5,7 +5,11 @@ import type { Definition, DefinitionStatus } from "./definition.js";
 import { statusOf } from "./definition-status.js";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
-const READABLE = base64("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n");
+const CERTIFICATE =
+  "MIIBcDCCARWgAwIBAgIUYDntupcd4Iqf8Oqdvrdl0sIbHM0wCgYIKoZIzj0EAwIwDDEKMAgGA1UEAwwBeDAgFw0yNjExMjcwOTI4NDdaGA8yMTI2MTEwMzA5Mjg0N1owDDEKMAgGA1UEAwwBeDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNiBroUwjKaopUf9GsB8syP0JR9q9QqqsMOpzuLqrvrXJzHWXQojMIdwJVcOVeMAadotoWMssq1eEDf3vPxzAvSjUzBRMB0GA1UdDgQWBBRLOuW7pryurgOK+Iyc0IsCB96e0DAfBgNVHSMEGDAWgBRLOuW7pryurgOK+Iyc0IsCB96e0DAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0kAMEYCIQCki7wMJQRHlsRNXKWL1mgJhsdXBptMl0EUZKxlXnw4ogIhAOXZ7ICXPUGJ6EnkE1ZFzY75GWY+Otpfb6GSsVOziTew";
+const pem = (body: string, type = "CERTIFICATE") =>
+  `-----BEGIN ${type}-----\n${body}\n-----END ${type}-----\n`;
+const READABLE = base64(pem(CERTIFICATE));
 
 function definition(caBundle: string): Definition {
   const clientConfig = { url: "https://hook.example.com/", caBundle };
@@ -33,6 +37,23 @@ test("D16: a definition with an unreadable caBundle is established once it is re
   assert.deepEqual(waiting.told, ["False", "InvalidCABundle", why]);
   assert.deepEqual(established(READABLE, waiting.status).told, served);
   assert.deepEqual(established("").told, served);
+});
+
+test("D16: a bundle has a certificate, and none that cannot be read", () => {
+  const good = pem(CERTIFICATE);
+  const garbage = pem(base64("garbage"));
+  for (const bundle of [
+    good,
+    good + good,
+    `text\n${good}trailing`,
+    good + pem("YQ==", "PRIVATE KEY"),
+  ]) {
+    assert.equal(established(base64(bundle)).told[0], "True", bundle);
+  }
+  const withHeaders = pem(`X: y\n\n${CERTIFICATE}`);
+  for (const bundle of [garbage, good + garbage, good.slice(0, 100), withHeaders, " \n"]) {
+    assert.equal(established(base64(bundle)).told[0], "False", bundle);
+  }
 });
 
 test("D16: a definition that is established stays so, whatever its caBundle", () => {

@@ -9,16 +9,17 @@
  *
  * One whose conversion webhook has unreadable authorities waits until they are replaced.
  */
+
 import { deepEqual } from "../../api/deep-equal.js";
 import type { Naming } from "../../api/naming.js";
 import { checkStructural } from "../../structural/definition/check-structural.js";
 import { approvalOf, isProtectedGroup } from "./api-approval.js";
+import { isBundle } from "./ca-bundle.js";
 import {
   type Definition,
   type DefinitionCondition,
   type DefinitionNames,
   type DefinitionStatus,
-  isBundle,
   schemaOf,
 } from "./definition.js";
 

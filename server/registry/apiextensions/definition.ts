@@ -81,11 +81,6 @@ export function isConditionTrue({ status }: Definition, type: string): boolean {
   );
 }
 
-/** Whether a caBundle, in base64, holds a certificate. */
-export function isBundle(text: string): boolean {
-  return Buffer.from(text, "base64").toString("latin1").includes("-----BEGIN CERTIFICATE-----");
-}
-
 /** The schema of a version; undefined if it has none. */
 export function schemaOf(version: DefinitionVersion): JsonSchema | undefined {
   const schema = version.schema?.openAPIV3Schema ?? undefined;

@@ -29,12 +29,12 @@ import { validateClientConfig } from "../admissionregistration/validate-webhooks
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { checkApproval } from "./api-approval.js";
+import { isBundle } from "./ca-bundle.js";
 import {
   type Definition,
   type DefinitionNames,
   type DefinitionSpec,
   type DefinitionVersion,
-  isBundle,
   isConditionTrue,
   schemaOf,
 } from "./definition.js";
