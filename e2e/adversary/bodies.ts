@@ -18,6 +18,12 @@ const pod = (spec: string, more = meta) =>
 const labels = (count: number, key: (at: number) => string, value = "v") =>
   `{"metadata":{"name":"x","labels":{${items(count, (at) => `"${key(at)}":"${value}"`)}}}}`;
 
+/** With some fifty amounts. */
+function limitOfContainers(): string {
+  const amounts = (amount: string) => `{${items(10, (at) => `"example.com/r${at}":"${amount}"`)}}`;
+  return `{"type":"Container","min":${amounts("1")},"max":${amounts("9")},"default":${amounts("5")},"defaultRequest":${amounts("3")},"maxLimitRequestRatio":${amounts("4")}}`;
+}
+
 interface Body {
   readonly name: string;
   readonly path: string;
@@ -149,6 +155,17 @@ const BODIES: readonly Body[] = [
     path: `${CORE}/configmaps${DRY}`,
     body: () =>
       `{"metadata":{"name":"x","finalizers":[${items(59_000, (at) => `"e.com/f${at}"`)}]}}`,
+  },
+  {
+    name: "39,000 long finalizers",
+    path: `${CORE}/configmaps${DRY}`,
+    body: () =>
+      `{"metadata":{"name":"x","finalizers":[${items(39_000, (at) => `"example.com/${"f".repeat(50)}${at}"`)}]}}`,
+  },
+  {
+    name: "a LimitRange of 1,000 limits",
+    path: `${CORE}/limitranges${DRY}`,
+    body: () => `{${meta},"spec":{"limits":[${items(1_000, limitOfContainers)}]}}`,
   },
   {
     name: "59,000 entries of managedFields",

@@ -155,6 +155,22 @@ export const PATCH_ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: "patches and a deletion of an object with large owners",
+    run: async (attacker) => {
+      const data = Object.fromEntries(numbers(10_000).map((at) => [`k${at}`, "v"]));
+      const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "owned" }, data };
+      const path = `${CORE}/configmaps/owned`;
+      for (const at of numbers(9)) {
+        const query = `?fieldManager=m${at}&force=true`;
+        await attacker.patch(path + query, "apply-patch+yaml", JSON.stringify(object));
+      }
+      await attacker.many(6, 3, (at) =>
+        attacker.patch(path, "merge-patch+json", `{"data":{"k${at}":"other"}}`),
+      );
+      await attacker.send(path, { method: "DELETE" });
+    },
+  },
+  {
     name: "apply: 20,000 conflicts",
     run: async (attacker) => {
       const object = (value: string) => ({

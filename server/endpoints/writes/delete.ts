@@ -55,7 +55,7 @@ export async function handleDelete(
   }
   const result = await deleteObject(
     registry,
-    withMembers(target, { options, warn, remarks: remarksOf(ctx) }),
+    withMembers(target, { options, warn, remarks: remarksOf(ctx), request: ctx.state }),
     waitOf(ctx),
   );
   await answerDeleted(ctx, resource, representation, result);

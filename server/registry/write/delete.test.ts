@@ -95,6 +95,31 @@ test("S1-DEL-12: without finalizers an object goes at once, and a Status says wh
   assert.equal(await exists("configmaps", "a"), false);
 });
 
+test("H4: the deletion of a large object ends its turn between its stages, that of a small one does not", async () => {
+  for (const [name, length, hasTurns] of [
+    ["large", 100_000, true],
+    ["small", 100, false],
+  ] as const) {
+    await create("configmaps", { metadata: { name }, data: { key: "v".repeat(length) } });
+    let turns = 0;
+    const target = {
+      resource: harness.resource("", "v1", "configmaps"),
+      namespace: "default",
+      name,
+      options: { isDryRun: false },
+      request: {
+        bodyBytes: 0,
+        async nextTurn() {
+          turns++;
+        },
+      },
+    };
+    await deleteObject(registry, target, noSignal);
+    assert.equal(turns > 2, hasTurns, name);
+    assert.equal(await exists("configmaps", name), false);
+  }
+});
+
 test("S1-DEL-12: some types give their last state", async () => {
   await create("serviceaccounts", { metadata: { name: "a" } });
   const { body } = await remove("serviceaccounts", "a");

@@ -3,7 +3,7 @@
  * object is unchanged.
  */
 
-import { finishNow } from "../../../storage/base/steps.js";
+import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { ApiObject } from "../../api/meta.js";
 import { conflict, notFound, type Status } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
@@ -15,6 +15,7 @@ import { orUnreadable, parseCurrent, servedBytes, servedUnstored } from "./curre
 import { type Decision, type Found, foundIn } from "./decision.js";
 import type { DeleteTarget } from "./delete-target.js";
 import { decideDeletion } from "./deletion.js";
+import { afterSteps, nextStage, type Pause, pauseOf, type WritingRequest } from "./long-write.js";
 import { changeOf } from "./reservations.js";
 import { storedBytes } from "./stored-bytes.js";
 import { type Outcome, runWrite, type WritePlan } from "./write.js";
@@ -59,6 +60,21 @@ export function decideDelete(
   found: Found,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
+  const { current } = found;
+  const pause = pauseOf(target.request ?? OWN_LOOP, current.bytes.length);
+  return nextStage(pause, undefined, () => decideParsed(registry, target, found, pause, signal));
+}
+
+/** The loops of this server delete large objects in several turns as well. */
+const OWN_LOOP: WritingRequest = { bodyBytes: 0, nextTurn };
+
+function decideParsed(
+  registry: Registry,
+  target: DeleteTarget,
+  found: Found,
+  pause: Pause,
+  signal: SignalSource,
+): Decision | Promise<Decision> {
   const { resource, options } = target;
   const { current } = found;
   const object = parseCurrent(current);
@@ -69,16 +85,22 @@ export function decideDelete(
   const nowMs = registry.clock.now();
   const action = decideDeletion(resource, object, current.revision, options, nowMs);
   if (action === "pending") return { action: "same", object };
-  const decided = (): Decision => {
-    if (action === "held") return { action: "same", object };
-    // Also checks that the stored value is an object of its kind. An invalid one is not deleted by
-    // name, as its finalizers and preconditions may not be what they seem (S1-UNS).
-    const value = finishNow(storedBytes(registry, resource, object));
+  const encoded = (value: Buffer): Decision => {
     if (action === "mark") return { action: "put", object, value };
     const reservations = changeOf(registry, resource, undefined, object);
     return { action: "remove", object, value, reservations };
   };
-  return admitDelete(registry, target, found, signal)?.then(decided) ?? decided();
+  const decided = (): Decision | Promise<Decision> => {
+    if (action === "held") return { action: "same", object };
+    // Also checks that the stored value is an object of its kind. An invalid one is not deleted by
+    // name, as its finalizers and preconditions may not be what they seem (S1-UNS).
+    return afterSteps(pause, storedBytes(registry, resource, object), encoded);
+  };
+  return nextStage(
+    pause,
+    undefined,
+    () => admitDelete(registry, target, found, signal)?.then(decided) ?? decided(),
+  );
 }
 
 /** Warns of the default for dependents if the client did not set one. */
