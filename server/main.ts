@@ -7,6 +7,7 @@
 import type { Logger } from "../storage/base/logger.js";
 import { oneLine } from "../storage/base/one-line.js";
 import { orderFault } from "./commands/fault.js";
+import { showDiff, showHistory } from "./commands/history.js";
 import { validate } from "./commands/validate.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
@@ -54,6 +55,12 @@ async function main(): Promise<boolean> {
       return false;
     case "validate":
       await ask((signal) => validate(commandLine.options, signal));
+      return false;
+    case "history":
+      await ask((signal) => showHistory(commandLine.options, signal));
+      return false;
+    case "diff":
+      await ask((signal) => showDiff(commandLine.options, signal));
       return false;
     case "run":
       if (commandLine.config.command === "serve") return serve(commandLine.config, startedAtMs);

@@ -10,6 +10,13 @@ import type { Command, FlagDefinition } from "./flag-definition.js";
 import { toFlagValue } from "./flag-values.js";
 import { FLAGS, type FlagKey } from "./flags.js";
 import { renderHelp } from "./help.js";
+import {
+  DIFF_HELP,
+  HISTORY_HELP,
+  type HistoryOptions,
+  parseDiffOptions,
+  parseHistoryOptions,
+} from "./history-options.js";
 import { parseValidateOptions, VALIDATE_HELP, type ValidateOptions } from "./validate-options.js";
 
 export type CommandLine =
@@ -17,6 +24,7 @@ export type CommandLine =
   | { readonly action: "explain"; readonly options: ExplainOptions }
   | { readonly action: "fault"; readonly options: FaultOptions }
   | { readonly action: "validate"; readonly options: ValidateOptions }
+  | { readonly action: "history" | "diff"; readonly options: HistoryOptions }
   /** Run `command` with a fresh API that has the flags `args`. */
   | { readonly action: "up"; readonly args: readonly string[]; readonly command: readonly string[] }
   /** Print to stdout, exit 0. */
@@ -41,6 +49,14 @@ const TOOLS: Readonly<Record<string, Tool>> = {
   fault: {
     help: FAULT_HELP,
     parse: (args) => ({ action: "fault", options: parseFaultOptions(args) }),
+  },
+  history: {
+    help: HISTORY_HELP,
+    parse: (args) => ({ action: "history", options: parseHistoryOptions(args) }),
+  },
+  diff: {
+    help: DIFF_HELP,
+    parse: (args) => ({ action: "diff", options: parseDiffOptions(args) }),
   },
   validate: {
     help: VALIDATE_HELP,

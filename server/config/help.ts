@@ -15,6 +15,8 @@ Usage:
                                what the rules of a cluster say to a write; has flags of its own
   keelson fault TYPE [flags]   orders a fault of a server of tests; has flags of its own
   keelson validate PATH...     whether manifests would be taken, without a server; has flags of its own
+  keelson history TYPE NAME    who changed which fields of an object; has flags of its own
+  keelson diff TYPE NAME       what differs between two versions of an object
   keelson up [flags] -- COMMAND
                                run a command with the KUBECONFIG of a fresh API, which goes behind it
   keelson --version            print the version

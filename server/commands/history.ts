@@ -1,0 +1,182 @@
+/**
+ * `keelson history` and `keelson diff`: the versions of an object that the store still keeps, by GETs of exact
+ * versions. The version before one of revision r is the state at r - 1, whose own revision says where to go on.
+ */
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { HttpsClient } from "../client/https-client.js";
+import { stringifyJson } from "../codec/json.js";
+import type { HistoryOptions } from "../config/history-options.js";
+import { connect } from "../explain/connect.js";
+import { compareObjects } from "./compare-objects.js";
+import { askServer, findResource, listResources, pathOf, reasonOf } from "./server-resources.js";
+
+const VALUE_CHARS_MAX = 200;
+const PATHS_SHOWN_MAX = 8;
+
+/** @returns what is printed. @throws {Error} the object is not there, or the server cannot be asked */
+export async function showHistory(options: HistoryOptions, signal: AbortSignal): Promise<string> {
+  return await withVersions(options, signal, async (versions) => {
+    const lines = [["VERSION", "TIME", "WHO", "CHANGED"]];
+    let current = await versions.read(undefined);
+    for (let count = 1; current !== undefined && count <= options.limit; count++) {
+      const before: JsonObject | undefined = await versions.before(current);
+      const { who, time } = authorsOf(before, current);
+      lines.push([versionOf(current), time, who, changed(before, current, versions.isGone)]);
+      current = before;
+    }
+    return columns(lines);
+  });
+}
+
+/** @returns what is printed. @throws {Error} as above */
+export async function showDiff(options: HistoryOptions, signal: AbortSignal): Promise<string> {
+  return await withVersions(options, signal, async (versions) => {
+    const to = await versions.read(options.to);
+    if (to === undefined) throw new Error(`the object was not there at ${options.to}`);
+    const from =
+      options.from === undefined ? await versions.before(to) : await versions.read(options.from);
+    if (versions.isGone) throw new Error("the version before is not kept any more");
+    if (from === undefined) throw new Error("the object was not there before");
+    const lines = compareObjects(from, to).flatMap(({ path, before, after }) => [
+      ...(before === undefined ? [] : [`- ${path}: ${shown(before)}`]),
+      ...(after === undefined ? [] : [`+ ${path}: ${shown(after)}`]),
+    ]);
+    return [`--- ${versionOf(from)}`, `+++ ${versionOf(to)}`, ...lines, ""].join("\n");
+  });
+}
+
+async function withVersions(
+  options: HistoryOptions,
+  signal: AbortSignal,
+  run: (versions: Versions) => Promise<string>,
+): Promise<string> {
+  const client = await connect(options, "keelson-history");
+  try {
+    const resource = findResource(await listResources(client, signal), options.type);
+    return await run(
+      new Versions(client, pathOf(resource, options.namespace, options.name), signal),
+    );
+  } finally {
+    client.close();
+  }
+}
+
+class Versions {
+  readonly #client: HttpsClient;
+  readonly #path: string;
+  readonly #signal: AbortSignal;
+  /** Whether a version that was asked for is not kept any more. */
+  isGone = false;
+
+  constructor(client: HttpsClient, path: string, signal: AbortSignal) {
+    this.#client = client;
+    this.#path = path;
+    this.#signal = signal;
+  }
+
+  /** @param version undefined = the current one. @returns undefined = there was none, or it is not kept */
+  async read(version: string | undefined): Promise<JsonObject | undefined> {
+    const query =
+      version === undefined ? "" : `?resourceVersion=${version}&resourceVersionMatch=Exact`;
+    const answer = await askServer(this.#client, { path: this.#path + query }, this.#signal);
+    if (answer.status === 200) {
+      if (version !== undefined && Number(versionOf(answer.value)) > Number(version)) {
+        throw new Error("the server does not answer with exact versions: it is not Keelson");
+      }
+      return answer.value;
+    }
+    if (version !== undefined && answer.status === 404) return undefined;
+    if (version === undefined || answer.status !== 410) throw new Error(reasonOf(answer));
+    this.isGone = true;
+    return undefined;
+  }
+
+  async before(object: JsonObject): Promise<JsonObject | undefined> {
+    const version = Number(versionOf(object)) - 1;
+    if (version < 1) return undefined;
+    const found = await this.read(String(version));
+    // Another object had the name.
+    return found !== undefined && uidOf(found) === uidOf(object) ? found : undefined;
+  }
+}
+
+interface Manager {
+  readonly manager?: JsonValue;
+  readonly operation?: JsonValue;
+  readonly subresource?: JsonValue;
+  readonly apiVersion?: JsonValue;
+  readonly time?: JsonValue;
+  readonly fieldsV1?: JsonValue;
+}
+
+/**
+ * Whoever owns more fields than before. Who lost some is no author; who changed only values has the newest time,
+ * which is all that is known.
+ */
+function authorsOf(before: JsonObject | undefined, after: JsonObject) {
+  const known = new Map(managersOf(before).map((entry) => [idOf(entry), entry.fieldsV1]));
+  const all = managersOf(after);
+  const gained = all.filter((entry) => hasMore(entry.fieldsV1, known.get(idOf(entry))));
+  const newest = all.map(({ time }) => String(time ?? "")).sort();
+  const own = gained.length > 0 ? gained : all.filter(({ time }) => time === newest.at(-1));
+  const who = own.map(({ manager, operation, subresource }) => {
+    const where = subresource === undefined ? "" : `, ${String(subresource)}`;
+    return `${String(manager)} (${String(operation)}${where})`;
+  });
+  const times = own.map(({ time }) => String(time ?? "")).sort();
+  return { who: who.join(", ") || "-", time: times.at(-1) || "-" };
+}
+
+function idOf({ manager, operation, subresource, apiVersion }: Manager): string {
+  return JSON.stringify([manager, operation, subresource, apiVersion]);
+}
+
+/** Whether the set of fields has one that the other lacks. */
+function hasMore(fields: JsonValue | undefined, before: JsonValue | undefined): boolean {
+  if (before === undefined) return true;
+  const [mine, theirs] = [membersOf(fields), membersOf(before)];
+  return Object.keys(mine).some((name) => hasMore(mine[name], theirs[name]));
+}
+
+function membersOf(value: JsonValue | undefined): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+}
+
+function managersOf(object: JsonObject | undefined): readonly Manager[] {
+  const { managedFields = [] } = (object?.metadata ?? {}) as { managedFields?: Manager[] };
+  return managedFields;
+}
+
+function changed(before: JsonObject | undefined, after: JsonObject, isGone: boolean): string {
+  if (before === undefined) return isGone ? "(what was before is not kept)" : "(created)";
+  const paths = compareObjects(before, after).map(({ path }) => path);
+  if (paths.length === 0) return "(ownership of fields)";
+  const more = paths.length - PATHS_SHOWN_MAX;
+  return paths.slice(0, PATHS_SHOWN_MAX).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+function versionOf({ metadata }: JsonObject): string {
+  return String((metadata as JsonObject | undefined)?.resourceVersion ?? "");
+}
+
+function uidOf({ metadata }: JsonObject): string {
+  return String((metadata as JsonObject | undefined)?.uid ?? "");
+}
+
+function shown(value: JsonValue): string {
+  const text = stringifyJson(value);
+  return text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX)}...` : text;
+}
+
+function columns(lines: readonly (readonly string[])[]): string {
+  const widths = [0, 1, 2].map((at) => Math.max(...lines.map((line) => (line[at] ?? "").length)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join("   ")
+        .trimEnd(),
+    )
+    .join("\n")
+    .concat("\n");
+}
