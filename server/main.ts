@@ -8,6 +8,8 @@ import type { Logger } from "../storage/base/logger.js";
 import { oneLine } from "../storage/base/one-line.js";
 import { orderFault } from "./commands/fault.js";
 import { showDiff, showHistory } from "./commands/history.js";
+import { loadSnapshot } from "./commands/load-snapshot.js";
+import { saveSnapshot } from "./commands/save-snapshot.js";
 import { validate } from "./commands/validate.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
@@ -62,6 +64,12 @@ async function main(): Promise<boolean> {
     case "diff":
       await ask((signal) => showDiff(commandLine.options, signal));
       return false;
+    case "snapshot": {
+      const { options } = commandLine;
+      const run = options.action === "save" ? saveSnapshot : loadSnapshot;
+      await ask((signal) => run(options, signal));
+      return false;
+    }
     case "run":
       if (commandLine.config.command === "serve") return serve(commandLine.config, startedAtMs);
       await controllers(commandLine.config);

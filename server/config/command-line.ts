@@ -17,6 +17,7 @@ import {
   parseDiffOptions,
   parseHistoryOptions,
 } from "./history-options.js";
+import { parseSnapshotOptions, SNAPSHOT_HELP, type SnapshotOptions } from "./snapshot-options.js";
 import { parseValidateOptions, VALIDATE_HELP, type ValidateOptions } from "./validate-options.js";
 
 export type CommandLine =
@@ -24,6 +25,7 @@ export type CommandLine =
   | { readonly action: "explain"; readonly options: ExplainOptions }
   | { readonly action: "fault"; readonly options: FaultOptions }
   | { readonly action: "validate"; readonly options: ValidateOptions }
+  | { readonly action: "snapshot"; readonly options: SnapshotOptions }
   | { readonly action: "history" | "diff"; readonly options: HistoryOptions }
   /** Run `command` with a fresh API that has the flags `args`. */
   | { readonly action: "up"; readonly args: readonly string[]; readonly command: readonly string[] }
@@ -57,6 +59,10 @@ const TOOLS: Readonly<Record<string, Tool>> = {
   diff: {
     help: DIFF_HELP,
     parse: (args) => ({ action: "diff", options: parseDiffOptions(args) }),
+  },
+  snapshot: {
+    help: SNAPSHOT_HELP,
+    parse: (args) => ({ action: "snapshot", options: parseSnapshotOptions(args) }),
   },
   validate: {
     help: VALIDATE_HELP,

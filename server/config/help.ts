@@ -17,6 +17,7 @@ Usage:
   keelson validate PATH...     whether manifests would be taken, without a server; has flags of its own
   keelson history TYPE NAME    who changed which fields of an object; has flags of its own
   keelson diff TYPE NAME       what differs between two versions of an object
+  keelson snapshot save FILE   the objects of any server in a file, and back by load
   keelson up [flags] -- COMMAND
                                run a command with the KUBECONFIG of a fresh API, which goes behind it
   keelson --version            print the version

@@ -1,0 +1,100 @@
+/** People 1: `keelson snapshot save` and `load`, from one server into another one. */
+import assert from "node:assert/strict";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { loadSnapshot } from "../../server/commands/load-snapshot.js";
+import { saveSnapshot } from "../../server/commands/save-snapshot.js";
+import { parseSnapshotOptions } from "../../server/config/snapshot-options.js";
+import { startKeelson } from "../../server/start-keelson.js";
+import { type ApiObject, HttpsClient } from "../harness/https-client.js";
+import { makeTempDir } from "../harness/temp-dir.js";
+
+const never = new AbortController().signal;
+const GADGETS = "/apis/example.com/v1/namespaces/shop/gadgets";
+
+const DEFINITION = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "gadgets.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "gadgets", singular: "gadget", kind: "Gadget" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+        },
+      },
+    ],
+  },
+};
+
+async function make(client: HttpsClient, path: string, body: object): Promise<ApiObject> {
+  const { status, bytes } = await client.post(path, body);
+  assert.equal(status, 201, String(bytes));
+  return JSON.parse(String(bytes));
+}
+
+test("People 1: a file takes definitions, objects, owners and status to another server, and names what may not be read", async () => {
+  await using folder = await makeTempDir("snapshot");
+  const file = join(folder.path, "cluster.jsonl");
+  await using first = await startKeelson({ users: [{ name: "nobody" }] });
+  const source = new HttpsClient(first.url, first);
+  await make(source, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION);
+  await make(source, "/api/v1/namespaces", { metadata: { name: "shop" } });
+  await first.settled();
+  const kind = { apiVersion: "example.com/v1", kind: "Gadget" };
+  const owner = await make(source, GADGETS, { ...kind, metadata: { name: "z-owner" }, big: 1 });
+  const { name, uid } = owner.metadata;
+  await source.put(`${GADGETS}/z-owner/status`, { ...owner, status: { ready: true } });
+  await make(source, "/api/v1/namespaces/shop/configmaps", {
+    metadata: { name: "child", ownerReferences: [{ ...kind, name, uid }] },
+    data: { a: "b" },
+  });
+  await make(source, "/api/v1/namespaces/shop/services", {
+    metadata: { name: "web" },
+    spec: { ports: [{ port: 80 }] },
+  });
+  source.close();
+  const save = ["save", file, `--kubeconfig=${first.kubeconfigPath}`];
+  const saved = await saveSnapshot(parseSnapshotOptions(save), never);
+  assert.equal(saved.exitCode, 0, saved.output);
+  assert.match(saved.output, /^\d+ objects\n$/);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+
+  const flags = { "service-cluster-ip-range": "10.9.0.0/24" };
+  await using second = await startKeelson({ flags });
+  const load = ["load", file, `--kubeconfig=${second.kubeconfigPath}`];
+  const loaded = await loadSnapshot(parseSnapshotOptions(load), never);
+  assert.equal(loaded.exitCode, 0, loaded.output);
+  await second.settled();
+  const target = new HttpsClient(second.url, second);
+  const read = async (path: string) => JSON.parse(String((await target.get(path)).bytes));
+  const there = await read(`${GADGETS}/z-owner`);
+  assert.deepEqual([there.big, there.status], [1, { ready: true }]);
+  const child = await read("/api/v1/namespaces/shop/configmaps/child");
+  assert.equal(child.metadata.ownerReferences[0].uid, there.metadata.uid);
+  assert.notEqual(there.metadata.uid, uid);
+  assert.match((await read("/api/v1/namespaces/shop/services/web")).spec.clusterIP, /^10\.9\.0\./);
+  target.close();
+  const again = await loadSnapshot(parseSnapshotOptions(load), never);
+  assert.match(again.output, /^0 created, \d+ there already, 0 not loaded\n$/);
+
+  const nobody = join(folder.path, "nobody.kubeconfig");
+  await writeFile(nobody, first.as("nobody").kubeconfig);
+  const denied = await saveSnapshot(
+    parseSnapshotOptions(["save", file, `--kubeconfig=${nobody}`]),
+    never,
+  );
+  assert.equal(denied.exitCode, 1);
+  assert.match(denied.output, /^not read: secrets: .*forbidden.* \(403\)$/m);
+  await writeFile(file, "{}\n");
+  await assert.rejects(loadSnapshot(parseSnapshotOptions(load), never), /is not a snapshot/);
+  assert.equal(await readFile(file, "utf8"), "{}\n");
+});

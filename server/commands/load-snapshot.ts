@@ -1,0 +1,208 @@
+/**
+ * `keelson snapshot load`: creates the objects of a file on a server. What depends on something that is not there yet
+ * (a namespace, a definition, an owner, an account) is tried again as long as others succeed.
+ */
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { oneLine } from "../../storage/base/one-line.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { HttpsClient } from "../client/https-client.js";
+import { stringifyJson } from "../codec/json.js";
+import type { SnapshotOptions } from "../config/snapshot-options.js";
+import { connect } from "../explain/connect.js";
+import { parseJson } from "../schema/parse-json.js";
+import { HEAD } from "./save-snapshot.js";
+import {
+  askServer,
+  listResources,
+  pathOf,
+  reasonOf,
+  type ServerResource,
+} from "./server-resources.js";
+
+const AT_ONCE = 8;
+const LINES_MAX = 50;
+/** Rounds without progress, as definitions and accounts take a moment to be in force. */
+const IDLE_ROUNDS_MAX = 10;
+const PAUSE_MS = 200;
+
+/** Others need them. */
+const FIRST = new Set(["Namespace", "CustomResourceDefinition", "PriorityClass", "ServiceAccount"]);
+/** They judge, or may not answer. */
+const LAST =
+  /^(?:APIService|\w+WebhookConfiguration|\w+AdmissionPolicy(?:Binding)?|ResourceQuota)$/;
+
+interface Loading {
+  readonly client: HttpsClient;
+  readonly signal: AbortSignal;
+  /** By the uid in the file: the one on the server. */
+  readonly uids: Map<string, string>;
+  /** By "apps/v1 Deployment". */
+  resources: ReadonlyMap<string, ServerResource>;
+}
+
+/** @returns undefined = done; else why not */
+type Outcome = "created" | "kept" | { readonly why: string };
+
+/** @throws {Error} the server cannot be asked, or the file not read */
+export async function loadSnapshot(
+  options: SnapshotOptions,
+  signal: AbortSignal,
+): Promise<{ readonly output: string; readonly exitCode: number }> {
+  const objects = await readObjects(options.file);
+  const client = await connect(options, "keelson-snapshot");
+  try {
+    const loading: Loading = { client, signal, uids: new Map(), resources: new Map() };
+    const counts = { created: 0, kept: 0 };
+    const failures: string[] = [];
+    const isLast = ({ kind }: JsonObject) => LAST.test(String(kind));
+    const isFirst = ({ kind }: JsonObject) => FIRST.has(String(kind));
+    const groups = [
+      objects.filter(isFirst),
+      objects.filter((object) => !isFirst(object) && !isLast(object)),
+      objects.filter(isLast),
+    ];
+    for (const group of groups) await loadAll(group, loading, counts, failures);
+    const shown = failures.slice(0, LINES_MAX);
+    const more = failures.length - shown.length;
+    if (more > 0) shown.push(`and ${more} more`);
+    const sum = `${counts.created} created, ${counts.kept} there already, ${failures.length} not loaded`;
+    return {
+      output: [...shown, sum, ""].join("\n"),
+      exitCode: failures.length > 0 ? 1 : 0,
+    };
+  } finally {
+    client.close();
+  }
+}
+
+async function readObjects(file: string): Promise<JsonObject[]> {
+  const objects: JsonObject[] = [];
+  let isHead = true;
+  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: 1 })) {
+    const value = membersOf(parseJson(Buffer.from(line)));
+    if (!isHead) objects.push(value);
+    else if (value.kind !== HEAD.kind || value.version !== HEAD.version) {
+      throw new Error(`${file} is not a snapshot of this command`);
+    }
+    isHead = false;
+  }
+  if (isHead) throw new Error(`${file} is empty`);
+  return objects;
+}
+
+async function loadAll(
+  objects: readonly JsonObject[],
+  loading: Loading,
+  counts: { created: number; kept: number },
+  failures: string[],
+): Promise<void> {
+  let left = objects;
+  let idleRounds = 0;
+  while (left.length > 0) {
+    // Definitions have made new ones.
+    loading.resources = await resourcesOf(loading);
+    const again: JsonObject[] = [];
+    const reasons = new Map<JsonObject, string>();
+    const rest = left.values();
+    const worker = async () => {
+      for (const object of rest) {
+        const outcome = await load(object, loading).catch((error) => ({ why: oneLine(error) }));
+        if (typeof outcome === "string") counts[outcome]++;
+        else {
+          again.push(object);
+          reasons.set(object, outcome.why);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    idleRounds = again.length < left.length ? 0 : idleRounds + 1;
+    left = again;
+    if (idleRounds >= IDLE_ROUNDS_MAX) {
+      for (const object of left) failures.push(`${nameOf(object)}: ${reasons.get(object)}`);
+      return;
+    }
+    if (left.length > 0) await sleep(PAUSE_MS, undefined, { signal: loading.signal });
+  }
+}
+
+async function resourcesOf({ client, signal }: Loading) {
+  const resources = await listResources(client, signal);
+  return new Map(
+    resources.map((resource) => {
+      const { group, version, kind } = resource;
+      return [`${group === "" ? version : `${group}/${version}`} ${kind}`, resource];
+    }),
+  );
+}
+
+async function load(object: JsonObject, loading: Loading): Promise<Outcome> {
+  const { client, signal, uids } = loading;
+  const resource = loading.resources.get(`${object.apiVersion} ${object.kind}`);
+  if (resource === undefined) return { why: "the server has no such kind" };
+  const metadata = membersOf(object.metadata);
+  const namespace = String(metadata.namespace ?? "");
+  const owners = (metadata.ownerReferences ?? []) as readonly JsonObject[];
+  const missing = owners.find(({ uid }) => !uids.has(String(uid)));
+  if (missing !== undefined) return { why: `its owner ${String(missing.name)} is not there` };
+  const body = toCreate(object, uids);
+  const path = pathOf(resource, namespace);
+  const made = await askServer(client, { method: "POST", path, body: stringifyJson(body) }, signal);
+  const own = pathOf(resource, namespace, String(metadata.name));
+  const isNew = made.status < 300;
+  // A name that is taken: its uid is that of the owner that others name.
+  const there = isNew ? made : await askServer(client, { path: own }, signal);
+  if (there.status >= 300) return { why: reasonOf(made) };
+  const { uid } = membersOf(there.value.metadata);
+  uids.set(String(metadata.uid), String(uid));
+  if (!isNew) return made.status === 409 ? "kept" : { why: reasonOf(made) };
+  if (resource.hasStatus && object.status !== undefined) {
+    const withStatus = { ...made.value, status: object.status };
+    const text = stringifyJson(withStatus);
+    await askServer(client, { method: "PUT", path: `${own}/status`, body: text }, signal);
+  }
+  return "created";
+}
+
+/** Without what the server gives, under the uids of its owners there. */
+function toCreate(object: JsonObject, uids: ReadonlyMap<string, string>): JsonObject {
+  const {
+    uid: _,
+    resourceVersion: __,
+    creationTimestamp: ___,
+    deletionTimestamp: ____,
+    deletionGracePeriodSeconds: _____,
+    generation: ______,
+    managedFields: _______,
+    ...metadata
+  } = membersOf(object.metadata);
+  const owners = (metadata.ownerReferences ?? []) as readonly JsonObject[];
+  const ownerReferences = owners.map((owner) => ({
+    ...owner,
+    uid: uids.get(String(owner.uid)) ?? String(owner.uid),
+  }));
+  const kept = { ...metadata, ...(owners.length > 0 && { ownerReferences }) };
+  return {
+    ...object,
+    metadata: kept,
+    ...(object.kind === "Service" && { spec: ownAddress(object) }),
+  };
+}
+
+/** The addresses of the cluster are those of another range there. */
+function ownAddress({ spec }: JsonObject): JsonObject {
+  const members = membersOf(spec);
+  if (members.clusterIP === "None") return members;
+  const { clusterIP: _, clusterIPs: __, ...kept } = members;
+  return kept;
+}
+
+function nameOf({ kind, metadata }: JsonObject): string {
+  const { namespace = "", name = "" } = membersOf(metadata);
+  return `${String(kind)} ${namespace === "" ? "" : `${String(namespace)}/`}${String(name)}`;
+}
+
+function membersOf(value: JsonValue | undefined): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+}

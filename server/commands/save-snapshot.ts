@@ -1,0 +1,104 @@
+/**
+ * `keelson snapshot save`: the objects of a server, one a line, page by page. Each resource is read as of one moment,
+ * and not all of the same one.
+ */
+import { type FileHandle, open } from "node:fs/promises";
+import type { JsonObject } from "../api/meta.js";
+import type { HttpsClient } from "../client/https-client.js";
+import { stringifyJson } from "../codec/json.js";
+import type { SnapshotOptions } from "../config/snapshot-options.js";
+import { connect } from "../explain/connect.js";
+import {
+  askServer,
+  listResources,
+  pathOf,
+  reasonOf,
+  type ServerResource,
+} from "./server-resources.js";
+
+/** The first line of a file. */
+export interface SnapshotHead {
+  readonly kind: "KeelsonSnapshot";
+  readonly version: 1;
+}
+
+export const HEAD: SnapshotHead = { kind: "KeelsonSnapshot", version: 1 };
+
+const PAGE = 500;
+/** They speak of what runs, or of what happened. */
+const LEFT_OUT = new Set(["events", "leases"]);
+const OWNER_ONLY = 0o600;
+
+/** @throws {Error} the server cannot be asked, or the file not written */
+export async function saveSnapshot(
+  options: SnapshotOptions,
+  signal: AbortSignal,
+): Promise<{ readonly output: string; readonly exitCode: number }> {
+  const client = await connect(options, "keelson-snapshot");
+  try {
+    await using file = await open(options.file, "w", OWNER_ONLY);
+    await file.write(`${JSON.stringify(HEAD)}\n`);
+    const lines: string[] = [];
+    const failed = (what: string, why: string) => lines.push(`not read: ${what}: ${why}`);
+    const resources = await listResources(client, signal, failed);
+    let count = 0;
+    for (const resource of resources.filter(isKept)) {
+      const { name, group } = resource;
+      const note = (why: string) => failed(group === "" ? name : `${name}.${group}`, why);
+      count += await saveResource({ client, resource, file, note }, signal);
+    }
+    const exitCode = lines.length > 0 ? 1 : 0;
+    return { output: [...lines, `${count} objects`, ""].join("\n"), exitCode };
+  } finally {
+    client.close();
+  }
+}
+
+/** What can be created again. */
+function isKept({ name, verbs }: ServerResource): boolean {
+  return verbs.includes("list") && verbs.includes("create") && !LEFT_OUT.has(name);
+}
+
+async function saveResource(
+  {
+    client,
+    resource,
+    file,
+    note,
+  }: {
+    readonly client: HttpsClient;
+    readonly resource: ServerResource;
+    readonly file: FileHandle;
+    note(why: string): void;
+  },
+  signal: AbortSignal,
+): Promise<number> {
+  const { group, version, kind } = resource;
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  let count = 0;
+  let next = "";
+  do {
+    const more = next === "" ? "" : `&continue=${encodeURIComponent(next)}`;
+    const path = `${pathOf(resource, "")}?limit=${PAGE}${more}`;
+    const answer = await askServer(client, { path }, signal);
+    if (answer.status !== 200) {
+      note(reasonOf(answer));
+      return count;
+    }
+    const { items = [], metadata = {} } = answer.value as {
+      readonly items?: readonly JsonObject[];
+      readonly metadata?: JsonObject;
+    };
+    const kept = items.filter((item) => !isTokenOfAccount(kind, item));
+    const lines = kept.map((item) => `${stringifyJson({ ...item, apiVersion, kind })}\n`);
+    await file.write(lines.join(""));
+    count += kept.length;
+    next = typeof metadata.continue === "string" ? metadata.continue : "";
+  } while (next !== "");
+  return count;
+}
+
+/** It names the uid of its account, and another server makes its own. */
+function isTokenOfAccount(kind: string, { type }: JsonObject): boolean {
+  return kind === "Secret" && typeof type === "string" && type.endsWith("/service-account-token");
+}
