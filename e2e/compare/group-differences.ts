@@ -118,7 +118,8 @@ function withoutCauses(body: unknown): unknown {
 /** An object or list that a message shows: each server has forms of its own for these. */
 const SHOWN_VALUE = /(?<=^(?:Invalid|Duplicate) value: )(?:null|[[{].*[\]}])(?=: |$)/s;
 
-function causeText(text: string): string {
+/** A cause without values and indexes: "spec.containers[].name: FieldValueRequired: Required value". */
+export function causeText(text: string): string {
   const { reason = "", field = "", message = "" } = JSON.parse(text) as Record<string, string>;
   // Below the first line is what differs between two objects.
   const line = message.replace(SHOWN_VALUE, "…").replace(/\n.*/s, "");

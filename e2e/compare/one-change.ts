@@ -18,10 +18,10 @@ export interface Change {
 const DEPTH_MAX = 6;
 
 const SCALARS = {
-  string: ["", "a", "Bad_Value!"],
+  string: ["", "a", "Bad_Value!", "a".repeat(300)],
   bool: [true, false],
-  int32: [-1, 0, 5],
-  int64: [-1, 0, 5],
+  int32: [-1, 0, 5, 70_000],
+  int64: [-1, 0, 5, 70_000],
   float64: [-1, 0.5],
   bytes: ["AA=="],
   any: [{ a: 1 }],
@@ -33,7 +33,7 @@ const BUILTINS = {
   Duration: ["1h0m0s", "-1s"],
   FieldsV1: [{}],
   Quantity: ["1", "-1", "0.0001"],
-  IntOrString: [5, -1, "50%", "x"],
+  IntOrString: [5, -1, "50%", "101%", "x"],
   RawExtension: [{ a: 1 }],
   Unknown: [{ a: 1 }],
 } as const;

@@ -100,7 +100,7 @@ export function campaignsOf(seed: number, share: number): readonly Campaign[] {
 }
 
 /** Each field of the object changed once. */
-function changes(
+export function changes(
   { resource, object }: Subject,
   random: Random,
   share: number,
@@ -112,7 +112,7 @@ function changes(
 }
 
 const IS_TYPE = new Set(["apiVersion", "kind", "metadata"]);
-const isSpec = (member: string) => !IS_TYPE.has(member) && member !== "status";
+export const isSpec = (member: string) => !IS_TYPE.has(member) && member !== "status";
 
 function creates(random: Random, share: number): Question[] {
   return SUBJECTS.flatMap((subject) =>
@@ -124,8 +124,19 @@ function creates(random: Random, share: number): Question[] {
   );
 }
 
+/** Whether its status is written by itself. */
+export function hasStatus({ resource: { group, version, resource } }: Subject): boolean {
+  return facts.resources.some(
+    (one) =>
+      one.subresource === "status" &&
+      one.group === group &&
+      one.version === version &&
+      one.resource === resource,
+  );
+}
+
 /** Another name than that of the object that is there; some kinds have names with a meaning. */
-function renamed({ resource, object }: Subject, body: Json, index: number): Json {
+export function renamed({ resource, object }: Subject, body: Json, index: number): Json {
   const minimal =
     MINIMAL_OBJECTS[
       resource.group === "" ? resource.resource : `${resource.resource}.${resource.group}`
@@ -146,14 +157,7 @@ function updates(random: Random, share: number): Question[] {
 }
 
 function statuses(random: Random, share: number): Question[] {
-  const withStatus = new Set(
-    facts.resources
-      .filter(({ subresource }) => subresource === "status")
-      .map(({ group, version, resource }) => `${group}/${version}/${resource}`),
-  );
-  return SUBJECTS.filter(({ resource: { group, version, resource } }) =>
-    withStatus.has(`${group}/${version}/${resource}`),
-  ).flatMap((subject) => {
+  return SUBJECTS.filter(hasStatus).flatMap((subject) => {
     const { status = {} } = subject;
     const whole = { ...subject, object: { ...subject.object, status } };
     return changes(whole, random, share, (member) => member === "status").map((change) => ({

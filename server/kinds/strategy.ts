@@ -74,7 +74,7 @@ export interface ResourceStrategy {
     context: Pick<StrategyContext, "naming">,
   ): readonly string[];
   /**
-   * Top-level fields (or "metadata.annotations") whose change moves `metadata.generation`; absent =
+   * Top-level fields (or "metadata.annotations", "metadata.labels") whose change moves `metadata.generation`; absent =
    * the type has no generation, empty = it stays 1 (S1-META-19).
    */
   readonly generationFields?: readonly string[] | AllFieldsBut;

@@ -57,6 +57,7 @@ export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
   "apps.StatefulSetUpdateStrategy.type",
   "batch.JobSpec.completionMode",
   "core.NodeSelectorRequirement.operator",
+  "core.PersistentVolumeClaimStatus.phase",
   "core.ResourceQuotaSpec.scopes",
   "core.ScopedResourceSelectorRequirement.operator",
   "core.ScopedResourceSelectorRequirement.scopeName",

@@ -1,6 +1,6 @@
 /** Rules for APIServices: group-version, priorities and the serving Service. */
 
-import { invalidValue, requiredValue } from "../../api/field-errors.js";
+import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
@@ -22,6 +22,7 @@ interface ApiService extends ApiObject {
     readonly caBundle?: Maybe<string>;
     readonly insecureSkipTLSVerify?: boolean;
   };
+  status?: { readonly conditions?: Maybe<readonly { readonly status?: string }[]> };
 }
 
 const GROUP_PRIORITY_MAX = 20_000;
@@ -58,7 +59,19 @@ const apiServiceRules: Rules<ApiService> = {
     validateServer(spec, errors);
     return errors;
   },
+  status: validateStatus,
 };
+
+const STATES = ["True", "False", "Unknown"];
+
+function validateStatus({ status }: ApiService): FieldError[] {
+  const errors = new Problems();
+  status?.conditions?.forEach(({ status: state = "" }, index) => {
+    if (STATES.includes(state)) return;
+    errors.push(unsupportedValue(`status.conditions[${index}].status`, state, STATES));
+  });
+  return errors;
+}
 
 function positiveText(max: number): string {
   return `must be positive and less than ${max}`;

@@ -132,7 +132,8 @@ function shownStatefulUpdate(rollingUpdate: RolloutStrategy["rollingUpdate"]): o
 
 /** Whether the amount is zero, as a number or as a percentage. */
 function isNone(amount: Maybe<Amount>): boolean {
-  return (percentOf(amount) ?? amount ?? 0) === 0;
+  // A text that is no percentage counts as none, and is refused as what it is.
+  return Number(percentOf(amount) ?? (typeof amount === "string" ? 0 : (amount ?? 0))) === 0;
 }
 
 interface ReplicaSet extends ApiObject {
@@ -321,7 +322,7 @@ function podProblems(set: StatefulSet["spec"], naming: Naming): Problems {
   const volumes = [...claims, ...(template?.spec?.volumes ?? [])];
   // The controller names each pod, and its domain after the service.
   const { hostname: _named, subdomain: _served, ...spec } = template?.spec ?? {};
-  const pod = { spec: { ...spec, volumes } };
+  const pod = { metadata: template?.metadata, spec: { ...spec, volumes } };
   validatePodTemplate(pod, "spec.template", { naming, errors });
   return errors;
 }

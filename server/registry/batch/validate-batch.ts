@@ -219,7 +219,9 @@ function validateGenerated(
     if (labels[label] === undefined) errors.push(requiredValue(field, why));
     else if (labels[label] !== value) errors.push(invalidValue(field, labels, why));
   }
-  if (selectorMatches(selector, Object.fromEntries(expected))) return;
+  const malformed = new Problems();
+  validateLabelSelector(selector, "", malformed);
+  if (malformed.length > 0 || selectorMatches(selector, Object.fromEntries(expected))) return;
   errors.push(
     invalidValue("spec.selector", shownSelector(selector), "`selector` not auto-generated"),
   );

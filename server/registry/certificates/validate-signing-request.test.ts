@@ -57,7 +57,7 @@ test("certificate requests are accepted or refused by their rules, field by fiel
     [signing({ signerName: "" }), "spec.signerName: Required value"],
     [
       signing({ request: "" }),
-      'spec.request: Invalid value: "": PEM block type must be CERTIFICATE REQUEST',
+      "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST",
     ],
   ]);
 });

@@ -76,7 +76,7 @@ function validateSpec(
   const errors = new Problems();
   const { request, signerName = "" } = spec;
   const problem = requestProblem(Buffer.from(request ?? "", "base64"));
-  if (problem !== undefined) errors.push(invalidValue("spec.request", request ?? "", problem));
+  if (problem !== undefined) errors.push(invalidValue("spec.request", request || null, problem));
   const usages = spec.usages ?? [];
   if (usages.length === 0) errors.push(requiredValue("spec.usages"));
   usages.forEach((usage, index) => {

@@ -15,7 +15,7 @@ type Amounts = Partial<Record<(typeof COUNTED)[number], string>>;
 export function qualityOfService(pod: ApiObject): QualityOfService {
   const own = valueAt(pod, ["spec", "resources"]);
   // Pod-level resources take precedence.
-  const holders = isRecord(own) && hasAmounts(own) ? [{ resources: own }] : containers(pod);
+  const holders = isRecord(own) ? [{ resources: own }] : containers(pod);
   let asksForSomething = false;
   let isGuaranteed = holders.length > 0;
   for (const holder of holders) {
@@ -37,12 +37,6 @@ export function qualityOfService(pod: ApiObject): QualityOfService {
 function containers(pod: ApiObject): Record<string, unknown>[] {
   const lists = ["containers", "initContainers"].map((name) => valueAt(pod, ["spec", name]));
   return lists.flatMap((list) => (Array.isArray(list) ? list.filter(isRecord) : []));
-}
-
-function hasAmounts(resources: Record<string, unknown>): boolean {
-  const requests = amountsOf(resources.requests);
-  const limits = amountsOf(resources.limits);
-  return Object.keys(requests).length > 0 || Object.keys(limits).length > 0;
 }
 
 function amountsOf(list: unknown): Amounts {

@@ -6,7 +6,7 @@ import { formatTime } from "../../api/time.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { nodeNameOf } from "../../request/node-identity.js";
 import { eventStrategy } from "../events/event.js";
-import { alignFirst, selectable } from "../generic/fields.js";
+import { alignFirst, membersAt, selectable } from "../generic/fields.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
@@ -41,6 +41,18 @@ function boundsAlike(next: ApiObject | undefined, current: ApiObject | undefined
   if (next === undefined || current === undefined) return false;
   const hardOf = ({ status }: ApiObject) => (isRecord(status) ? status.hard : undefined);
   return deepEqual(next.spec, current.spec) && deepEqual(hardOf(next), hardOf(current));
+}
+
+/** When a volume's phase changed: what a report leaves out is filled in. */
+function keepTransitionTime(next: ApiObject, current: ApiObject, nowMs: number): void {
+  const [status, before] = [membersAt(next, "status"), membersAt({ ...current }, "status")];
+  const isUnsaid = (status.lastPhaseTransitionTime ?? null) === null;
+  const was = before.lastPhaseTransitionTime;
+  if ((status.phase ?? "") === (before.phase ?? "")) {
+    if (isUnsaid && was !== undefined) status.lastPhaseTransitionTime = was;
+  } else if (isUnsaid || status.lastPhaseTransitionTime === was) {
+    status.lastPhaseTransitionTime = formatTime(nowMs);
+  }
 }
 
 /** A service account's secrets are of its namespace: of a reference to one only the name is kept. */
@@ -89,6 +101,9 @@ export const coreStrategies: StrategyTable = {
     ...validatesPersistentVolume,
     prepareForCreate(next, { nowMs }) {
       next.status = { phase: "Pending", lastPhaseTransitionTime: formatTime(nowMs) };
+    },
+    prepareForUpdate(next, current, { subresource, nowMs }) {
+      if (subresource === "status") keepTransitionTime(next, current, nowMs);
     },
     warnings: volumeWarnings,
     returnsDeletedObject: true,

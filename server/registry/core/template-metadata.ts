@@ -33,7 +33,9 @@ export function validateClaimTemplateMetadata(
   validateAnnotations(annotations ?? {}, `${field}.annotations`, errors);
   validateLabels(labels ?? {}, `${field}.labels`, errors);
   for (const [member, shown] of UNUSED) {
-    if (isSet(metadata[member])) errors.push(forbiddenField(`${field}.${shown}`, "cannot be set"));
+    const isGiven = member === "deletionGracePeriodSeconds" && metadata[member] === 0;
+    if (isGiven || isSet(metadata[member]))
+      errors.push(forbiddenField(`${field}.${shown}`, "cannot be set"));
   }
 }
 

@@ -54,7 +54,15 @@ const nodeRules: Rules<Node> = {
     validatePodCidrs(node.spec?.podCIDRs ?? [], errors);
     return errors;
   },
-  change: (next, current) => validateNodeChange(next, current),
+  change(next, current, context) {
+    const errors = new Problems();
+    // Clients of kube-apiserver are told these of an updated node twice.
+    validateNodeAmounts(next, context, errors);
+    validateFeatures(next.status?.declaredFeatures ?? [], errors);
+    errors.push(...validateNodeChange(next, current));
+    validateTaints(next.spec?.taints ?? [], "metadata.taints", errors);
+    return errors;
+  },
   status(next, current, context) {
     const errors = new Problems();
     validateNodeAmounts(next, context, errors);
@@ -86,13 +94,17 @@ function validateNodeAmounts(
   }
 }
 
+const FEATURE_CHARS_MAX = 253;
 const FEATURE = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
 
 /** What the node's agent can do, by names in order. */
 function validateFeatures(features: readonly string[], errors: FieldError[]): void {
   const field = "status.declaredFeatures";
   features.forEach((feature, index) => {
-    if (!FEATURE.test(feature)) {
+    if (feature.length > FEATURE_CHARS_MAX) {
+      const why = `invalid feature name ${JSON.stringify(feature)}: must be no more than ${FEATURE_CHARS_MAX} characters`;
+      errors.push(invalidValue(`${field}[${index}]`, feature, why));
+    } else if (!FEATURE.test(feature)) {
       const why = `invalid feature name ${JSON.stringify(feature)}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`;
       errors.push(invalidValue(`${field}[${index}]`, feature, why));
     }
@@ -209,7 +221,8 @@ function validateSubset(subset: Subset, field: string, errors: FieldError[]): vo
       const at = `${field}.${list}[${index}]`;
       validateReachableIp(ip, `${at}.ip`, errors, true);
       if (hostname !== "") validateDnsLabel(hostname, `${at}.hostname`, errors);
-      if (nodeName) validateDnsSubdomain(nodeName, `${at}.nodeName`, errors);
+      if (nodeName !== undefined && nodeName !== null)
+        validateDnsSubdomain(nodeName, `${at}.nodeName`, errors);
     });
   }
   ports?.forEach(({ name = "", port, appProtocol }, index) => {

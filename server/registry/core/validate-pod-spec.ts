@@ -199,6 +199,7 @@ function validateHosts(field: string, { errors, spec, isPod }: PodCheck): void {
 const NAMESERVERS_MAX = 3;
 const SEARCHES_MAX = 32;
 const SEARCH_CHARS_MAX = 2_048;
+const SEARCH_ONE_CHARS_MAX = 253;
 const SEARCH_RULE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 const SEARCH_DOMAIN = /^[a-z0-9_]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9])?)*$/;
@@ -246,9 +247,13 @@ function validateDnsConfig(config: DnsConfig, field: string, errors: FieldError[
   }
   searches.forEach((search, index) => {
     const domain = search.endsWith(".") ? search.slice(0, -1) : search;
-    if (search === "." || SEARCH_DOMAIN.test(domain)) return;
-    const why = SEARCH_RULE;
-    errors.push(invalidValue(`${field}.searches[${index}]`, domain, why));
+    if (search === ".") return;
+    const place = `${field}.searches[${index}]`;
+    if (domain.length > SEARCH_ONE_CHARS_MAX) {
+      const why = `must be no more than ${SEARCH_ONE_CHARS_MAX} characters`;
+      errors.push(invalidValue(place, domain, why));
+    }
+    if (!SEARCH_DOMAIN.test(domain)) errors.push(invalidValue(place, domain, SEARCH_RULE));
   });
   config.options?.forEach(({ name = "" }, index) => {
     if (name === "") {

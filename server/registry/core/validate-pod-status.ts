@@ -68,7 +68,9 @@ interface ContainerStatus {
   readonly allocatedResourcesStatus?:
     | readonly {
         readonly name?: string;
-        readonly resources?: readonly { resourceID?: string; health?: string }[] | null;
+        readonly resources?:
+          | readonly { resourceID?: string; health?: string; message?: string | null }[]
+          | null;
       }[]
     | null;
   readonly state?: { readonly terminated?: { readonly exitCode: Whole } | null } | null;
@@ -250,8 +252,11 @@ function validateHealth(
     // Of a container that is not there nothing is known.
     if (container !== undefined) validateAllocated(name, `${at}.name`, { container, errors });
     const seen = new Set<string>();
-    resources?.forEach(({ resourceID = "", health = "" }, resourceIndex) => {
+    resources?.forEach(({ resourceID = "", health = "", message }, resourceIndex) => {
       const one = `${at}.resources[${resourceIndex}]`;
+      if (message === "") {
+        errors.push(requiredValue(`${one}.message`, "must be non-empty if specified"));
+      }
       if (seen.has(resourceID)) errors.push(duplicateValue(`${one}.resourceID`, resourceID));
       seen.add(resourceID);
       if (!HEALTHS.includes(health)) {

@@ -18,7 +18,7 @@ export const discoveryStrategies: StrategyTable = {
       current === undefined && next.addressType === "FQDN"
         ? ["spec.addressType: FQDN endpoints are deprecated"]
         : [],
-    generationFields: ["endpoints", "ports", "addressType"],
+    generationFields: ["endpoints", "ports", "addressType", "metadata.labels"],
   },
 };
 

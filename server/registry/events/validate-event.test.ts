@@ -57,6 +57,8 @@ test("events of the events group are accepted or refused by their rules, field b
         reason: "a".repeat(129),
       }),
       "reportingController: Required value",
+      'reportingController: Invalid value: "": name part must be non-empty',
+      "reportingController: Invalid value: \"\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
       'reportingInstance: Invalid value: "": can have at most 128 characters',
       'reason: Invalid value: "": can have at most 128 characters',
     ],

@@ -32,14 +32,19 @@ const WORD_CHARS_MAX = 128;
 const MESSAGE_CHARS_MAX = 1_024;
 const DEFAULT_NAMESPACE = "default";
 
-const eventRules: Rules<Event> = {
-  object(event, { naming }) {
-    const errors = new Problems();
-    if (isNewStyle(event)) validateNewStyle(event, naming, errors);
-    else validateOldStyle(event, errors);
-    return errors;
-  },
-};
+/** @param reporter how the group calls the field of the reporting controller */
+function styleRules(reporter: string): Rules<Event> {
+  return {
+    object(event, { naming }) {
+      const errors = new Problems();
+      if (isNewStyle(event)) validateNewStyle(event, { naming, reporter, errors });
+      else validateOldStyle(event, errors);
+      return errors;
+    },
+  };
+}
+
+const eventRules = styleRules("reportingComponent");
 
 const TYPES: readonly unknown[] = ["Normal", "Warning"];
 
@@ -63,7 +68,7 @@ const TOLD_ONCE = [
 ] as const;
 
 const newerEventRules: Rules<Event> = {
-  object: eventRules.object,
+  object: styleRules("reportingController").object,
   create(event) {
     const errors = new Problems();
     validateSeries(event, errors);
@@ -157,7 +162,10 @@ function validateOldStyle({ metadata, involvedObject }: Event, errors: FieldErro
   errors.push(invalidValue("involvedObject.namespace", about, OTHER_NAMESPACE));
 }
 
-function validateNewStyle(event: Event, naming: Naming, errors: FieldError[]): void {
+function validateNewStyle(
+  event: Event,
+  { naming, reporter, errors }: { naming: Naming; reporter: string; errors: FieldError[] },
+): void {
   const { namespace = "" } = event.metadata;
   const about = event.involvedObject?.namespace ?? "";
   const isShared = namespace === DEFAULT_NAMESPACE || namespace === naming.systemNamespace;
@@ -165,8 +173,8 @@ function validateNewStyle(event: Event, naming: Naming, errors: FieldError[]): v
     errors.push(invalidValue("involvedObject.namespace", about, OTHER_NAMESPACE));
   }
   const { reportingComponent = "", message = "" } = event;
-  if (reportingComponent === "") errors.push(requiredValue("reportingController"));
-  else validateLabelKey(reportingComponent, "reportingController", errors);
+  if (reportingComponent === "") errors.push(requiredValue(reporter));
+  validateLabelKey(reportingComponent, reporter, errors);
   for (const member of ["reportingInstance", "action", "reason"] as const) {
     const word = event[member] ?? "";
     if (word === "") errors.push(requiredValue(member));

@@ -105,7 +105,7 @@ test("priority levels are accepted or refused by their rules, field by field", (
     ],
     [
       { metadata: { name: "exempt" }, ...level({ limitResponse: { type: "Reject" } }) },
-      "spec.type: Invalid value: \"Limited\": type must be 'Exempt' if and only if name is 'exempt'",
+      "spec.type: Invalid value: \"Limited\": must be 'Exempt' if and only if `name` is 'exempt'",
     ],
   ]);
 });

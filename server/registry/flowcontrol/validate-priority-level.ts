@@ -49,7 +49,7 @@ const priorityLevelRules: Rules<PriorityLevel> = {
     const { metadata, spec = {} } = next;
     const { type = "", limited, exempt } = spec;
     if ((metadata.name === EXEMPT_NAME) !== (type === "Exempt")) {
-      const why = "type must be 'Exempt' if and only if name is 'exempt'";
+      const why = "must be 'Exempt' if and only if `name` is 'exempt'";
       errors.push(invalidValue("spec.type", type, why));
     }
     if (type === "Exempt") {

@@ -355,7 +355,7 @@ test("a block of addresses may gain a second family and lose nothing", () => {
     [
       blocks("10.0.0.0/24", "fd00::/112"),
       blocks("10.0.0.0/24"),
-      'spec.cidrs[0]: Invalid value: "10.0.0.0/24": field is immutable',
+      'spec.cidrs: Invalid value: ["10.0.0.0/24"]: field is immutable',
     ],
   ]);
 });

@@ -334,12 +334,13 @@ function validateReference(
   errors: FieldError[],
 ): void {
   const group = apiGroup ?? undefined;
-  if (group !== undefined && group !== "") validateDnsSubdomain(group, `${field}.apiGroup`, errors);
+  if (group !== undefined) validateDnsSubdomain(group, `${field}.apiGroup`, errors);
   for (const [member, value] of [
     ["kind", kind],
     ["name", name],
   ] as const) {
-    for (const why of checkPathSegmentName(value, false)) {
+    if ((value ?? "") === "") errors.push(requiredValue(`${field}.${member}`));
+    for (const why of checkPathSegmentName(value ?? "", false)) {
       errors.push(invalidValue(`${field}.${member}`, value, why));
     }
   }
@@ -446,40 +447,45 @@ interface ServiceCidr extends ApiObject {
   spec?: { readonly cidrs?: Maybe<readonly string[]> };
 }
 
-const serviceCidrRules: Rules<ServiceCidr> = {
-  object({ spec }) {
-    const errors = new Problems();
-    const cidrs = spec?.cidrs ?? [];
-    const field = "spec.cidrs";
-    if (cidrs.length === 0) {
-      errors.push(requiredValue(field, "at least one CIDR required"));
-      return errors;
-    }
-    if (cidrs.length > 2) {
-      errors.push(invalidValue(field, { CIDRs: cidrs }, "may only hold up to 2 values"));
-      return errors;
-    }
+function validateBlocks(cidrs: readonly string[], errors: FieldError[]): void {
+  const field = "spec.cidrs";
+  if (cidrs.length === 0) errors.push(requiredValue(field, "at least one CIDR required"));
+  else if (cidrs.length > 2) {
+    errors.push(invalidValue(field, { CIDRs: cidrs }, "may only hold up to 2 values"));
+  } else {
     cidrs.forEach((cidr, index) => {
       validateCanonicalCidr(cidr, `${field}[${index}]`, errors);
     });
-    const versions = cidrs.map((cidr) => parseBlock(cidr)?.version);
-    if (cidrs.length === 2 && versions[0] !== undefined && versions[0] === versions[1]) {
-      const why =
-        "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
-      errors.push(invalidValue(field, cidrs, why));
-    }
+  }
+  const versions = cidrs.map((cidr) => parseBlock(cidr)?.version);
+  if (cidrs.length !== 2 || versions[0] === undefined || versions[0] !== versions[1]) return;
+  const why =
+    "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+  errors.push(invalidValue(field, cidrs, why));
+}
+
+const serviceCidrRules: Rules<ServiceCidr> = {
+  // A change is judged by itself.
+  object: () => [],
+  create({ spec }) {
+    const errors = new Problems();
+    validateBlocks(spec?.cidrs ?? [], errors);
     return errors;
   },
   change({ spec }, { spec: before }) {
+    const errors = new Problems();
     const [cidrs, old] = [spec?.cidrs ?? [], before?.cidrs ?? []];
-    // A block of the other family may be added; the first one's addresses are in use.
-    if (
-      old.length === 0 ||
-      (cidrs.length >= old.length && deepEqual(cidrs.slice(0, old.length), old))
-    ) {
-      return [];
+    const isWidened = old.length === 1 && cidrs.length === 2;
+    if (cidrs.length !== old.length && !isWidened) {
+      return [invalidValue("spec.cidrs", spec?.cidrs ?? null, "field is immutable")];
     }
-    return [invalidValue("spec.cidrs[0]", cidrs[0] ?? "", "field is immutable")];
+    // A block of the other family may be added; the first one's addresses are in use.
+    old.forEach((cidr, index) => {
+      if (cidrs[index] === cidr) return;
+      errors.push(invalidValue(`spec.cidrs[${index}]`, cidrs[index], "field is immutable"));
+    });
+    if (isWidened) validateBlocks(spec?.cidrs ?? [], errors);
+    return errors;
   },
 };
 

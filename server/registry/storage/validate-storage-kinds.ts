@@ -71,7 +71,8 @@ const storageClassRules: Rules<StorageClass> = {
   object(next) {
     const errors = new Problems();
     const { provisioner = "", reclaimPolicy } = next;
-    if (provisioner !== "") {
+    if (provisioner === "") errors.push(requiredValue("provisioner"));
+    else {
       for (const why of checkQualifiedName(provisioner.toLowerCase())) {
         errors.push(invalidValue("provisioner", provisioner.toLowerCase(), why));
       }
@@ -339,7 +340,8 @@ interface AttributesClass extends ApiObject {
 const attributesClassRules: Rules<AttributesClass> = {
   object({ driverName = "", parameters }) {
     const errors = new Problems();
-    if (driverName !== "") {
+    if (driverName === "") errors.push(requiredValue("driverName"));
+    else {
       for (const why of checkQualifiedName(driverName.toLowerCase())) {
         errors.push(invalidValue("driverName", driverName.toLowerCase(), why));
       }

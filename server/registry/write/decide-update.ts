@@ -485,7 +485,8 @@ function generationFields(
 const COMMON_FIELDS = ["kind", "apiVersion", "metadata"];
 
 function fieldOf(object: ApiObject, path: string): unknown {
-  return path === "metadata.annotations" ? object.metadata.annotations : object[path];
+  if (path === "metadata.annotations") return object.metadata.annotations;
+  return path === "metadata.labels" ? object.metadata.labels : object[path];
 }
 
 /** An object in deletion without anything left to hold it (S1-DEL-10). */

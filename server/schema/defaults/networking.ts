@@ -1,5 +1,5 @@
 /** Defaults of the networking group that depend on other fields. */
-import { type DefaultRules, fill, itemsIn, objectIn } from "./rule.js";
+import { type DefaultRules, itemsIn, objectIn } from "./rule.js";
 
 export const networkingDefaults: DefaultRules = {
   "NetworkPolicy spec.policyTypes": (policy) => {
@@ -9,6 +9,7 @@ export const networkingDefaults: DefaultRules = {
     spec.policyTypes = hasEgress ? ["Ingress", "Egress"] : ["Ingress"];
   },
   "IngressClass spec.parameters.scope": (ingressClass, { fact }) => {
-    fill(objectIn(objectIn(ingressClass, "spec"), "parameters"), "scope", fact.value ?? null);
+    const parameters = objectIn(objectIn(ingressClass, "spec"), "parameters");
+    if (parameters !== undefined) parameters.scope ??= fact.value ?? null;
   },
 };
