@@ -23,7 +23,7 @@ import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
 import { takeStream } from "./http2-streams.js";
 import type { Metrics } from "./metrics.js";
-import { PeerConduct } from "./peer-conduct.js";
+import { LOOK_INTERVAL_MS, PeerConduct } from "./peer-conduct.js";
 import { closeWithConnection } from "./queued-responses.js";
 import { StreamTurns } from "./stream-turns.js";
 import { answerUpgrade } from "./upgrade.js";
@@ -230,7 +230,7 @@ export class Listener {
   ): void {
     let streams = 0;
     const turns = new StreamTurns((opened) => takeStream(opened, handle));
-    const conduct = new PeerConduct(session, this.#clock, (reason) => {
+    const conduct = new PeerConduct(session, socket, this.#clock, (reason) => {
       metrics.http2ConnectionsEnded.cell(reason).value++;
       logger.debug({ reason, peer: peerOf(socket) }, "HTTP/2 connection ended for its conduct");
     });
@@ -248,10 +248,13 @@ export class Listener {
         rawHeaders: string[],
       ) => {
         streams++;
+        conduct.streamBegun(stream);
         stream.on("close", onClose);
         turns.take({ stream, headers, rawHeaders, socket });
       },
     );
+    const looking = setInterval(() => conduct.look(), LOOK_INTERVAL_MS).unref();
+    session.once("close", () => clearInterval(looking));
     session.setTimeout(IDLE_TIMEOUT_MS, () => {
       // A quiet watch is not idle.
       if (streams === 0) session.close();

@@ -1,8 +1,15 @@
 /** HTTP/2 connections of those who misuse them, or are unknown, end; others go on (H5). */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { EventEmitter, once } from "node:events";
+import {
+  type ClientHttp2Session,
+  connect,
+  constants,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { test } from "node:test";
+import { PeerConduct } from "./peer-conduct.js";
 import { type Front, openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
@@ -111,6 +118,43 @@ test("H5, CVE-2019-9512: who sends frames of control all the time loses the conn
   ]) {
     assert.equal(await misuse(front, () => one), NGHTTP2_ENHANCE_YOUR_CALM);
   }
+});
+
+test("H5: bytes that no request has a use for count as frames, so that window updates end the connection", () => {
+  const session = Object.assign(new EventEmitter(), { destroyed: false });
+  const ended: string[] = [];
+  const bytes = { bytesRead: 0, bytesWritten: 0 };
+  const conduct = new PeerConduct(
+    session as unknown as ServerHttp2Session,
+    bytes,
+    { monotonic: () => 0 },
+    (why) => {
+      // The session is none that could be ended.
+      session.destroyed = true;
+      ended.push(why);
+    },
+  );
+  const stream = (endAfterHeaders: boolean) =>
+    ({ endAfterHeaders, rstCode: NGHTTP2_NO_ERROR, headersSent: true }) as ServerHttp2Stream;
+  const reads = (count: number): void => {
+    bytes.bytesRead += count;
+    conduct.look();
+  };
+  // A client of watches says with each event that it has room again.
+  bytes.bytesWritten += 10_000_000;
+  reads(100_000);
+  // Requests have headers.
+  for (let count = 0; count < 100; count++) conduct.streamBegun(stream(true));
+  reads(100 * 1_000);
+  // Bodies are of any length, and in time.
+  conduct.streamBegun(stream(false));
+  reads(50_000_000);
+  reads(50_000_000);
+  conduct.streamClosed(stream(false));
+  reads(50_000_000);
+  assert.deepEqual(ended, []);
+  reads(1_000 * 13);
+  assert.deepEqual(ended, ["control_frames"]);
 });
 
 test("H5: a client that takes back a few requests, or watches, keeps its connection", async () => {
