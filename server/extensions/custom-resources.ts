@@ -46,13 +46,17 @@ export interface CustomResourceParts {
   createConverter(definition: Definition): WebhookConverter;
 }
 
-/** @returns nothing for a definition that is not in force */
+/**
+ * @returns nothing for a definition that is not in force, and for one that another server stored as v1beta1:
+ * its schema is in other members, so that objects would go unjudged
+ */
 export function createCustomResources(
   stored: StoredObject,
   definition: Definition,
   parts: CustomResourceParts,
   form?: object,
 ): readonly MainResource[] {
+  if (!definition.apiVersion.endsWith("/v1")) return [];
   if (!isConditionTrue(definition, "Established")) return [];
   const versions = definition.spec?.versions ?? [];
   const storage = versions.find((version) => version.storage === true);

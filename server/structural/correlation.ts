@@ -33,9 +33,14 @@ export function oldItems(
   return list.map((item) => byKey.get(identityIn(item, keys) ?? ""));
 }
 
-/** Undefined for an item that lacks one of the keys. */
+/** Undefined for an item that lacks one of the keys. Most lists have one key, a text. */
 function identityIn(item: JsonValue, keys: readonly string[]): string | undefined {
   if (!isJsonObject(item)) return undefined;
+  const [only = ""] = keys;
+  if (keys.length === 1 && Object.hasOwn(item, only)) {
+    const text = item[only];
+    if (typeof text === "string") return `'${text}`;
+  }
   const key = keyOf(item, keys);
   return Object.keys(key).length < keys.length ? undefined : identityOf(key);
 }

@@ -1,0 +1,35 @@
+/** Which definitions have kinds. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
+import type { Definition } from "../registry/apiextensions/definition.js";
+import { type CustomResourceParts, createCustomResources } from "./custom-resources.js";
+
+function served(apiVersion: string) {
+  const definition = {
+    apiVersion,
+    kind: "CustomResourceDefinition",
+    metadata: { name: "cars.example.com" },
+    spec: { group: "example.com", scope: "Namespaced", versions: [] },
+    status: { conditions: [{ type: "Established", status: "True" }] },
+  } as unknown as Definition;
+  const asked: string[] = [];
+  const versions = [{ name: "v1", served: false, storage: true }];
+  const spec = new Proxy(definition.spec ?? {}, {
+    get(target, name) {
+      asked.push(String(name));
+      return name === "versions" ? versions : Reflect.get(target, name);
+    },
+  });
+  const resources = createCustomResources(
+    {} as StoredObject,
+    { ...definition, spec },
+    {} as CustomResourceParts,
+  );
+  return { resources, isRead: asked.includes("versions") };
+}
+
+test("D19: a definition that is stored as v1beta1 has no kinds, as its schemas are elsewhere", () => {
+  assert.equal(served("apiextensions.k8s.io/v1").isRead, true);
+  assert.deepEqual(served("apiextensions.k8s.io/v1beta1"), { resources: [], isRead: false });
+});
