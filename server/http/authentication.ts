@@ -13,6 +13,7 @@ import { removeHeaders } from "../request/header-list.js";
 import type { RequestContext, RequestState } from "../request/request-state.js";
 import { gate, type RequestStep } from "../request/step.js";
 import { ANONYMOUS_USER, UNAUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
+import type { AccessMetrics } from "./access-metrics.js";
 import { endConnection } from "./connections.js";
 
 /**
@@ -21,6 +22,7 @@ import { endConnection } from "./connections.js";
  */
 export function withAuthentication(
   authenticator: Authenticator,
+  metrics: Pick<AccessMetrics, "now" | "authenticated">,
   isIdentityHeader: (name: string) => boolean = identityHeaders(),
 ): RequestStep {
   return gate(function authentication(ctx) {
@@ -31,6 +33,7 @@ export function withAuthentication(
       socket: req.socket as TLSSocket,
       path: state.info.path,
     };
+    const startedMs = metrics.now();
     let answer: ReturnType<Authenticator["authenticate"]>;
     try {
       answer =
@@ -38,23 +41,30 @@ export function withAuthentication(
           ? inSpan(state.trace, "authentication", () => authenticator.authenticate(facts, state))
           : authenticator.authenticate(facts, state);
     } catch (error) {
-      return refuse(req, error);
+      return fail(req, startedMs, error);
     }
     // Synchronous if the connection is known, as it nearly always is.
     if (answer instanceof Promise) {
       return answer.then(
-        (user) => identify(req, state, user),
-        (error) => refuse(req, error),
+        (user) => identify(req, state, startedMs, user),
+        (error) => fail(req, startedMs, error),
       );
     }
-    return identify(req, state, answer);
+    return identify(req, state, startedMs, answer);
   });
+
+  function fail(req: RequestContext["req"], startedMs: number, error: unknown): never {
+    metrics.authenticated("error", startedMs, "");
+    return refuse(req, error);
+  }
 
   function identify(
     req: RequestContext["req"],
     state: RequestState,
+    startedMs: number,
     user: UserInfo | undefined,
   ): undefined {
+    metrics.authenticated(user === undefined ? "failure" : "success", startedMs, user?.name ?? "");
     if (user === undefined) return refuse(req, unauthorized());
     if (isUnknown(user)) endConnection(req);
     removeHeaders(req, isIdentityHeader);

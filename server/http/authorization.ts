@@ -9,17 +9,31 @@ import type {
 import { denial } from "../authz/denial.js";
 import type { RequestState } from "../request/request-state.js";
 import { gate, type RequestStep } from "../request/step.js";
+import type { AccessMetrics, Authorization } from "./access-metrics.js";
 
-export function withAuthorization(authorizer: Authorizer): RequestStep {
+export function withAuthorization(
+  authorizer: Authorizer,
+  metrics: Pick<AccessMetrics, "now" | "authorized">,
+): RequestStep {
   return gate(function authorization({ state }) {
     const attributes: AuthorizationAttributes = { user: state.user, info: state.info };
+    const startedMs = metrics.now();
     const answer =
       state.trace?.isDetailed === true
         ? inSpan(state.trace, "authorization", () => authorizer.authorize(attributes, state))
         : authorizer.authorize(attributes, state);
-    if (!(answer instanceof Promise)) return heed(answer, attributes, state);
-    return answer.then((result) => heed(result, attributes, state));
+    const conclude = (result: AuthorizationResult) => {
+      metrics.authorized(resultOf(result), startedMs);
+      return heed(result, attributes, state);
+    };
+    return answer instanceof Promise ? answer.then(conclude) : conclude(answer);
   });
+}
+
+function resultOf({ decision, error }: AuthorizationResult): Authorization {
+  if (decision === "allow") return "allowed";
+  if (error !== undefined) return "error";
+  return decision === "deny" ? "denied" : "no-opinion";
 }
 
 function heed(

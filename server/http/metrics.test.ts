@@ -97,3 +97,32 @@ test("/metrics shows what went through the front, also streams and in-flight req
   assert.match(text, /apiserver_request_total\{verb="GET",.*resource="",.*code="403"\} 1/);
   assert.match(text, /apiserver_current_inflight_requests\{request_kind="readOnly"\} 1/);
 });
+
+test("A23: attempts to authenticate and to authorize are counted by result, as in 1.36", async () => {
+  await using front = await openFront();
+  await front.ask("/version");
+  await front.ask("/version", { identity: null });
+  await front.ask("/metrics", { identity: null });
+  await front.ask("/version", { identity: null, headers: { authorization: "Bearer nobody" } });
+  await using closed = await openFront({ anonymous: false });
+  await closed.ask("/version", { identity: null });
+  const linesOf = async ({ metrics }: typeof front) =>
+    (await metrics.registry.metrics())
+      .split("\n")
+      .filter((line) => /^auth.*(_requests|attempts|_total|_seconds_count)\{/.test(line));
+  assert.deepEqual(await linesOf(front), [
+    'authenticated_user_requests{username="other"} 3',
+    'authentication_attempts{result="success"} 3',
+    'authentication_attempts{result="error"} 1',
+    'authentication_duration_seconds_count{result="success"} 3',
+    'authentication_duration_seconds_count{result="error"} 1',
+    'authorization_attempts_total{result="allowed"} 2',
+    'authorization_attempts_total{result="no-opinion"} 1',
+    'authorization_duration_seconds_count{result="allowed"} 2',
+    'authorization_duration_seconds_count{result="no-opinion"} 1',
+  ]);
+  assert.deepEqual(await linesOf(closed), [
+    'authentication_attempts{result="failure"} 1',
+    'authentication_duration_seconds_count{result="failure"} 1',
+  ]);
+});

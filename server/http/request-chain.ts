@@ -13,6 +13,7 @@ import type { RequestStep } from "../request/step.js";
 import type { TurnWatch } from "../request/turn-watch.js";
 import type { Verbosity } from "../request/verbosity.js";
 import { accessLog } from "./access-log.js";
+import type { AccessMetrics } from "./access-metrics.js";
 import type { AuditSteps } from "./audit.js";
 import { withAuthentication } from "./authentication.js";
 import { withAuthorization } from "./authorization.js";
@@ -32,6 +33,7 @@ export interface RequestChainParts {
   /** Whether every request is logged now. */
   readonly verbosity: Pick<Verbosity, "logsRequests">;
   readonly metrics: Metrics;
+  readonly access: AccessMetrics;
   readonly encodeStatus: StatusEncoder;
   readonly authenticator: Authenticator;
   /** Headers that state the sender's identity; removed after authentication. */
@@ -83,14 +85,14 @@ export function requestChain(parts: RequestChainParts): RequestChain {
     // Before anything that can wait: authentication and authorization may ask other servers.
     withDeadline({ requestTimeoutMs: parts.requestTimeoutMs }),
     ...(parts.beforeAuthentication ?? []),
-    withAuthentication(parts.authenticator, parts.isIdentityHeader),
+    withAuthentication(parts.authenticator, parts.access, parts.isIdentityHeader),
     // After authentication, as the user decides whether the trace may be exported.
     ...(tracing.inner === undefined ? [] : [tracing.inner]),
     ...(parts.audit === undefined ? [] : [parts.audit.inner]),
     ...(parts.beforeAuthorization ?? []),
     // After impersonation, as the acting user may be exempt, and before the actual work.
     withInFlightLimit(parts.inFlightLimits, metrics),
-    withAuthorization(parts.authorizer),
+    withAuthorization(parts.authorizer, parts.access),
     // Only admitted requests count as open.
     withLongRunningCount(metrics),
   ];

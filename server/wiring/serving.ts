@@ -2,6 +2,7 @@
  * Wiring of serving: everything on a request's way from the port to the registry, and the readiness
  * checks.
  */
+
 import { openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
 import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
@@ -13,6 +14,7 @@ import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { isServedPath, type VerbHandlers, withResourceVerbs } from "../endpoints/dispatch.js";
 import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
+import { createAccessMetrics } from "../http/access-metrics.js";
 import { createApplication } from "../http/application.js";
 import { createAuditSteps } from "../http/audit.js";
 import { withFreshCredentials, withFreshPolicy } from "../http/freshness.js";
@@ -233,6 +235,7 @@ function createChain(parts: ChainParts) {
     turnWatch: turns.watch,
     verbosity: parts.verbosity,
     metrics,
+    access: createAccessMetrics(metrics, naming),
     encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
     tracing: parts.tracing.steps,
     audit: audit && createAuditSteps(audit.recorder),

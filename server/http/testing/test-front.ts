@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import { systemClock } from "../../../storage/base/clock.js";
 import { type LogFields, type Logger, silentLogger } from "../../../storage/base/logger.js";
+import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
 import { AnonymousAuthenticator } from "../../authn/anonymous.js";
 import { type Authenticator, UnionAuthenticator } from "../../authn/authenticator.js";
 import { ClientCertificateAuthenticator } from "../../authn/client-certificate.js";
@@ -22,6 +23,7 @@ import { PrivilegedGroupsAuthorizer } from "../../authz/privileged-groups.js";
 import type { RequestMiddleware } from "../../request/request-state.js";
 import type { RequestStep } from "../../request/step.js";
 import { MASTERS_GROUP } from "../../request/user-info.js";
+import { createAccessMetrics } from "../access-metrics.js";
 import { createApplication } from "../application.js";
 import type { AuditSteps } from "../audit.js";
 import { ensureServingCertificates, type OwnCertificates } from "../certificates.js";
@@ -128,6 +130,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
     logger,
     verbosity: { logsRequests: true },
     metrics,
+    access: createAccessMetrics(metrics, createNaming(DEFAULT_VENDOR)),
     encodeStatus: encodeStatusAsJson,
     authenticator: new UnionAuthenticator(
       [clientCertificates, ...(options.authenticators ?? []), new UnknownBearerAuthenticator()],
