@@ -66,6 +66,40 @@ test("S2-VERS-08, S2-VERS-06: an object is one and the same in every version, wh
   const put = { method: "PUT", headers: { "content-type": "application/json" }, body: again };
   const written = await client.request(`${SLICES("v1beta1")}/s`, put);
   assert.equal(written.expect(200).object.metadata.generation, stored.metadata.generation);
+
+  // A19: what is wrong is told once, in the places of v1.
+  const wrong = async (path: string, spec: object, at = "") => {
+    const refused = (await client.post(path, { metadata: { name: "w" }, spec })).expect(422);
+    const { causes } = refused.object.details as {
+      causes: { field: string; reason: string }[];
+    };
+    return causes.map(({ field, reason }) => `${field.slice(at.length)} ${reason}`).sort();
+  };
+  const badRequest = {
+    name: "r",
+    deviceClassName: "gpu",
+    allocationMode: "Some",
+    selectors: [{ cel: { expression: "" } }],
+    tolerations: [{ key: "a", operator: "In" }],
+  };
+  const badClaim = { devices: { requests: [badRequest] } };
+  const ofRequest = [
+    "allocationMode FieldValueNotSupported",
+    "selectors[0].cel.expression FieldValueInvalid",
+    "tolerations[0].operator FieldValueNotSupported",
+  ];
+  const exactlyAt = "spec.devices.requests[0].exactly.";
+  assert.deepEqual(await wrong(CLAIMS("v1beta1"), badClaim, exactlyAt), ofRequest);
+  const templates = `${CLAIMS("v1beta1").slice(0, -1)}templates`;
+  assert.deepEqual(await wrong(templates, { spec: badClaim }, `spec.${exactlyAt}`), ofRequest);
+  const taints = [{ key: "a", effect: "X" }];
+  const consumesCounters = [{ counterSet: "", counters: {} }];
+  const badSlice = { ...slice.spec, devices: [{ name: "d", basic: { taints, consumesCounters } }] };
+  assert.deepEqual(await wrong(SLICES("v1beta1"), badSlice, "spec.devices[0]."), [
+    "consumesCounters[0].counterSet FieldValueRequired",
+    "consumesCounters[0].counters FieldValueRequired",
+    "taints[0].effect FieldValueNotSupported",
+  ]);
 });
 
 test("S2-REM-01..07: what was removed is 404 and in no discovery document, though everything is turned on, and its successor is there", async () => {

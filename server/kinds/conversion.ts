@@ -26,6 +26,8 @@ export interface Conversion {
    * does not know, and with its defaults. Absent = `toStored` has done that.
    */
   settle?(judged: ApiObject): ApiObject;
+  /** Where the stored version has a field, for problems found in the served one. Absent = in the same place. */
+  storedField?(field: string): string;
   /** Like `fromStored` for an object in the view, most of which need no conversion; caches the result. */
   ofView?(stored: StoredObject): StoredObject;
   /**

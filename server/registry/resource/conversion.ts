@@ -25,17 +25,26 @@ const EXACT_FIELDS = [
   "capacity",
 ] as const;
 
+const EXACT_FIELD = new RegExp(
+  String.raw`(\bdevices\.requests\[\d+\]\.)(?=(${EXACT_FIELDS.join("|")})\b)`,
+);
+const exactField = (field: string) => field.replace(EXACT_FIELD, "$1exactly.");
+const BASIC_FIELD = /^(spec\.devices\[\d+\]\.)basic\./;
+
 export const claimConversion: Conversion = {
+  storedField: exactField,
   toStored: (served) => withClaimSpec(served, exactlyToNewer),
   fromStored: (stored) => withClaimSpec(stored, exactlyToOlder),
 };
 
 export const claimTemplateConversion: Conversion = {
+  storedField: exactField,
   toStored: (served) => withTemplateSpec(served, exactlyToNewer),
   fromStored: (stored) => withTemplateSpec(stored, exactlyToOlder),
 };
 
 export const sliceConversion: Conversion = {
+  storedField: (field) => field.replace(BASIC_FIELD, "$1"),
   toStored(served) {
     const spec = { ...membersAt(served, "spec") };
     if (spec.nodeName === "") delete spec.nodeName;

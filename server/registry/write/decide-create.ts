@@ -40,6 +40,7 @@ import type { Decision, Renamed, Seen } from "./decision.js";
 import { hasNamespace, requireNamespace } from "./judged-by.js";
 import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
+import { servedProblems } from "./served-problems.js";
 import { storedBytes } from "./stored-bytes.js";
 
 /** The target of a create. */
@@ -208,7 +209,7 @@ interface Prepared {
 /** Makes the object of the stored version from the client's. */
 function prepare({ naming }: Registry, { resource }: CreateTarget, served: ApiObject): Prepared {
   const { conversion, strategy } = resource;
-  const errors = resource.codec.validate(served);
+  const errors = servedProblems(resource, served);
   const object = conversion === undefined ? served : conversion.toStored(served);
   if (conversion !== undefined && conversion.settle === undefined) {
     resource.storedCodec.applyDefaults(object);

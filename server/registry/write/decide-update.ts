@@ -44,6 +44,7 @@ import { parseCurrent } from "./current.js";
 import type { Decision, Found } from "./decision.js";
 import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
+import { servedProblems } from "./served-problems.js";
 import { storedBytes } from "./stored-bytes.js";
 
 export interface UpdateTarget {
@@ -106,7 +107,7 @@ function decideNext(step: Step, signal: SignalSource): Decision | Promise<Decisi
   served.metadata = metadata;
   dedupeOwners(served.metadata, target.options);
   return nextStage(pause, undefined, () => {
-    const errors = resource.codec.validate(served);
+    const errors = servedProblems(resource, served);
     const sent = toSent(resource, served);
     return nextStage(pause, prepare(step, sent), (prepared) =>
       // Before admission: fields set by plugins have no owner.
