@@ -3,9 +3,11 @@
  * `--bool`, `--bool=false`, `-v=4`, lists by repetition or commas). Nothing is opened and nothing
  * is printed here: the result says what main should do.
  */
+import { oneOf } from "./command-flags.js";
+import { COMPLETION_HELP, flagsIn, renderCompletion, SHELLS } from "./completion.js";
 import { type Config, createConfig, type FlagSettings } from "./config.js";
 import { EXPLAIN_HELP, type ExplainOptions, parseExplainOptions } from "./explain-options.js";
-import { FAULT_HELP, type FaultOptions, parseFaultOptions } from "./fault-options.js";
+import { FAULT_HELP, FAULT_WORDS, type FaultOptions, parseFaultOptions } from "./fault-options.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import { toFlagValue } from "./flag-values.js";
 import { FLAGS, type FlagKey } from "./flags.js";
@@ -37,6 +39,8 @@ export type CommandLine =
 
 interface Tool {
   readonly help: string;
+  /** What it begins with. */
+  readonly words?: readonly string[];
   /** @throws {RangeError} with one line */
   readonly parse: (args: readonly string[]) => CommandLine;
 }
@@ -48,8 +52,10 @@ const TOOLS: Readonly<Record<string, Tool>> = {
     help: EXPLAIN_HELP,
     parse: (args) => ({ action: "explain", options: parseExplainOptions(args) }),
   },
+  completion: { help: COMPLETION_HELP, words: SHELLS, parse: parseCompletion },
   fault: {
     help: FAULT_HELP,
+    words: FAULT_WORDS,
     parse: (args) => ({ action: "fault", options: parseFaultOptions(args) }),
   },
   history: {
@@ -62,6 +68,7 @@ const TOOLS: Readonly<Record<string, Tool>> = {
   },
   snapshot: {
     help: SNAPSHOT_HELP,
+    words: ["save", "load"],
     parse: (args) => ({ action: "snapshot", options: parseSnapshotOptions(args) }),
   },
   validate: {
@@ -102,6 +109,20 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
     if (error instanceof RangeError) return refuse(error.message);
     throw error;
   }
+}
+
+function parseCompletion([shell = "", ...others]: readonly string[]): CommandLine {
+  if (others.length > 0) throw new RangeError(`unexpected argument ${JSON.stringify(others[0])}`);
+  const known = oneOf("SHELL", SHELLS, shell) ?? "bash";
+  const servers = ["serve", "controllers"] as const;
+  const completions = new Map<string, readonly string[]>([
+    ...servers.map((name) => [name, flagsIn(renderHelp(name))] as const),
+    [UP, flagsIn(renderHelp("serve"))],
+    ...Object.entries(TOOLS).map(([name, { help, words = [] }]) => {
+      return [name, [...words, ...flagsIn(help)]] as const;
+    }),
+  ]);
+  return { action: "help", text: renderCompletion(known, completions) };
 }
 
 function parseTool({ help, parse }: Tool, args: readonly string[]): CommandLine {

@@ -46,6 +46,8 @@ const FLAGS = {
 
 const MATCH = ["verb", "group", "resource", "subresource", "namespace", "name", "user"] as const;
 
+export const FAULT_WORDS = ["list", "remove", ...Object.keys(TYPES)];
+
 const TYPE_LINES = Object.entries(TYPES).map(([type, help]) => `  ${type.padEnd(11)} ${help}`);
 
 export const FAULT_HELP = `keelson fault: orders a fault of a server of tests

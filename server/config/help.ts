@@ -20,6 +20,7 @@ Usage:
   keelson snapshot save FILE   the objects of any server in a file, and back by load
   keelson up [flags] -- COMMAND
                                run a command with the KUBECONFIG of a fresh API, which goes behind it
+  keelson completion SHELL     completion of this command line: bash, zsh or fish
   keelson --version            print the version
   keelson [command] --help     print the flags
 `;
