@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiObject, HttpsClient } from "../harness/https-client.js";
 
 const LEASE_MS = 2_000;
+const AGAIN_MS = 100;
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const PATCH = { "Content-Type": "application/merge-patch+json" };
 
@@ -41,20 +42,27 @@ async function heartbeat(
 ): Promise<void> {
   while (!signal.aborted) {
     for (const name of names.filter((name) => !lost.has(name))) {
-      await say(client, `${LEASES}/${name}`, { spec: { renewTime: microTime() } });
+      const renewed = say(client, `${LEASES}/${name}`, { spec: { renewTime: microTime() } });
+      await renewed.catch((error) => {
+        if (!isLost(error)) throw error;
+      });
     }
     await sleep(LEASE_MS, undefined, { signal }).catch(() => {});
   }
 }
 
+/** As a kubelet: whenever the connection is lost, it begins again with what there is. */
 async function runPods(client: HttpsClient, lost: ReadonlySet<string>, signal: AbortSignal) {
   const path = "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
-  try {
-    for await (const { type, object } of await client.watch(path, signal)) {
-      if (type === "ADDED" || type === "MODIFIED") await act(client, object, lost);
+  while (!signal.aborted) {
+    try {
+      for await (const { type, object } of await client.watch(path, signal)) {
+        if (type === "ADDED" || type === "MODIFIED") await act(client, object, lost);
+      }
+    } catch (error) {
+      if (!signal.aborted && !isLost(error)) throw error;
     }
-  } catch (error) {
-    if (!signal.aborted) throw error;
+    await sleep(AGAIN_MS, undefined, { signal }).catch(() => {});
   }
 }
 
@@ -95,4 +103,10 @@ async function say(client: HttpsClient, path: string, body: unknown): Promise<vo
 
 function microTime(): string {
   return new Date().toISOString().replace("Z", "000Z");
+}
+
+/** Whether the server at the other end was ended. */
+function isLost(error: unknown): boolean {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return ["ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(code);
 }

@@ -50,6 +50,9 @@ async function rollOut({ client, kubectl }: Tools): Promise<void> {
 }
 
 async function bindVolumes({ client, kubectl }: Tools): Promise<void> {
+  const byHand = { provisioner: "kubernetes.io/no-provisioner" };
+  const classes = "/apis/storage.k8s.io/v1/storageclasses";
+  (await client.post(classes, { metadata: { name: "by-hand" }, ...byHand })).expect(201);
   const sized = { storage: "1Gi" };
   for (const name of ["one", "two"]) {
     const claim = { capacity: sized, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } };

@@ -127,11 +127,12 @@ export class TestAuthority {
       extensions.push(new x509.SubjectAlternativeNameExtension(names));
     }
     const certificate = await this.#sign(keys, subject, leaf, extensions);
-    const pkcs8 = await webcrypto.subtle.exportKey("pkcs8", keys.privateKey);
-    return {
-      cert: pem(certificate) + this.#intermediates,
-      key: `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY")}\n`,
-    };
+    return { cert: pem(certificate) + this.#intermediates, key: await pemOfKey(keys) };
+  }
+
+  /** PEM: for a program that issues certificates itself. */
+  exportKey(): Promise<string> {
+    return pemOfKey(this.#keys);
   }
 
   async #sign(
@@ -187,4 +188,9 @@ function serialNumber(): string {
 
 function pem(certificate: x509.X509Certificate): string {
   return `${certificate.toString("pem")}\n`;
+}
+
+async function pemOfKey({ privateKey }: webcrypto.CryptoKeyPair): Promise<string> {
+  const pkcs8 = await webcrypto.subtle.exportKey("pkcs8", privateKey);
+  return `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY")}\n`;
 }
