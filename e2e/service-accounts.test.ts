@@ -198,6 +198,17 @@ describe("service accounts on three replicas", () => {
     assert.equal(Buffer.from(data.namespace ?? "", "base64").toString(), "shop");
     assert.match(Buffer.from(data["ca.crt"] ?? "", "base64").toString(), /BEGIN CERTIFICATE/);
     assert.equal(await bearer.userOf(token), "system:serviceaccount:shop:legacy");
+    await eventually("the Secret says when its token was used", async () => {
+      const { labels = {} } = (await one.client.get(path)).object.metadata;
+      return /^\d{4}-\d{2}-\d{2}$/.test(labels["kubernetes.io/legacy-token-last-used"] ?? "");
+    });
+    const tracking =
+      "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
+    const since = (await one.client.get(tracking)).expect(200).object.data as Record<
+      string,
+      string
+    >;
+    assert.match(since.since ?? "", /^\d{4}-\d{2}-\d{2}$/);
     (await one.client.delete(path)).expect(200);
     (await bearer.get(token)).expect(401);
   });

@@ -26,6 +26,7 @@ import { JwtAuthenticator } from "../authn/jwt/jwt-authenticator.js";
 import { createAuthenticationMetrics } from "../authn/jwt/metrics.js";
 import { BoundObjects } from "../authn/service-account/bound-objects.js";
 import { createIssuerDiscovery } from "../authn/service-account/issuer-discovery.js";
+import { LegacyTokenUses } from "../authn/service-account/legacy-token-uses.js";
 import {
   ServiceAccountAuthenticator,
   type ServiceAccountObserver,
@@ -51,6 +52,7 @@ export interface Authentication extends AsyncDisposable {
   isIdentityHeader(name: string): boolean;
   /** Paths at which others find the public keys of service account tokens. */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
+  readonly legacyTokenUses: LegacyTokenUses;
   /** Follows files and issuers. */
   spawn(lifecycle: Lifecycle): void;
 }
@@ -87,6 +89,7 @@ async function openAuthenticators(
     const text = await readFile(config.tokenAuthFile, "utf8");
     members.push(new TokenFileAuthenticator(parseTokenFile(config.tokenAuthFile, text, logger)));
   }
+  const legacyTokenUses = new LegacyTokenUses(naming, systemClock);
   members.push(
     new ServiceAccountAuthenticator({
       keys: tokenKeys.keys,
@@ -95,6 +98,7 @@ async function openAuthenticators(
       naming,
       clock: systemClock,
       observer: observeTokens(parts.metrics),
+      legacyUses: legacyTokenUses,
     }),
   );
   members.push(jwt.authenticator);
@@ -115,6 +119,7 @@ async function openAuthenticators(
     authenticator: new UnionAuthenticator(members, jwt.anonymous),
     isIdentityHeader: identityHeaders(security.frontProxyHeaders),
     documents: createIssuerDiscovery({ ...tokenKeys, serverAddress: parts.serverAddress }),
+    legacyTokenUses,
     spawn(lifecycle) {
       jwt.spawn(lifecycle);
       const { files } = tokenKeys;

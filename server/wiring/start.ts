@@ -11,6 +11,10 @@ import {
 import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
 import { ensureFlowControl, runFlowControlDefaults } from "../controllers/flow-control-defaults.js";
+import {
+  ensureLegacyTokenTracking,
+  runLegacyTokenTracking,
+} from "../controllers/legacy-token-tracking.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { createPublishedTypes } from "../controllers/published-types.js";
 import { runControllers } from "../controllers/run-controllers.js";
@@ -156,6 +160,11 @@ async function fillRegistry(parts: FollowedParts, milestones: Milestones): Promi
     const info = { server: `https://${parts.serverAddress()}`, authority: rootAuthority() };
     await ensureClusterInfo(objects, naming, info, signal);
   }
+  const tracking = { ...loops, uses: parts.access.authentication.legacyTokenUses };
+  await ensureLegacyTokenTracking(tracking, signal);
+  lifecycle.spawn("legacy token tracking", "restart", (until) =>
+    runLegacyTokenTracking(tracking, until),
+  );
   serving.aggregation.spawn(lifecycle, objects);
   lifecycle.spawn("flow control defaults", "restart", (until) =>
     runFlowControlDefaults(loops, until),

@@ -20,6 +20,7 @@ import { sha256 } from "../sha256.js";
 import type { BoundObject, BoundObjects, BoundResource } from "./bound-objects.js";
 import { type CompactToken, parseCompactToken } from "./compact-token.js";
 import type { KeyRing } from "./key-ring.js";
+import type { LegacyTokenUses } from "./legacy-token-uses.js";
 import type { ServiceAccountSettings } from "./settings.js";
 import {
   type BoundClaims,
@@ -56,6 +57,8 @@ export interface ServiceAccountAuthenticatorOptions {
   readonly naming: Naming;
   readonly clock: Clock;
   readonly observer?: ServiceAccountObserver;
+  /** Hears of each use of a token out of a Secret. */
+  readonly legacyUses?: LegacyTokenUses;
 }
 
 interface VerifiedToken {
@@ -201,7 +204,9 @@ export class ServiceAccountAuthenticator implements Authenticator {
       if (found?.uid !== account.uid || found.deletedAtMs !== undefined) {
         throw this.#refuse("account gone", token);
       }
-      if ((secret.labels[this.#revokedLabel] ?? "") !== "") throw this.#refuse("revoked", token);
+      const { uid, labels } = secret;
+      this.#options.legacyUses?.note({ namespace: account.namespace, secretName, uid }, labels);
+      if ((labels[this.#revokedLabel] ?? "") !== "") throw this.#refuse("revoked", token);
     }
     observer?.accepted("legacy");
   }
