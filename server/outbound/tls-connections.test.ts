@@ -1,10 +1,22 @@
 /** Whom outgoing connections believe, over real ones; storage/x509 has the rules themselves. */
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { TestAuthority, type TestIdentity } from "../../e2e/harness/test-authority.js";
+import {
+  boolean,
+  certificate,
+  der,
+  extension,
+  identifier,
+  name,
+  sequence,
+  text,
+  toPem,
+} from "../../storage/x509/testing/der-writer.js";
 import { HttpsClient, TransportError } from "../client/https-client.js";
 
 const NO_CREDENTIALS = { current: async () => ({}), rejected: () => {} };
@@ -86,4 +98,87 @@ test("A2: strangers, certificates of clients and the machine's strangers are ref
   assert.match(unknown.text, /x509: certificate signed by unknown authority$/);
   assert.deepEqual([stranger.seen, usage.seen, unknown.seen], [0, 0, 0]);
   assert.deepEqual(anybody, { text: "hello", seen: 1 });
+});
+
+const COMMON_NAME = "2.5.4.3";
+const DNS = 0x82;
+const bits = (unused: number, byte: number) => der(0x03, Buffer.from([unused, byte]));
+const isAuthority = (isCritical: boolean) =>
+  extension("2.5.29.19", sequence(boolean(true)), isCritical);
+const keyUsage = (unused: number, byte: number, isCritical: boolean) =>
+  extension("2.5.29.15", bits(unused, byte), isCritical);
+const domain = (host: string) => extension("2.5.29.17", sequence(text(DNS, host)));
+
+/** An authority and a certificate of web.example with these names and extensions, RSA as those tools make them. */
+function pairOf(
+  [issuer, subject]: readonly [Buffer, Buffer],
+  [ofAuthority, ofLeaf]: readonly [readonly Buffer[], readonly Buffer[]],
+): { readonly leaf: TestIdentity; readonly ca: string } {
+  const [authority, own] = [1, 2].map(() => generateKeyPairSync("rsa", { modulusLength: 2048 }));
+  assert.ok(authority !== undefined && own !== undefined);
+  const now = Date.now();
+  const common = {
+    version: 3,
+    serial: 1,
+    notBefore: new Date(now - 60_000),
+    notAfter: new Date(now + 600_000),
+    issuer,
+    signer: authority.privateKey,
+  } as const;
+  const make = (key: typeof authority.publicKey, subject: Buffer, extensions: readonly Buffer[]) =>
+    toPem(certificate({ ...common, subject, key, extensions }));
+  const cert = make(own.publicKey, subject, ofLeaf);
+  const key = own.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  return { leaf: { cert, key }, ca: make(authority.publicKey, issuer, ofAuthority) };
+}
+
+test("A2: certificates as pepr makes them for itself are believed: one serial number, no key identifiers, no purposes", async () => {
+  const printable = (value: string) => name([[COMMON_NAME, 0x13, value]]);
+  const { leaf, ca } = pairOf(
+    [printable("Ephemeral CA"), printable("web.example")],
+    [[isAuthority(false), keyUsage(2, 0xf4, false)], [domain("web.example")]],
+  );
+  assert.deepEqual(await ask(leaf, ca), { text: "hello", seen: 1 });
+  assert.deepEqual(await ask(leaf, leaf.cert), { text: "hello", seen: 1 });
+});
+
+test("A2: certificates as controller-runtime's test environment makes them are believed, in every form of bundle", async () => {
+  const named = (value: string) =>
+    name([
+      ["2.5.4.10", 0x13, "envtest"],
+      [COMMON_NAME, 0x13, value],
+    ]);
+  const keyId = Buffer.alloc(20, 7);
+  const { leaf, ca } = pairOf(
+    [named("envtest-environment"), named("localhost")],
+    [
+      [
+        keyUsage(2, 0xa4, true),
+        isAuthority(true),
+        extension("2.5.29.14", der(0x04, keyId)),
+        domain("envtest-environment"),
+      ],
+      [
+        keyUsage(5, 0xa0, true),
+        extension("2.5.29.37", sequence(identifier("1.3.6.1.5.5.7.3.1"))),
+        extension("2.5.29.35", sequence(der(0x80, keyId))),
+        domain("web.example"),
+      ],
+    ],
+  );
+  const other = await TestAuthority.create("other");
+  const bundles = {
+    alone: ca,
+    "with remarks": `subject=envtest\n${ca}# the end`,
+    "with CR LF": ca.replaceAll("\n", "\r\n"),
+    "behind another": other.certificate + ca,
+    "before another": ca + other.certificate,
+    twice: ca + ca,
+    "with a key": leaf.key + ca,
+  };
+  for (const [label, bundle] of Object.entries(bundles)) {
+    assert.deepEqual(await ask(leaf, bundle), { text: "hello", seen: 1 }, label);
+  }
+  const { seen } = await ask(leaf, other.certificate);
+  assert.equal(seen, 0, "another alone");
 });
