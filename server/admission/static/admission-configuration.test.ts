@@ -150,6 +150,10 @@ test("A20: plugins take their settings from the file", () => {
   assert.deepEqual(settingsOf("ResourceQuota", quotas).ResourceQuota, [
     { apiGroup: "", resource: "pods", matchContains: ["cpu"], matchScopes: [] },
   ]);
+  for (const version of ["v1beta1", "v1alpha1"]) {
+    const older = typed("resourcequota.admission", version, "Configuration", { limitedResources });
+    assert.equal(settingsOf("ResourceQuota", older).ResourceQuota?.length, 1, version);
+  }
   const pods = typed("pod-security.admission.config", "v1", "PodSecurityConfiguration", {
     defaults: { enforce: "baseline", "enforce-version": "latest", warn: "" },
     exemptions: { usernames: ["ann"], namespaces: ["kube-system"] },

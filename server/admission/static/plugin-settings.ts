@@ -89,11 +89,10 @@ export function readSettings(
       };
       return;
     case "ResourceQuota":
-      refuseOtherType(
-        members,
-        [`apiserver.config.${groupDomain}/v1`],
-        "ResourceQuotaConfiguration",
-      );
+      // The form of before v1 has a group and a kind of its own.
+      if (members.kind === "Configuration") {
+        typed("resourcequota.admission", ["v1beta1", "v1alpha1"], "Configuration");
+      } else typed("apiserver.config", ["v1"], "ResourceQuotaConfiguration");
       settings.ResourceQuota = readLimitedResources(members, where);
       return;
   }
