@@ -221,7 +221,7 @@ test("A20: EventRateLimit takes from token buckets by namespace, user, and sourc
   const plugin = pluginOf("EventRateLimit", { settings: { EventRateLimit: [limit("User", 2)] } });
   const ask = (name: string, isDryRun = false) =>
     refusalOf(plugin, { changes: { resource, options: { isDryRun }, user: createUser({ name }) } });
-  const refusal = "limit reached on type User for key ann";
+  const refusal = "Too many requests: limit reached on type User for key ann";
   assert.deepEqual(
     [await ask("ann"), await ask("ann"), await ask("ann"), await ask("bob")],
     ["", "", refusal, ""],
@@ -242,7 +242,7 @@ test("A20: EventRateLimit takes from token buckets by namespace, user, and sourc
   assert.equal(await refusalOf(both, { changes }), "");
   assert.equal(
     await refusalOf(both, { changes }),
-    "[limit reached on type Server for key , limit reached on type SourceAndObject for key cPodp]",
+    "Too many requests: [limit reached on type Server for key , limit reached on type SourceAndObject for key cPodp]",
   );
 });
 

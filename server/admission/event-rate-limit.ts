@@ -61,7 +61,7 @@ export class EventRateLimit implements AdmissionPlugin {
     }
     if (full.length === 0) return;
     const why = full.length === 1 ? full[0] : `[${full.join(", ")}]`;
-    throw tooManyRequests(why ?? "", RETRY_AFTER_SECONDS);
+    throw tooManyRequests(`Too many requests: ${why}`, RETRY_AFTER_SECONDS);
   }
 }
 

@@ -87,7 +87,7 @@ const denyServiceExternalIPs: AdmissionPlugin = {
     if (addressesOf(attributes.object).every((address) => known.includes(address))) {
       return undefined;
     }
-    throw refuse(attributes, "Use of external IPs is denied by admission control.");
+    throw refuse(attributes, "Use of external IPs is denied by admission control");
   },
 };
 
