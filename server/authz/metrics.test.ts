@@ -15,6 +15,7 @@ test("S2-AZC-24: upstream's metrics have upstream's names and labels", () => {
           const at = key(name, labelNames, labels);
           values.set(at, (values.get(at) ?? 0) + count);
         },
+        cell: () => assert.fail(name),
       }),
       histogram: ({ name, labelNames }) => ({
         cell: (...labels) => ({

@@ -11,10 +11,9 @@ export type Authentication = "success" | "failure" | "error";
 export type Authorization = "allowed" | "denied" | "no-opinion" | "error";
 
 export interface AccessMetrics {
-  /** Milliseconds of the clock that `startedMs` is of. */
-  now(): number;
-  /** @param name of the user; read only on success */
+  /** @param startedMs of `performance.now` @param name of the user; read only on success */
   authenticated(result: Authentication, startedMs: number, name: string): void;
+  /** @param startedMs of `performance.now` */
   authorized(result: Authorization, startedMs: number): void;
 }
 
@@ -59,17 +58,43 @@ export function createAccessMetrics(
     labelNames: ["result"],
     buckets: SECONDS,
   });
-  const now = () => performance.now();
+  const userCells = new Map<string, { value: number }>();
+  const authentications = countedBy<Authentication>(attempts, durations);
+  const authorizations = countedBy<Authorization>(decisions, decisionDurations);
   return {
-    now,
     authenticated(result, startedMs, name) {
-      if (result === "success") users.add(1, shownName(name));
-      attempts.add(1, result);
-      durations.cell(result).observe((now() - startedMs) / 1000);
+      if (result === "success") {
+        const shown = shownName(name);
+        let cell = userCells.get(shown);
+        if (cell === undefined) {
+          cell = users.cell(shown);
+          userCells.set(shown, cell);
+        }
+        cell.value++;
+      }
+      authentications(result, startedMs);
     },
-    authorized(result, startedMs) {
-      decisions.add(1, result);
-      decisionDurations.cell(result).observe((now() - startedMs) / 1000);
-    },
+    authorized: authorizations,
+  };
+}
+
+/** Counts and times by result; each request comes here, so the cells are kept. */
+function countedBy<Result extends string>(
+  counter: ReturnType<MetricFamilies["counter"]>,
+  histogram: ReturnType<MetricFamilies["histogram"]>,
+): (result: Result, startedMs: number) => void {
+  type Cells = {
+    readonly count: { value: number };
+    readonly seconds: { observe(value: number): void };
+  };
+  const cells = new Map<Result, Cells>();
+  return (result, startedMs) => {
+    let known = cells.get(result);
+    if (known === undefined) {
+      known = { count: counter.cell(result), seconds: histogram.cell(result) };
+      cells.set(result, known);
+    }
+    known.count.value++;
+    known.seconds.observe((performance.now() - startedMs) / 1000);
   };
 }

@@ -22,7 +22,7 @@ import { endConnection } from "./connections.js";
  */
 export function withAuthentication(
   authenticator: Authenticator,
-  metrics: Pick<AccessMetrics, "now" | "authenticated">,
+  metrics: Pick<AccessMetrics, "authenticated">,
   isIdentityHeader: (name: string) => boolean = identityHeaders(),
 ): RequestStep {
   return gate(function authentication(ctx) {
@@ -33,7 +33,7 @@ export function withAuthentication(
       socket: req.socket as TLSSocket,
       path: state.info.path,
     };
-    const startedMs = metrics.now();
+    const startedMs = performance.now();
     let answer: ReturnType<Authenticator["authenticate"]>;
     try {
       answer =

@@ -13,21 +13,30 @@ import type { AccessMetrics, Authorization } from "./access-metrics.js";
 
 export function withAuthorization(
   authorizer: Authorizer,
-  metrics: Pick<AccessMetrics, "now" | "authorized">,
+  metrics: Pick<AccessMetrics, "authorized">,
 ): RequestStep {
   return gate(function authorization({ state }) {
     const attributes: AuthorizationAttributes = { user: state.user, info: state.info };
-    const startedMs = metrics.now();
+    const startedMs = performance.now();
     const answer =
       state.trace?.isDetailed === true
         ? inSpan(state.trace, "authorization", () => authorizer.authorize(attributes, state))
         : authorizer.authorize(attributes, state);
-    const conclude = (result: AuthorizationResult) => {
-      metrics.authorized(resultOf(result), startedMs);
-      return heed(result, attributes, state);
-    };
-    return answer instanceof Promise ? answer.then(conclude) : conclude(answer);
+    if (answer instanceof Promise) {
+      return answer.then((result) => conclude(result, startedMs, attributes, state));
+    }
+    return conclude(answer, startedMs, attributes, state);
   });
+
+  function conclude(
+    result: AuthorizationResult,
+    startedMs: number,
+    attributes: AuthorizationAttributes,
+    state: RequestState,
+  ): undefined {
+    metrics.authorized(resultOf(result), startedMs);
+    return heed(result, attributes, state);
+  }
 }
 
 function resultOf({ decision, error }: AuthorizationResult): Authorization {

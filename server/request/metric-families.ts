@@ -15,7 +15,11 @@ export interface KeptHistogram {
 }
 
 export interface MetricFamilies {
-  counter(options: FamilyOptions): { add(count: number, ...labels: readonly string[]): void };
+  counter(options: FamilyOptions): {
+    add(count: number, ...labels: readonly string[]): void;
+    /** For hot paths: the count of a label set, to be kept. */
+    cell(...labels: readonly string[]): { value: number };
+  };
   histogram(options: FamilyOptions & { readonly buckets: readonly number[] }): {
     cell(...labels: readonly string[]): { observe(value: number): void };
   };
