@@ -1,34 +1,14 @@
 /** People 7: faults on demand, by `startKeelson({ faults: true })` and by `keelson fault`. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { promisify } from "node:util";
-import { type Keelson, startKeelson } from "../../server/start-keelson.js";
+import { startKeelson } from "../../server/start-keelson.js";
 import { COMMAND } from "../harness/command.js";
 import { HttpsClient } from "../harness/https-client.js";
+import { shareApi } from "./running-api.js";
 
-interface Running {
-  readonly api: Keelson;
-  readonly admin: HttpsClient;
-}
-
-const running: Running[] = [];
-before(async () => {
-  const api = await startKeelson({ faults: true, users: [{ name: "nobody" }] });
-  running.push({ api, admin: new HttpsClient(api.url, api) });
-});
-after(async () => {
-  for (const { api, admin } of running) {
-    admin.close();
-    await api.stop();
-  }
-});
-
-function theApi(): Running {
-  const [found] = running;
-  if (found === undefined) throw new Error("the API did not start");
-  return found;
-}
+const theApi = shareApi({ faults: true, users: [{ name: "nobody" }] });
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const run = promisify(execFile);

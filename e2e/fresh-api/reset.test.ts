@@ -1,31 +1,10 @@
 /** People 1: a snapshot of a running API, and the way back to it while clients stay connected. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { type Keelson, startKeelson } from "../../server/start-keelson.js";
-import { type ApiObject, HttpsClient } from "../harness/https-client.js";
+import { test } from "node:test";
+import type { ApiObject, HttpsClient } from "../harness/https-client.js";
+import { shareApi } from "./running-api.js";
 
-interface Running {
-  readonly api: Keelson;
-  readonly admin: HttpsClient;
-}
-
-const running: Running[] = [];
-before(async () => {
-  const api = await startKeelson();
-  running.push({ api, admin: new HttpsClient(api.url, api) });
-});
-after(async () => {
-  for (const { api, admin } of running) {
-    admin.close();
-    await api.stop();
-  }
-});
-
-function theApi(): Running {
-  const [found] = running;
-  if (found === undefined) throw new Error("the API did not start");
-  return found;
-}
+const theApi = shareApi();
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const GADGETS = "/apis/example.com/v1/gadgets";

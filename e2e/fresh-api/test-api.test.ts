@@ -1,32 +1,13 @@
 /** What a test asks of its API and does to it, against running ones: requests, rest, snapshots. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { type Keelson, startKeelson } from "../../server/start-keelson.js";
 import { HttpsClient } from "../harness/https-client.js";
+import { shareApi } from "./running-api.js";
 
-interface Running {
-  readonly api: Keelson;
-  readonly admin: HttpsClient;
-}
-
-const running: Running[] = [];
-before(async () => {
-  const users = [{ name: "controller", groups: ["system:masters"] }, { name: "nobody" }];
-  const api = await startKeelson({ users });
-  running.push({ api, admin: new HttpsClient(api.url, api) });
+const theApi = shareApi({
+  users: [{ name: "controller", groups: ["system:masters"] }, { name: "nobody" }],
 });
-after(async () => {
-  for (const { api, admin } of running) {
-    admin.close();
-    await api.stop();
-  }
-});
-
-function theApi(): Running {
-  const [found] = running;
-  if (found === undefined) throw new Error("the API did not start");
-  return found;
-}
 
 function as(api: Keelson, name: string) {
   const { url, ca, token } = api.as(name);
