@@ -306,7 +306,8 @@ test("S2-NODE-06: leases, CSINodes and resource slices bear the node's name", as
 test("S2-NODE-06: tokens are bound to a pod of the node and are for whom the pod mentions", async () => {
   const sources = [{ serviceAccountToken: { path: "t", audience: "vault" } }, {}];
   const volumes = [{ name: "v", projected: { sources: sources.slice(0, 1) } }];
-  const made = await create("", "pods", pod("tokens", { nodeName: "n1", volumes }));
+  const spec = { nodeName: "n1", serviceAccountName: "robot", volumes };
+  const made = await create("", "pods", pod("tokens", spec));
   const uid = made.metadata.uid ?? "";
   const bound = { apiVersion: "v1", kind: "Pod", name: "tokens", uid };
   const target = {
