@@ -29,7 +29,7 @@ function describe(ctx: RequestContext, latencyMs: number): Record<string, unknow
   const { remoteAddress = "", remotePort } = req.socket ?? {};
   return {
     verb: (info?.verb || ctx.method).toUpperCase(),
-    URI: shownUri(req.url ?? ""),
+    URI: shownUri(ctx.originalUrl),
     latency: `${latencyMs.toFixed(3)}ms`,
     userAgent: (ctx.headers["user-agent"] ?? "").slice(0, USER_AGENT_CHARS_MAX),
     "audit-ID": state.auditId,

@@ -12,15 +12,28 @@ import { composeChain, type RequestChain } from "./compose-chain.js";
 
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-export function createApplication(chain: RequestChain, logger: Logger): RequestListener {
+/** @param basePath what every URL begins with, and what only logs and links to oneself show: `ctx.originalUrl` */
+export function createApplication(
+  chain: RequestChain,
+  logger: Logger,
+  basePath = "",
+): RequestListener {
   const app = new Koa<RequestState>();
   const run = composeChain({ ...chain, steps: [sending(logger), ...chain.steps] });
   return (request, response) => {
     // A failed response has no other listener; its request gets `close`.
     response.on("error", ignore);
     response.statusCode = 404;
-    void run(app.createContext(request, response) as RequestContext);
+    const context = app.createContext(request, response) as RequestContext;
+    if (basePath !== "") request.url = withoutBase(request.url ?? "", basePath);
+    void run(context);
   };
+}
+
+/** "/clusters/shop/api" is "/api", and "/clusters/shop?x" is "/?x". */
+function withoutBase(url: string, basePath: string): string {
+  const rest = url.slice(basePath.length);
+  return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
 /** The outermost step. */

@@ -94,7 +94,7 @@ function describe(ctx: RequestContext): AuditedRequest {
     info: state.infoIfKnown,
     createdName: state.createdName,
     sent: state.audit?.sent,
-    uri: ctx.req.url ?? "",
+    uri: ctx.originalUrl,
     method: ctx.method,
     user: state.impersonator ?? user,
     impersonated: state.impersonator === undefined ? undefined : user,

@@ -84,7 +84,7 @@ function arrivalOf(ctx: RequestContext, traceparent: string | undefined): Arriva
   return {
     method: ctx.method,
     // It has names, but nothing of the query.
-    path: shownUri(ctx.req.url ?? "").split("?", 1)[0] ?? "",
+    path: shownUri(ctx.originalUrl).split("?", 1)[0] ?? "",
     auditId: state.auditId,
     userAgent: ctx.headers["user-agent"] ?? "",
     traceparent,
@@ -93,11 +93,11 @@ function arrivalOf(ctx: RequestContext, traceparent: string | undefined): Arriva
 }
 
 function describe(ctx: RequestContext) {
-  const { state, req } = ctx;
+  const { state } = ctx;
   const { trace } = state;
   return {
     verb: (state.infoIfKnown?.verb || ctx.method).toUpperCase(),
-    URI: shownUri(req.url ?? ""),
+    URI: shownUri(ctx.originalUrl),
     "audit-ID": state.auditId,
     user: state.userIfKnown?.name ?? "",
     resp: codeOf(ctx),

@@ -30,7 +30,7 @@ export class Presence {
     // A loopback address is unusable for others and not allowed in an endpoint.
     if (endpointReconcilerType === "none" || isLoopback(ip) || range === undefined) return;
     const options = {
-      objects: createLocalObjects(serving.registry),
+      objects: createLocalObjects(serving.root.registry),
       naming,
       clock: systemClock,
       logger,

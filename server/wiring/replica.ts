@@ -111,7 +111,7 @@ export function openReplica(
         await started.withdraw();
         await systemClock.sleep(config.shutdownDelayMs, signal);
         if (config.shutdownSendRetryAfter) serving.refuseRequests();
-        await serving.ticker.endAllOver(shutdownWatchTerminationGracePeriodMs, signal);
+        await serving.root.ticker.endAllOver(shutdownWatchTerminationGracePeriodMs, signal);
         if (config.shutdownSendRetryAfter) {
           await serving.waitForRequests(shutdownGracePeriodMs, signal);
         }

@@ -209,9 +209,13 @@ export class RegistryView implements PartitionHost {
     this.#historyFloor = this.#revision;
   }
 
+  get #ownKeys() {
+    return { prefix: this.keys.prefix, after: this.keys.ownAfter };
+  }
+
   /** Asks the store for what `start` loads, so that it is there sooner. Optional. */
   readAhead(): void {
-    this.#readAhead = new StatePages(this.#store, this.keys.prefix);
+    this.#readAhead = new StatePages(this.#store, this.#ownKeys);
   }
 
   /** Loads the view and starts to follow the store. Resolves when the view is usable. */
@@ -317,7 +321,7 @@ export class RegistryView implements PartitionHost {
    */
   async #load(signal: AbortSignal, closing: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
-    const state = this.#readAhead ?? new StatePages(this.#store, this.keys.prefix, signal);
+    const state = this.#readAhead ?? new StatePages(this.#store, this.#ownKeys, signal);
     this.#readAhead = undefined;
     const revision = await state.revision;
     const arena = new ByteArena();

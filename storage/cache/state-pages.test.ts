@@ -24,7 +24,7 @@ const never = new AbortController().signal;
 
 test("every key comes once, in order, as of the revision at which it was asked for", async () => {
   const store = storeOf(7_001);
-  const pages = new StatePages(store, "/registry");
+  const pages = new StatePages(store, { prefix: "/registry" });
   const revision = await pages.revision;
   store.revision = toRevision(revision + 1);
   const keys: string[] = [];
@@ -38,7 +38,7 @@ test("every key comes once, in order, as of the revision at which it was asked f
 
 test("the first page is asked for before anybody reads, and each next one before the last is decoded", async () => {
   const store = storeOf(7_001);
-  const pages = new StatePages(store, "/registry");
+  const pages = new StatePages(store, { prefix: "/registry" });
   await pages.revision;
   assert.equal(store.asked.length, 1);
   const reader = pages.pages(never);
@@ -54,7 +54,7 @@ test("a page has few keys where values are large, and the next has more again wh
     index < 1_000 ? { ...kv, value: Buffer.alloc(64 * 1024) } : kv,
   );
   const sizes: number[] = [];
-  for await (const kvs of new StatePages(store, "/registry").pages(never)) {
+  for await (const kvs of new StatePages(store, { prefix: "/registry" }).pages(never)) {
     sizes.push(kvs.reduce((sum, { value }) => sum + value.length, 0));
   }
   assert.ok(Math.max(...sizes.slice(1)) <= 8 * 1024 * 1024, `${sizes}`);
@@ -63,7 +63,7 @@ test("a page has few keys where values are large, and the next has more again wh
 
 test("an empty store has one page without keys", async () => {
   const pages: number[] = [];
-  for await (const kvs of new StatePages(storeOf(0), "/registry").pages(never)) {
+  for await (const kvs of new StatePages(storeOf(0), { prefix: "/registry" }).pages(never)) {
     pages.push(kvs.length);
   }
   assert.deepEqual(pages, [0]);
@@ -73,7 +73,7 @@ test("whoever gives up waits for no revision either", async () => {
   const store = storeOf(10);
   store.answersAtOnce = false;
   const giving = new AbortController();
-  const pages = new StatePages(store, "/registry", giving.signal);
+  const pages = new StatePages(store, { prefix: "/registry" }, giving.signal);
   giving.abort(new Error("given up"));
   await assert.rejects(pages.revision, /given up/);
   await assert.rejects(pages.pages(giving.signal).next(), /given up/);
@@ -81,7 +81,7 @@ test("whoever gives up waits for no revision either", async () => {
 
 test("whoever gives up gets no further page", async () => {
   const giving = new AbortController();
-  const reader = new StatePages(storeOf(3_000), "/registry").pages(giving.signal);
+  const reader = new StatePages(storeOf(3_000), { prefix: "/registry" }).pages(giving.signal);
   await reader.next();
   giving.abort(new Error("given up"));
   await assert.rejects(reader.next(), /given up/);
@@ -90,6 +90,6 @@ test("whoever gives up gets no further page", async () => {
 test("a store that is down tells the reader, and nobody if there is none", async () => {
   const store = storeOf(10);
   store.range = () => Promise.reject(new Error("down"));
-  new StatePages(store, "/registry");
-  await assert.rejects(new StatePages(store, "/registry").pages(never).next(), /down/);
+  new StatePages(store, { prefix: "/registry" });
+  await assert.rejects(new StatePages(store, { prefix: "/registry" }).pages(never).next(), /down/);
 });

@@ -26,13 +26,18 @@ export class StatePages {
 
   /**
    * Asks for the first page at once.
+   * @param after only keys behind it
    * @param signal ends the waits for the revision and for that page
    */
-  constructor(store: RevisionedStore, prefix: string, signal: AbortSignal = NEVER) {
+  constructor(
+    store: RevisionedStore,
+    { prefix, after }: { readonly prefix: string; readonly after?: string },
+    signal: AbortSignal = NEVER,
+  ) {
     this.#store = store;
     this.#prefix = prefix;
     this.revision = store.currentRevision(signal);
-    this.#ask({}, signal);
+    this.#ask(after === undefined ? {} : { after }, signal);
   }
 
   /** Call it once. @throws {StorageError} @throws the signal's reason */

@@ -7,6 +7,9 @@
  *
  * Beside the objects are *epochs*, `<prefix>/.epoch/<name>`: keys without content whose revision is
  * that of the last change. No group begins with a dot, so they are never taken for objects.
+ *
+ * Below `<prefix>/.control-planes/<uid>/` lies another registry, with all that this one has. Its keys are
+ * no objects of this one.
  */
 
 /** "core/configmaps" or "apps/deployments". */
@@ -32,6 +35,8 @@ export interface ParsedKey {
 }
 
 const EPOCHS = ".epoch/";
+const PARTS = ".control-planes/";
+const DOT = 0x2e;
 
 /** The keys below one prefix ("/registry"). */
 export class KeySpace {
@@ -52,6 +57,19 @@ export class KeySpace {
     return `${this.prefix}${partition}/`;
   }
 
+  /** The prefix of the keys of all registries below this one. */
+  get partsPrefix(): string {
+    return this.prefix + PARTS;
+  }
+
+  /**
+   * All objects and epochs of this registry lie behind this key, and all registries below it before. Groups and
+   * epochs sort behind it; the bookkeeping before it is neither.
+   */
+  get ownAfter(): string {
+    return `${this.prefix}${PARTS.slice(0, -1)}0`;
+  }
+
   /** @param name no slash in it */
   epochKey(name: string): string {
     return `${this.prefix}${EPOCHS}${name}`;
@@ -65,7 +83,8 @@ export class KeySpace {
 
   /** The partition of an object's key; undefined for a key that cannot be an object's. */
   partitionOf(key: string): PartitionId | undefined {
-    if (!key.startsWith(this.prefix)) return undefined;
+    if (!key.startsWith(this.prefix) || key.charCodeAt(this.prefix.length) === DOT)
+      return undefined;
     const groupEnd = key.indexOf("/", this.prefix.length);
     const resourceEnd = groupEnd < 0 ? -1 : key.indexOf("/", groupEnd + 1);
     return resourceEnd < 0 ? undefined : key.slice(this.prefix.length, resourceEnd);

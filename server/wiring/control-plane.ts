@@ -1,0 +1,224 @@
+/**
+ * Wiring of one control plane: everything on a request's way from the dispatch to the store that no other
+ * control plane shares. What one process has - the listener, certificates, the store, the audit log - comes from
+ * outside (serving.ts). The root is one of them.
+ */
+import type { Cleanup } from "../../storage/base/cleanup.js";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { createProtobufCodecs } from "../codec/protobuf.js";
+import type { Config } from "../config/config.js";
+import type { ExcludedResource } from "../config/policy-exclusions.js";
+import type { BuildInfo } from "../endpoints/discovery/version.js";
+import { isServedPath, type VerbHandlers, withResourceVerbs } from "../endpoints/dispatch.js";
+import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
+import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
+import { createAccessMetrics } from "../http/access-metrics.js";
+import { createApplication, type RequestListener } from "../http/application.js";
+import { createAuditSteps } from "../http/audit.js";
+import { withFreshCredentials, withFreshPolicy } from "../http/freshness.js";
+import type { Health } from "../http/health.js";
+import { withImpersonation } from "../http/impersonation.js";
+import { InFlightLimits } from "../http/in-flight.js";
+import type { Metrics } from "../http/metrics.js";
+import { requestChain } from "../http/request-chain.js";
+import { createRoutes } from "../http/routes.js";
+import { withWebSocketBearer } from "../http/web-socket-bearer.js";
+import type { Registry } from "../registry/generic/registry.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+import type { RequestStep } from "../request/step.js";
+import type { Verbosity } from "../request/verbosity.js";
+import type { Facts } from "../schema/model.js";
+import type { Access } from "./access.js";
+import type { AdmissionFiles } from "./admission-files.js";
+import { type Aggregation, createAggregation } from "./aggregation.js";
+import { createAnswerMemory } from "./answer-memory.js";
+import type { Audit } from "./audit.js";
+import { createSources } from "./computed-sources.js";
+import { createConnecting } from "./connect.js";
+import { createDocuments } from "./documents.js";
+import { createFlowControl, type FlowControlStep } from "./flow-control.js";
+import { createRegistry } from "./registry.js";
+import { createActions } from "./served-catalog.js";
+import { observeStorage } from "./storage-metrics.js";
+import type { OpenedStore } from "./store.js";
+import { openTestApi, type TestApi, type TestApiSteps } from "./test-api.js";
+import type { Tracing } from "./tracing.js";
+import { createTurnWatch } from "./turn-watch.js";
+import { createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
+
+export interface ControlPlane {
+  /** Answers requests. */
+  readonly handle: RequestListener;
+  readonly registry: Registry;
+  /** Ends watches, at once or spread over time. */
+  readonly ticker: WatchTicker;
+  readonly aggregation: Aggregation;
+  /** Of servers of tests. */
+  readonly testApi: TestApi | undefined;
+  /** Requests that are not long-running. */
+  requestsUnderWay(): number;
+  /** Ends what would last as long as its clients like. */
+  endAll(): void;
+}
+
+export interface ControlPlaneParts {
+  readonly config: Config;
+  readonly build: BuildInfo;
+  readonly facts: Facts;
+  readonly exclusions: readonly ExcludedResource[];
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly verbosity: Verbosity;
+  readonly tracing: Tracing;
+  readonly storage: OpenedStore;
+  readonly access: Access;
+  readonly health: Health;
+  readonly audit: Audit | undefined;
+  readonly admissionFiles: AdmissionFiles;
+  /** Owns its background work. */
+  readonly lifecycle: Lifecycle;
+  /** "host:port" for clients of this replica. */
+  readonly serverAddress: () => string;
+  /** What its paths begin with, in front of what it sees of them: "", "/clusters/shop". */
+  readonly basePath: string;
+  /** Refusals before anything is known of a request. */
+  readonly refusal: readonly RequestStep[];
+  /** Requests that are answered beside its resources. */
+  readonly beside?: (registry: Registry) => readonly RequestMiddleware[];
+}
+
+/** @param opened closes it */
+export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): ControlPlane {
+  const { config, facts, metrics, logger, access, lifecycle, admissionFiles } = parts;
+  const { catalog, outgoing, views } = access;
+  const { view, freshness } = views;
+  const testApi = openTestApi(config, logger);
+  const storage = testApi?.observed(parts.storage) ?? parts.storage;
+  const registry = createRegistry({ ...parts, storage, admissionFiles });
+  observeStorage(metrics, views);
+  const ticker = new WatchTicker(systemClock);
+  catalog.subscribe((next) => ticker.finishOutdated(next));
+  const flowControl = createFlowControl({ config, view, catalog, metrics });
+  flowControl?.spawn(lifecycle);
+  if (flowControl !== undefined) freshness.isThreadResting = flowControl.isHoldingBack;
+  const served = { config, view, catalog, facts, freshness, outgoing, logger, metrics };
+  const aggregation = createAggregation(served);
+  const inFlightLimits = createInFlightLimits(config, flowControl);
+  metrics.observeInFlight(() => inFlightLimits);
+  const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
+  const authorizeCreate = verbAuthorizer(access.authorization.authorizer, "create");
+  const connected = { config, registry, freshness, metrics, outgoing, authorizeCreate };
+  const connecting = createConnecting(connected);
+  opened.defer(() => connecting.close());
+  const bounds = { flowControl, inFlightLimits, answerMemory };
+  const common = { ...parts, ...bounds, registry, ticker, connect: connecting.handler };
+  const chain = createChain({ ...common, aggregation, testApi: testApi?.steps(registry) });
+  return {
+    handle: createApplication(chain, logger, parts.basePath),
+    registry,
+    ticker,
+    aggregation,
+    testApi,
+    requestsUnderWay: () => inFlightLimits.readOnly + inFlightLimits.mutating,
+    endAll() {
+      connecting.endAll();
+      ticker.endAll();
+    },
+  };
+}
+
+interface ChainParts extends ControlPlaneParts {
+  readonly registry: Registry;
+  readonly flowControl: FlowControlStep | undefined;
+  readonly answerMemory: RequestStep;
+  readonly aggregation: Aggregation;
+  readonly testApi: TestApiSteps | undefined;
+  readonly inFlightLimits: InFlightLimits;
+  readonly ticker: WatchTicker;
+  readonly connect: VerbHandlers["connect"];
+}
+
+/** When flow control bounds the requests, they are only counted here. */
+function createInFlightLimits(config: Config, flowControl: FlowControlStep | undefined) {
+  const isBounded = flowControl === undefined;
+  return new InFlightLimits({
+    readOnlyMax: isBounded ? config.maxRequestsInflight : 0,
+    mutatingMax: isBounded ? config.maxMutatingRequestsInflight : 0,
+  });
+}
+
+function createChain(parts: ChainParts) {
+  const { config, facts, metrics, logger, storage, audit, flowControl, aggregation } = parts;
+  const { health, registry, ticker, inFlightLimits, testApi } = parts;
+  const { catalog, views, authentication, authorization } = parts.access;
+  const { naming } = config;
+  const { freshness } = views;
+  const { authorizer, impersonation } = authorization;
+  const protobuf = createProtobufCodecs(facts);
+  const documents = createDocuments({ ...parts, catalog, freshness, address: parts.serverAddress });
+  const verbs = createVerbs({
+    config,
+    registry,
+    freshness,
+    actions: createActions(storage.tokenKeys),
+    watchLatency: storage.watchLatency,
+    sources: createSources(config, views),
+    protobuf,
+    authorizer,
+    metrics,
+    ticker,
+    lifecycle: parts.lifecycle,
+    logger,
+    connect: parts.connect,
+  });
+  const turns = createTurnWatch(logger, metrics);
+  return requestChain({
+    logger,
+    turnWatch: turns.watch,
+    verbosity: parts.verbosity,
+    metrics,
+    access: createAccessMetrics(metrics, naming),
+    encodeStatus: createStatusEncoder(naming, negotiatorOf(config), protobuf),
+    tracing: parts.tracing.steps,
+    audit: audit && createAuditSteps(audit.recorder),
+    authenticator: authentication.authenticator,
+    isIdentityHeader: (name) => authentication.isIdentityHeader(name),
+    authorizer,
+    inFlightLimits,
+    beforeAuthentication: [
+      ...parts.refusal,
+      withWebSocketBearer(naming),
+      withFreshCredentials(freshness),
+    ],
+    outer: testApi?.outer,
+    beforeAuthorization: [
+      ...(testApi === undefined ? [] : [testApi.inner]),
+      withFreshPolicy(freshness),
+      withImpersonation(impersonation),
+      // Before seats, so that no seat is held while waiting for memory.
+      parts.answerMemory,
+      ...(flowControl === undefined ? [] : [flowControl.step]),
+    ],
+    requestTimeoutMs: config.requestTimeoutMs,
+    isServed: (info) => isServedPath(catalog.current, info) || aggregation.isServed(info),
+    beforeRoutes: [
+      ...(testApi?.middlewares ?? []),
+      ...(parts.beside?.(registry) ?? []),
+      aggregation.middleware,
+    ],
+    routes: createRoutes({
+      health,
+      metrics,
+      verbosity: config.profiling ? parts.verbosity : undefined,
+      documents: {
+        ...documents,
+        ...authentication.documents,
+        ...flowControl?.documents,
+        ...turns.documents,
+      },
+    }),
+    handler: withResourceVerbs({ catalog, freshness, handlers: verbs }),
+  });
+}

@@ -1,0 +1,170 @@
+/**
+ * SharedFeed: one watch of the store for many registries that lie below one prefix.
+ *
+ * The registry above is fed by the store's watch, as if it were alone. Events of the registries below it are
+ * taken out on the way, by their key, and given to the one that they are of, if somebody reads it; else they
+ * are dropped, for the price of a look at the key:
+ *
+ *     store ── watch /registry/ ──┬── /registry/core/...                      the registry above
+ *                                 ├── /registry/.control-planes/7c.../...     its part, open
+ *                                 └── /registry/.control-planes/01.../...     nobody reads it
+ *
+ * A part is told that time has passed only when it asks, or with all others now and then (`tellAll`): else each
+ * write of one would wake all of them.
+ */
+import { StorageError } from "./errors.js";
+import { PartFeed } from "./part-feed.js";
+import type { Revision, RevisionedStore, StoreEvent, WatchBatch, WatchOptions } from "./store.js";
+
+export interface SharedFeedOptions {
+  readonly store: RevisionedStore;
+  /** The prefix of the registry above, with a trailing slash. */
+  readonly prefix: string;
+  /** The prefix of all parts; a part's name follows, and a slash. */
+  readonly partsPrefix: string;
+}
+
+/** The store of one part; closing it ends only its feed. */
+export interface PartStore extends RevisionedStore {
+  /** The prefix of its keys, with a trailing slash. */
+  readonly prefix: string;
+}
+
+export class SharedFeed {
+  /** For the registry above. Its watch without previous values is the feed. */
+  readonly store: RevisionedStore;
+  readonly #store: RevisionedStore;
+  readonly #partsPrefix: string;
+  readonly #parts = new Map<string, PartFeed>();
+  /** All events up to it have been given to the parts. */
+  #revision = 0 as Revision;
+  #dropped = 0;
+
+  constructor({ store, prefix, partsPrefix }: SharedFeedOptions) {
+    this.#store = store;
+    this.#partsPrefix = partsPrefix;
+    const isFeed = (options: WatchOptions) =>
+      options.prefix === prefix && options.withPrevious !== true;
+    this.store = withWatch(store, (options, signal) => {
+      const batches = store.watch(options, signal);
+      return isFeed(options) ? this.#follow(batches, options.after) : batches;
+    });
+  }
+
+  /** How many parts are open. */
+  get open(): number {
+    return this.#parts.size;
+  }
+
+  /** Events of parts that nobody reads. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /**
+   * Opens a part. From now on its events are kept for its watch.
+   * @param name no slash in it; not open yet
+   * @param fresh gives a revision that the registry above has reached, and that covers all that was acknowledged
+   */
+  part(name: string, fresh: () => Promise<Revision>): PartStore {
+    const store = this.#store;
+    const prefix = `${this.#partsPrefix}${name}/`;
+    const feed = new PartFeed(this.#revision);
+    this.#parts.set(name, feed);
+    const isFeed = (options: WatchOptions) =>
+      options.prefix === prefix && options.withPrevious !== true;
+    return Object.assign(
+      withWatch(store, (options, signal) =>
+        isFeed(options) ? feed.read(options.after, signal) : store.watch(options, signal),
+      ),
+      {
+        prefix,
+        currentRevision: async () => {
+          const revision = await fresh();
+          feed.tell(this.#revision);
+          return revision;
+        },
+        requestProgress: () => {
+          if (!feed.tell(this.#revision)) store.requestProgress();
+        },
+        [Symbol.asyncDispose]: async () => {
+          feed.end(new StorageError("Closed", "the part of the store is closed"));
+          this.#parts.delete(name);
+        },
+      },
+    );
+  }
+
+  /** Tells all parts how far the feed is, so that the bookmarks of their quiet watches move. */
+  tellAll(): void {
+    for (const feed of this.#parts.values()) feed.tell(this.#revision);
+  }
+
+  #follow(watch: AsyncIterable<WatchBatch>, after: Revision): AsyncIterable<WatchBatch> {
+    // What lies between was never seen: the parts have to load anew, as the registry above does.
+    if (after !== this.#revision) {
+      for (const feed of this.#parts.values()) feed.lose(after);
+    }
+    this.#revision = after;
+    return { [Symbol.asyncIterator]: () => this.#splitBatches(watch[Symbol.asyncIterator]()) };
+  }
+
+  /** Written by hand: a generator would add two promises for each batch of the feed. */
+  #splitBatches(batches: AsyncIterator<WatchBatch>): AsyncIterator<WatchBatch> {
+    const split = (result: IteratorResult<WatchBatch>): IteratorResult<WatchBatch> =>
+      result.done ? result : { done: false, value: this.#split(result.value) };
+    return {
+      next: () => batches.next().then(split),
+      return: async () => (await batches.return?.()) ?? { done: true, value: undefined },
+    };
+  }
+
+  /** @returns the batch itself where no event is of a part */
+  #split(batch: WatchBatch): WatchBatch {
+    const { events, revision } = batch;
+    this.#revision = revision;
+    if (!events.some((event) => this.#isOfPart(event))) return batch;
+    const own: StoreEvent[] = [];
+    const touched = new Set<PartFeed>();
+    for (const event of events) {
+      if (!this.#isOfPart(event)) {
+        own.push(event);
+        continue;
+      }
+      const key = keyOf(event);
+      const start = this.#partsPrefix.length;
+      const feed = this.#parts.get(key.slice(start, key.indexOf("/", start)));
+      if (feed === undefined) {
+        this.#dropped++;
+        continue;
+      }
+      feed.take(event);
+      touched.add(feed);
+    }
+    for (const feed of touched) feed.deliver(revision);
+    return { revision, events: own };
+  }
+
+  #isOfPart(event: StoreEvent): boolean {
+    return keyOf(event).startsWith(this.#partsPrefix);
+  }
+}
+
+function keyOf(event: StoreEvent): string {
+  return event.type === "put" ? event.kv.key : event.key;
+}
+
+/** The store with another watch; everything else is its own. */
+function withWatch(store: RevisionedStore, watch: RevisionedStore["watch"]): RevisionedStore {
+  return {
+    get: (key, options, signal) => store.get(key, options, signal),
+    range: (request, signal) => store.range(request, signal),
+    commit: (transaction, signal) => store.commit(transaction, signal),
+    currentRevision: (signal) => store.currentRevision(signal),
+    watch,
+    requestProgress: () => store.requestProgress(),
+    lease: (ttlSeconds, signal) => store.lease(ttlSeconds, signal),
+    compact: (revision, signal) => store.compact(revision, signal),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
