@@ -40,6 +40,7 @@ const LAYERS: readonly (readonly string[])[] = [
     "server/connect",
     "server/controllers",
     "server/extensions",
+    "server/recorder",
     "server/test-api",
   ],
   ["server/http"],

@@ -69,6 +69,8 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     manifests: [],
     enableTestApi: false,
     enableFaultInjection: false,
+    record: "",
+    recordBytes: 64 * 1024 * 1024,
     advertiseAddress: "",
     tlsCertFile: "",
     tlsPrivateKeyFile: "",

@@ -18,4 +18,20 @@ export const TESTING_FLAGS = {
     commands: SERVE_ONLY,
     help: "Whether administrators may order faults, at /debug/faults or by keelson fault: refusals, delays, lost answers, cut watches and old reads. Of servers of tests only, on the embedded store.",
   },
+  record: {
+    name: "record",
+    type: "string",
+    default: "",
+    section: "Testing",
+    commands: SERVE_ONLY,
+    help: "Keeps what clients wrote and what had been delivered to them, for keelson why and its like: in memory, if it says memory. No values are kept. Empty = off. keelson up turns it on.",
+  },
+  recordBytes: {
+    name: "record-bytes",
+    type: "bytes",
+    default: "64Mi",
+    section: "Testing",
+    commands: SERVE_ONLY,
+    help: "What --record holds at most; the oldest goes first.",
+  },
 } as const satisfies Record<string, FlagDefinition>;

@@ -59,7 +59,7 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
 }
 
 async function toArguments(
-  { flags = {}, users = [], logs = false, faults = false }: KeelsonOptions,
+  { flags = {}, users = [], logs = false, faults = false, record = false }: KeelsonOptions,
   folder: string,
   tokens: StartOrder["tokens"],
 ): Promise<string[]> {
@@ -69,6 +69,7 @@ async function toArguments(
     "log-level": logs ? "info" : "error",
     "enable-test-api": true,
     "enable-fault-injection": faults,
+    record: record ? "memory" : "",
   };
   if (users.length > 0) {
     const file = join(folder, "tokens.csv");

@@ -15,7 +15,7 @@ export async function runWithApi(
   args: readonly string[],
   command: readonly string[],
 ): Promise<number> {
-  const api = await startHere({ options: {}, tokens: [], args });
+  const api = await startHere({ options: { record: true }, tokens: [], args });
   try {
     return await run(command, api.access.kubeconfigPath);
   } finally {

@@ -19,6 +19,8 @@ export interface KeelsonOptions {
   readonly manifests?: readonly Manifest[];
   /** Whether `fault` may be used. Default false. */
   readonly faults?: boolean;
+  /** Whether it records what was written and because of what, for `keelson why`. Default false. */
+  readonly record?: boolean;
   /**
    * Where it runs. A child has a processor of its own and ends with this process, however that ends;
    * in this process it starts faster and can be debugged. Default "process".

@@ -49,8 +49,8 @@ export interface RequestChainParts {
   readonly turnWatch?: TurnWatch | undefined;
   /** Traces of requests; absent = none. */
   readonly tracing?: TracingSteps | undefined;
-  /** Sees the answers of all requests, also of refused ones; absent = nobody does. */
-  readonly outer?: RequestStep | undefined;
+  /** Steps of other parts that see the answers of all requests, also of refused ones. */
+  readonly outer?: readonly RequestStep[];
   /** Steps of other parts: the freshness barrier. */
   readonly beforeAuthentication?: readonly RequestStep[];
   /** Steps of other parts: impersonation, flow control. */
@@ -72,7 +72,7 @@ export function requestChain(parts: RequestChainParts): RequestChain {
     ...(tracing.outer === undefined ? [] : [tracing.outer]),
     // Outside of recovery, so that both see the client's status code, even for a 500.
     ...(parts.audit === undefined ? [] : [parts.audit.outer]),
-    ...(parts.outer === undefined ? [] : [parts.outer]),
+    ...(parts.outer ?? []),
     withRequestEnd({
       metrics,
       isServed,

@@ -4,11 +4,14 @@
  * RequestState implements it.
  */
 import type { Trace } from "../../storage/base/trace.js";
+import type { WriteNotes } from "./write-notes.js";
 
 export interface LazySignal {
   readonly signal: AbortSignal;
   /** The request's trace; undefined = it is not traced. */
   readonly trace?: Trace | undefined;
+  /** For the record of what is written; undefined = nobody keeps one. */
+  readonly notes?: WriteNotes | undefined;
 }
 
 /** Functions that may wait take either; a request's own state is the lazy one. */

@@ -16,6 +16,7 @@ import type { Http2Response } from "./http2-response.js";
 import type { RequestInfo } from "./request-info.js";
 import type { TurnWatch } from "./turn-watch.js";
 import type { UserInfo } from "./user-info.js";
+import { carryNotes, type WriteNotes } from "./write-notes.js";
 
 export type RequestContext = ParameterizedContext<RequestState>;
 export type RequestMiddleware = Middleware<RequestState>;
@@ -109,6 +110,8 @@ export class RequestState {
   audit: AuditCapture | undefined;
   /** Findings of rules about the write, for clients that ask for them in the answer. */
   findings: object[] | undefined;
+  /** What the recorder is to know of the request's writes; undefined = it records none. */
+  notes: WriteNotes | undefined;
   /** The request's trace, as its signal carries it; undefined = it is not traced. */
   trace: Trace | undefined;
   /** Whether the view holds everything acknowledged before this request. */
@@ -269,6 +272,7 @@ export class RequestState {
   #startController(): AbortController {
     const controller = new AbortController();
     carryTrace(controller.signal, this.trace);
+    carryNotes(controller.signal, this.notes);
     const response = this.#response;
     // A pipelined response that is still queued does not notice the end of its connection.
     const connection = this.#request.httpVersionMajor === 1 ? this.#request.socket : undefined;

@@ -39,6 +39,7 @@ import { createSources } from "./computed-sources.js";
 import { createConnecting } from "./connect.js";
 import { createDocuments } from "./documents.js";
 import { createFlowControl, type FlowControlStep } from "./flow-control.js";
+import { openRecord, type Recording } from "./record.js";
 import { createRegistry } from "./registry.js";
 import { createActions } from "./served-catalog.js";
 import { observeStorage } from "./storage-metrics.js";
@@ -96,7 +97,9 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   const { view, freshness } = views;
   const testApi = openTestApi(config, logger);
   const storage = testApi?.observed(parts.storage) ?? parts.storage;
-  const registry = createRegistry({ ...parts, storage, admissionFiles });
+  const record = openRecord({ config, metrics, access, storage });
+  const recorder = record?.recorder;
+  const registry = createRegistry({ ...parts, storage, admissionFiles, recorder });
   observeStorage(metrics, views);
   const ticker = new WatchTicker(systemClock);
   catalog.subscribe((next) => ticker.finishOutdated(next));
@@ -114,7 +117,8 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   opened.defer(() => connecting.close());
   const bounds = { flowControl, inFlightLimits, answerMemory };
   const common = { ...parts, ...bounds, registry, ticker, connect: connecting.handler };
-  const chain = createChain({ ...common, aggregation, testApi: testApi?.steps(registry) });
+  const aside = { aggregation, record, testApi: testApi?.steps(registry) };
+  const chain = createChain({ ...common, ...aside });
   return {
     handle: createApplication(chain, logger, parts.basePath),
     registry,
@@ -135,6 +139,7 @@ interface ChainParts extends ControlPlaneParts {
   readonly answerMemory: RequestStep;
   readonly aggregation: Aggregation;
   readonly testApi: TestApiSteps | undefined;
+  readonly record: Recording | undefined;
   readonly inFlightLimits: InFlightLimits;
   readonly ticker: WatchTicker;
   readonly connect: VerbHandlers["connect"];
@@ -151,7 +156,7 @@ function createInFlightLimits(config: Config, flowControl: FlowControlStep | und
 
 function createChain(parts: ChainParts) {
   const { config, facts, metrics, logger, storage, audit, flowControl, aggregation } = parts;
-  const { health, registry, ticker, inFlightLimits, testApi } = parts;
+  const { health, registry, ticker, inFlightLimits, testApi, record } = parts;
   const { catalog, views, authentication, authorization } = parts.access;
   const { naming } = config;
   const { freshness } = views;
@@ -164,6 +169,7 @@ function createChain(parts: ChainParts) {
     freshness,
     actions: createActions(storage.tokenKeys),
     watchLatency: storage.watchLatency,
+    recorder: record?.recorder,
     sources: createSources(config, views),
     protobuf,
     authorizer,
@@ -185,15 +191,16 @@ function createChain(parts: ChainParts) {
     audit: audit && createAuditSteps(audit.recorder),
     authenticator: authentication.authenticator,
     isIdentityHeader: (name) => authentication.isIdentityHeader(name),
-    authorizer,
+    authorizer: record?.authorizer ?? authorizer,
     inFlightLimits,
     beforeAuthentication: [
       ...parts.refusal,
       withWebSocketBearer(naming),
       withFreshCredentials(freshness),
     ],
-    outer: testApi?.outer,
+    outer: [testApi?.outer, record?.recorder.outer].filter((step) => step !== undefined),
     beforeAuthorization: [
+      ...(record === undefined ? [] : [record.recorder.inner]),
       ...(testApi === undefined ? [] : [testApi.inner]),
       withFreshPolicy(freshness),
       withImpersonation(impersonation),
@@ -205,6 +212,7 @@ function createChain(parts: ChainParts) {
     isServed: (info) => isServedPath(catalog.current, info) || aggregation.isServed(info),
     beforeRoutes: [
       ...(testApi?.middlewares ?? []),
+      ...(record === undefined ? [] : [record.middleware]),
       ...(parts.beside?.(registry) ?? []),
       aggregation.middleware,
     ],

@@ -31,6 +31,8 @@ export interface RegistryParts {
   readonly access: Access;
   readonly metrics: Metrics;
   readonly admissionFiles: AdmissionFiles;
+  /** Keeps a record of writes; absent = nobody does. */
+  readonly recorder?: Registry["recorder"];
   /** What admission policies have no say about. */
   readonly exclusions: readonly ExcludedResource[];
 }
@@ -71,6 +73,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     onUnstorable: unstorableOf(metrics),
     // Knows whether a value would be stored differently today.
     ...(encryption !== undefined && { storedForm: encryption.store }),
+    recorder: parts.recorder,
     writeQueue: new WriteQueue(),
     commitDeadline: new SharedDeadline(COMMIT_DEADLINE_MS, COMMIT_SLACK_MS),
     allocators: {

@@ -18,7 +18,7 @@ import { handleGet } from "../endpoints/reads/get.js";
 import { HistoricalReader } from "../endpoints/reads/historical-reader.js";
 import { handleList, LARGE_LIST_BYTES } from "../endpoints/reads/list.js";
 import { createViewReader } from "../endpoints/reads/view-reader.js";
-import { handleWatch } from "../endpoints/reads/watch.js";
+import { handleWatch, type WatchRecorder } from "../endpoints/reads/watch.js";
 import type { WatchLatency } from "../endpoints/reads/watch-latency.js";
 import type { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createRepresentationSource } from "../endpoints/representations/representation-source.js";
@@ -53,6 +53,7 @@ export interface VerbParts {
   readonly lifecycle: Lifecycle;
   readonly logger: Logger;
   readonly connect: VerbHandlers["connect"];
+  readonly recorder?: WatchRecorder | undefined;
 }
 
 export function createVerbs(parts: VerbParts): VerbHandlers {
@@ -99,6 +100,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     logger: parts.logger,
     latency: parts.watchLatency,
     catalog: registry.catalog,
+    recorder: parts.recorder,
   };
   const yaml = new YamlReader();
   metrics.gauge(

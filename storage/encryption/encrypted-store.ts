@@ -37,6 +37,11 @@ export class EncryptedStore extends ConvertingStore {
     this.#sealing.rules = rules;
   }
 
+  /** Whether values of "apps/deployments" are encrypted, or have been. */
+  isSecret(partition: string): boolean {
+    return this.#sealing.rules.isSecret(partition);
+  }
+
   /**
    * Whether the value would be stored differently today: the first key has changed, or the value
    * was not encrypted. Such a value is written even if its content does not change.

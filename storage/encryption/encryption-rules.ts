@@ -50,6 +50,11 @@ export class EncryptionRules {
     return (this.#rules.find(({ patterns }) => patterns.some(takes)) ?? this.#identity).ciphers;
   }
 
+  /** Whether values of the partition are encrypted, or have been. */
+  isSecret(partition: string): boolean {
+    return this.ciphersOf(partition).some(({ prefix }) => prefix.length > 0);
+  }
+
   seal(partition: string, key: string, value: Uint8Array, observe?: TransformObserver): Uint8Array {
     const [cipher] = this.ciphersOf(partition);
     if (cipher === undefined) return value;

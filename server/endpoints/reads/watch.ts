@@ -52,6 +52,19 @@ export interface WatchServices extends ReadServices, StreamingLists {
   readonly catalog: CatalogSource;
   /** Measures some of the deliveries; absent = none. */
   readonly latency?: WatchLatency;
+  /** Keeps a record of what goes out; absent = nobody does. */
+  readonly recorder?: WatchRecorder | undefined;
+}
+
+export interface WatchRecorder {
+  /** @param from the state that the watch begins with */
+  opened(ctx: RequestContext, resource: StoredResource, from: Revision): RecordedWatch;
+}
+
+/** Must be quick: it is told of every event of a watch. */
+export interface RecordedWatch {
+  sent(revision: Revision): void;
+  closed(): void;
 }
 
 /** Answers with a stream of events until the client leaves, the timeout or the server's end. */
@@ -72,7 +85,8 @@ export async function handleWatch(
 
   const partition = reader.view.partition(resource.partition);
   const stream = new WatchStream({ ctx, resource, representation, selector, options, services });
-  stream.start(partition, wanted.kind === "atLeast" && isPlainResume ? wanted.revision : undefined);
+  const from = wanted.kind === "atLeast" && isPlainResume ? wanted.revision : undefined;
+  stream.start(partition, from, (after) => services.recorder?.opened(ctx, resource, after));
 }
 
 interface StreamOptions {
@@ -108,6 +122,7 @@ class WatchStream implements WatchSink, Tick {
   /** Counts the events of all the resource's watches. */
   readonly #events: { value: number };
   #watcher: Watcher | undefined;
+  #recorded: RecordedWatch | undefined;
   #hasSentEvent = false;
   #isEnding = false;
   #partition: Partition | undefined;
@@ -146,8 +161,15 @@ class WatchStream implements WatchSink, Tick {
     });
   }
 
-  /** @param resumeFrom the version to send events after; undefined = the state is sent first */
-  start(partition: Partition, resumeFrom: Revision | undefined): void {
+  /**
+   * @param resumeFrom the version to send events after; undefined = the state is sent first
+   * @param record begins the record of what goes out
+   */
+  start(
+    partition: Partition,
+    resumeFrom: Revision | undefined,
+    record: (after: Revision) => RecordedWatch | undefined,
+  ): void {
     const snapshot = partition.snapshot();
     const after = resumeFrom ?? snapshot.revision;
     const watcher = partition.watch(
@@ -164,10 +186,12 @@ class WatchStream implements WatchSink, Tick {
     }
     this.#watcher = watcher;
     this.#partition = partition;
+    this.#recorded = record(after);
     this.#sink.onDrain(() => this.#resume());
     this.#sink.onClose(() => {
       this.#closed?.abort();
       watcher.close();
+      this.#recorded?.closed();
       this.#services.ticker.remove(this);
     });
     this.#services.ticker.add(this);
@@ -285,6 +309,7 @@ class WatchStream implements WatchSink, Tick {
 
   #sendReady(type: EventType, object: StoredObject, event: ObjectEvent): boolean {
     this.#events.value++;
+    this.#recorded?.sent(event.revision);
     // A table has its columns only in the first event (S1-TABLE-05).
     const isFirst = !this.#hasSentEvent;
     this.#hasSentEvent = true;

@@ -44,6 +44,7 @@ export async function handleDelete(
   // Checked before anything is deleted, so that an unavailable form is refused up front.
   const representation = representations.of(ctx, resource, false);
   const options = await readDeleteOptions(ctx, services);
+  ctx.state.notes?.nameBase(options.preconditions?.resourceVersion);
   const target = { resource, namespace: namespaceOf(ctx, resource), name: info.name, user };
   if (options.ignoresReadErrors === true) {
     const { groupDomain } = registry.naming;

@@ -21,6 +21,7 @@ import {
   parseText,
   readBytes,
   readYaml,
+  revisionSent,
   takeForAudit,
 } from "./request-body.js";
 import { parseApplyOptions, parseWriteOptions } from "./write-options.js";
@@ -80,6 +81,7 @@ async function patch(
   const representation = representations.of(ctx, resource, false);
   const text = (await readBytes(ctx)).toString("utf8");
   const document = parseText(text, (why) => `error decoding patch: ${why}`);
+  ctx.state.notes?.nameBase(revisionPatched(document));
   const { apply, refuseResult } = toPatch(document, strategicMergeOf(resource));
   const target = withMembers(targetOf(ctx, resource), {
     options,
@@ -89,6 +91,15 @@ async function patch(
   });
   const result = await patchObject(registry, target, waitOf(ctx));
   await answerObject(ctx, resource, representation, result);
+}
+
+/** The version that a patch asks for, or puts back. */
+function revisionPatched(document: JsonValue): unknown {
+  if (!Array.isArray(document)) return revisionSent(document);
+  const named = document.find(
+    (operation) => (operation as JsonObject | null)?.path === "/metadata/resourceVersion",
+  );
+  return (named as JsonObject | undefined)?.value;
 }
 
 function isConfidential({ group, resource }: StoredResource): boolean {
@@ -121,6 +132,7 @@ async function apply(
   const bytes = await readBytes(ctx);
   const input = await readConfiguration(bytes, mediaTypeOf(ctx), services.decoders);
   takeForAudit(ctx, input.value);
+  ctx.state.notes?.nameBase(revisionSent(input.value));
   const { repeatedKeys = [] } = input;
   if (options.fieldValidation === "Strict" && repeatedKeys.length > 0) {
     const why = `error converting YAML to JSON: ${joinRepeatedKeys(repeatedKeys)}`;

@@ -200,3 +200,11 @@ export function parseText(
     throw error;
   }
 }
+
+/** The resourceVersion of a body that is unchecked. */
+export function revisionSent(value: unknown): unknown {
+  const { metadata } = (value ?? {}) as {
+    readonly metadata?: { readonly resourceVersion?: unknown };
+  };
+  return metadata?.resourceVersion;
+}

@@ -3,7 +3,7 @@
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { updateObject } from "../../registry/write/update.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { readObject } from "./request-body.js";
+import { readObject, revisionSent } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
 import {
   answerObject,
@@ -30,6 +30,7 @@ export async function handleUpdate(
     options.fieldValidation,
     decodersOf(services, resource),
   );
+  ctx.state.notes?.nameBase(revisionSent(input.value));
   const target = {
     resource,
     namespace: namespaceOf(ctx, resource),

@@ -57,7 +57,10 @@ function parseOptions(
   const { user } = state;
   const warn = (text: string) => state.addWarning(text);
   const remarks = remarksOf(ctx);
+  const { notes } = state;
   if (query.isEmpty && !isApply) {
+    const fieldManager = managerOfUserAgent(ctx);
+    if (notes !== undefined) notes.fieldManager = fieldManager;
     return {
       user,
       warn,
@@ -66,7 +69,7 @@ function parseOptions(
       isDryRun: false,
       fieldValidation: "Warn",
       // No getter: V8 makes a hidden class for each object literal with one, and keeps the request in it.
-      fieldManager: managerOfUserAgent(ctx),
+      fieldManager,
     };
   }
   const errors = new Problems();
@@ -85,6 +88,11 @@ function parseOptions(
     errors.push(forbiddenField("force", "may not be specified for non-apply patch"));
   }
   if (errors.length > 0) throw invalidOptions(naming, kind, errors);
+  const fieldManager = manager === "" ? managerOfUserAgent(ctx) : manager;
+  if (notes !== undefined) {
+    notes.fieldManager = fieldManager;
+    notes.isApply = isApply;
+  }
   return {
     user,
     warn,
@@ -92,7 +100,7 @@ function parseOptions(
     request: state,
     isDryRun,
     fieldValidation: fieldValidation ?? "Warn",
-    fieldManager: manager === "" ? managerOfUserAgent(ctx) : manager,
+    fieldManager,
   };
 }
 

@@ -24,6 +24,7 @@ import type { Admission, AdmissionAttributes } from "../../admission/admission.j
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import type { Lifetimes } from "../../kinds/strategy.js";
 import type { LazySignal, SignalSource } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
@@ -75,8 +76,27 @@ export interface Registry {
   readonly commitDeadline?: LazySignal;
   /** Makes a namespace that a create needs and that is not there; absent = the create is refused. */
   readonly provisionNamespace?: (name: string, signal: SignalSource) => Promise<void>;
+  /** Keeps a record of writes; absent = nobody does. */
+  readonly recorder?: WriteRecorder | undefined;
   /** Queues the writers of a contested key; without it they retry until they win. */
   readonly writeQueue?: WriteQueue;
+}
+
+/** Is told of every write that is no dry run, once its outcome is known. Must be quick and not throw. */
+export interface WriteRecorder {
+  wrote(resource: StoredResource, written: WrittenObject, signal: SignalSource): void;
+}
+
+export interface WrittenObject {
+  readonly namespace: string;
+  readonly action: "put" | "remove" | "same";
+  /** The state that it came of; undefined = none. */
+  readonly before: ApiObject | undefined;
+  /** The revision that the object had; undefined = it is created. */
+  readonly previousRevision: number | undefined;
+  /** What is stored, or was stored last. */
+  readonly object: ApiObject;
+  readonly revision: number;
 }
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";

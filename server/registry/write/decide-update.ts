@@ -306,9 +306,9 @@ function* encode(step: Step, next: ApiObject): Steps<Decision> {
   yield;
   const { action, object, value } = yield* encodeNext(registry, target, next, before, current);
   warn(step, next);
-  if (action !== "remove") return { action, object, value, reservations: change, refusal };
+  if (action !== "remove") return { action, object, value, before, reservations: change, refusal };
   const reservations = changeOf(registry, resource, undefined, before);
-  return { action, object, value, reservations };
+  return { action, object, value, before, reservations };
 }
 
 function metadataRules({ registry, target: { resource } }: Step): MetadataRules {

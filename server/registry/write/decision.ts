@@ -34,6 +34,8 @@ export interface Decision {
   readonly action: "put" | "remove" | "same";
   /** The resulting object; of a removal, its last state. */
   readonly object: ApiObject;
+  /** Of an update: the object as it was, in today's stored form. */
+  readonly before?: ApiObject | undefined;
   /** Set for a new object that admission named otherwise than it was looked at. */
   readonly renamed?: Renamed | undefined;
   /** Its encoding; present for "put", and when an answer needs it. */

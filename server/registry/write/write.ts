@@ -108,7 +108,11 @@ export async function runWrite(
   try {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const outcome = await tryOnce(write);
-      if (outcome !== undefined) return outcome;
+      if (outcome !== undefined) {
+        if (registry.recorder !== undefined && !plan.isDryRun)
+          record(registry, plan, outcome, signal);
+        return outcome;
+      }
     }
     throw plan.lost();
   } catch (error) {
@@ -117,6 +121,21 @@ export async function runWrite(
   } finally {
     places.leave(outage);
   }
+}
+
+function record(
+  { recorder }: Registry,
+  { resource, namespace }: WritePlan,
+  { decision: { action, object, before }, current, revision, isStored }: Outcome,
+  signal: SignalSource,
+): void {
+  const written = isStored ? action : "same";
+  const previousRevision = current?.revision;
+  recorder?.wrote(
+    resource,
+    { namespace, action: written, before, previousRevision, object, revision },
+    signal,
+  );
 }
 
 /** A write under way: of one shape for all verbs, as V8 would optimise the loop anew for each verb's plan. */

@@ -1,0 +1,207 @@
+/**
+ * /debug/record: what the recorder knows, as JSON. Every authenticated user may ask, and sees the records of objects
+ * that it may read itself; so the authorizer lets the paths pass, and each record is judged here.
+ */
+
+import type { JsonValue } from "../api/meta.js";
+import {
+  badRequest,
+  forbiddenPath,
+  methodNotAllowed,
+  notFound,
+  routeNotFound,
+} from "../api/status.js";
+import type { Authorizer } from "../authz/authorizer.js";
+import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import { AUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
+import { stringifyJson } from "../schema/json-text.js";
+import { explain, findWrite } from "./explain.js";
+import { linksOf } from "./links.js";
+import type { ObjectTexts } from "./object-texts.js";
+import { RecordIndex } from "./record-index.js";
+import { LIMIT_MAX, parseRecordQuery, type RecordQuery } from "./record-query.js";
+import {
+  type Explanation,
+  RECORD_PATH,
+  type RecordedWrite,
+  type RecordStatus,
+  type ReplicaAsked,
+  type Timeline,
+} from "./record-types.js";
+import type { Recorder } from "./recorder.js";
+import { type ReplicaRecords, readRecords } from "./records.js";
+import { Rights } from "./rights.js";
+
+export interface RecordParts {
+  readonly recorder: Recorder;
+  readonly authorizer: Authorizer;
+  readonly texts: ObjectTexts;
+}
+
+/** Of the question for one path. */
+interface Asked {
+  readonly query: RecordQuery;
+  readonly rights: Rights;
+}
+
+type Answer = (parts: RecordParts, asked: Asked) => object | Promise<object>;
+
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  [RECORD_PATH]: ({ recorder }) => statusOf(recorder),
+  [`${RECORD_PATH}/timeline`]: answerTimeline,
+  [`${RECORD_PATH}/why`]: answerWhy,
+};
+
+/** Links are worked out for the newest writes of a timeline. */
+const LINKED_MAX = 1_000;
+
+export function withRecord(parts: RecordParts): RequestMiddleware {
+  return async function record(ctx, next) {
+    const { info, user } = ctx.state;
+    if (info.isResourceRequest || !isRecordPath(info.path)) return next();
+    const answer = ANSWERS[info.path];
+    if (answer === undefined) throw routeNotFound();
+    if (ctx.method !== "GET") throw methodNotAllowed();
+    if (!isKnown(user)) throw forbiddenPath(`${info.path} is for authenticated users`);
+    const rights = new Rights(parts.authorizer, user, ctx.state);
+    send(ctx, await answer(parts, { query: parseRecordQuery(info.query), rights }));
+  };
+}
+
+/** The same authorizer, by which every authenticated user may read the paths: their answers are judged by themselves. */
+export function openRecordPaths(authorizer: Authorizer): Authorizer {
+  return {
+    name: authorizer.name,
+    authorize(attributes, signal) {
+      const { user, info } = attributes;
+      if (
+        !info.isResourceRequest &&
+        info.verb === "get" &&
+        isRecordPath(info.path) &&
+        isKnown(user)
+      ) {
+        return { decision: "allow", reason: "records are judged one by one" };
+      }
+      return authorizer.authorize(attributes, signal);
+    },
+  };
+}
+
+function isRecordPath(path: string): boolean {
+  return path === RECORD_PATH || path.startsWith(`${RECORD_PATH}/`);
+}
+
+function isKnown({ groups }: UserInfo): boolean {
+  return groups.includes(AUTHENTICATED_GROUP);
+}
+
+function statusOf(recorder: Recorder): RecordStatus {
+  const { replica, writes, reads, deliveries, bytes, bytesMax, startedAtMs } = recorder;
+  const sinceMs = writes.dropped > 0 ? (writes.oldest?.atMs ?? startedAtMs) : startedAtMs;
+  return {
+    kind: "RecordStatus",
+    replica,
+    since: new Date(sinceMs).toISOString(),
+    writes: writes.size,
+    reads: reads.size,
+    deliveries: deliveries.size,
+    bytes,
+    bytesMax,
+    dropped: 0,
+    replicas: ALONE,
+  };
+}
+
+const ALONE: readonly ReplicaAsked[] = [];
+
+async function answerTimeline(parts: RecordParts, { query, rights }: Asked): Promise<Timeline> {
+  const { recorder, texts } = parts;
+  const all = await readRecords(recorder, everything(query), rights);
+  const asked = await readRecords(recorder, query, rights);
+  const index = new RecordIndex(all);
+  const links = asked.writes.slice(-LINKED_MAX).flatMap((write) => {
+    const { exact, candidates } = linksOf(index, write, texts.names);
+    return [...exact, ...candidates.slice(0, CANDIDATES_SHOWN)];
+  });
+  const { next, hidden, clients, writes, reads, deliveries } = asked;
+  return {
+    kind: "Timeline",
+    replica: recorder.replica,
+    replicas: ALONE,
+    next,
+    hidden,
+    clients: together(clients, all.clients),
+    writes,
+    reads,
+    deliveries,
+    links,
+  };
+}
+
+/** Of one write in a timeline; `why` has all. */
+const CANDIDATES_SHOWN = 3;
+
+async function answerWhy(parts: RecordParts, { query, rights }: Asked): Promise<Explanation> {
+  const { recorder, texts } = parts;
+  if (query.resource === "" || query.name === "") throw badRequest("resource and name are needed");
+  const all = await readRecords(recorder, everything(query), rights);
+  const index = new RecordIndex(all);
+  const write = findWrite(index, query, query.revision);
+  if (write === undefined) throw notFound({ group: "", resource: "writes" }, query.name);
+  const { steps, end } = explain(index, write, texts.names);
+  return {
+    kind: "Explanation",
+    replicas: ALONE,
+    hidden: all.hidden,
+    ...named(all, index, steps),
+    steps,
+    end,
+  };
+}
+
+/** What the steps of an explanation name. */
+function named(
+  all: ReplicaRecords,
+  { byId }: RecordIndex,
+  steps: Explanation["steps"],
+): Pick<Explanation, "clients" | "writes" | "reads"> {
+  const links = steps.flatMap(({ exact, candidates }) => [...exact, ...candidates]);
+  const ids = new Set([...steps.map(({ write }) => write), ...links.map(({ to }) => to)]);
+  const writes = [...ids].flatMap((id) => byId.get(id) ?? []);
+  const readIds = new Set(links.map(({ read }) => read));
+  const reads = all.reads.filter(({ id }) => readIds.has(id));
+  const clientIds = new Set([...writes, ...reads].map(({ client }) => client));
+  return {
+    clients: all.clients.filter(({ id }) => clientIds.has(id)),
+    writes: inTime(writes),
+    reads,
+  };
+}
+
+function inTime(writes: readonly RecordedWrite[]): RecordedWrite[] {
+  return [...writes].sort((a, b) => Number(a.revision) - Number(b.revision));
+}
+
+/** What led to something may be of any object, and older than what is asked for. */
+function everything(query: RecordQuery): RecordQuery {
+  const all = {
+    group: "",
+    resource: "",
+    namespace: "",
+    name: "",
+    user: "",
+    client: "",
+    revision: "",
+  };
+  return { ...query, ...all, sinceMs: 0, limit: LIMIT_MAX, after: new Map() };
+}
+
+function together<T extends { readonly id: string }>(a: readonly T[], b: readonly T[]): T[] {
+  return [...new Map([...a, ...b].map((item) => [item.id, item])).values()];
+}
+
+function send(ctx: RequestContext, answer: object): void {
+  ctx.status = 200;
+  ctx.set("Content-Type", "application/json");
+  ctx.body = `${stringifyJson(answer as JsonValue)}\n`;
+}

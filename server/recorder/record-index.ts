@@ -1,0 +1,177 @@
+/**
+ * RecordIndex: records that somebody asks about, so that what led to a write is found: writes by revision and by
+ * object, and what each client had been delivered. Clients of several replicas are one where user, program and
+ * address are the same.
+ */
+import type { RecordedRead, RecordedWrite, Records } from "./record-types.js";
+
+/** A write that a client had seen before it wrote itself. */
+export interface Seen {
+  readonly write: RecordedWrite;
+  /** When it was delivered; milliseconds since 1970. */
+  readonly atMs: number;
+  readonly read: RecordedRead | undefined;
+}
+
+interface KnownDelivery {
+  readonly revision: string;
+  readonly atMs: number;
+  readonly read: RecordedRead;
+}
+
+/** Of deliveries to one client before a write; older ones are no candidates. */
+const SEEN_MAX = 1_000;
+const SEEN_MS_MAX = 600_000;
+/** What a list showed: the newest of it. */
+const LISTED_MAX = 500;
+const LISTS_MAX = 20;
+
+export class RecordIndex {
+  readonly writes: readonly RecordedWrite[];
+  readonly byId: ReadonlyMap<string, RecordedWrite>;
+  readonly #byRevision = new Map<string, RecordedWrite>();
+  readonly #byUid = new Map<string, RecordedWrite[]>();
+  /** By the name of a client, as `#nameOf` gives it. */
+  readonly #deliveries = new Map<string, KnownDelivery[]>();
+  readonly #reads = new Map<string, RecordedRead[]>();
+  readonly #names: ReadonlyMap<string, string>;
+
+  constructor(records: Pick<Records, "clients" | "writes" | "reads" | "deliveries">) {
+    this.writes = records.writes;
+    this.byId = new Map(records.writes.map((write) => [write.id, write]));
+    this.#names = new Map(
+      records.clients.map(({ id, user, agent, address }) => [id, `${user}\n${agent}\n${address}`]),
+    );
+    for (const write of records.writes) {
+      if (write.revision !== "") this.#byRevision.set(write.revision, write);
+      if (write.uid !== "") push(this.#byUid, write.uid, write);
+    }
+    const reads = new Map(records.reads.map((read) => [read.id, read]));
+    for (const read of records.reads) push(this.#reads, this.#nameOf(read.client), read);
+    for (const { read: id, revision, time } of records.deliveries) {
+      const read = reads.get(id);
+      if (read === undefined) continue;
+      const delivery = { revision, atMs: Date.parse(time), read };
+      push(this.#deliveries, this.#nameOf(read.client), delivery);
+    }
+  }
+
+  isSameClient(a: RecordedWrite, b: RecordedWrite): boolean {
+    return this.#nameOf(a.client) === this.#nameOf(b.client);
+  }
+
+  /** The write that made this state of the object of another write. */
+  stateOf(write: RecordedWrite, revision: string): RecordedWrite | undefined {
+    const found = this.#byRevision.get(revision);
+    return found !== undefined && isSameObject(found, write) ? found : undefined;
+  }
+
+  /** The last write of an object before another write. */
+  lastOf(uid: string, before: RecordedWrite, isWanted: (write: RecordedWrite) => boolean) {
+    const untilMs = Date.parse(before.time);
+    const all = this.#byUid.get(uid) ?? [];
+    return all.findLast(
+      (write) => write.id !== before.id && Date.parse(write.time) <= untilMs && isWanted(write),
+    );
+  }
+
+  /** How a revision of the write's object reached its client; undefined = by no watch that is recorded. */
+  deliveryOf(write: RecordedWrite, revision: string): Omit<Seen, "write"> | undefined {
+    const untilMs = Date.parse(write.receivedTime);
+    const name = this.#nameOf(write.client);
+    const all = this.#deliveries.get(name) ?? [];
+    const delivery = all.findLast((each) => each.revision === revision && each.atMs <= untilMs);
+    if (delivery !== undefined) return delivery;
+    const reads = this.#reads.get(name) ?? [];
+    const read = reads.findLast(
+      (each) =>
+        covers(each, write) &&
+        Date.parse(each.time) <= untilMs &&
+        Number(each.fromRevision) >= Number(revision),
+    );
+    return read && { read, atMs: Date.parse(read.time) };
+  }
+
+  /** Whether the client followed anything when it wrote: otherwise nothing that is recorded led it. */
+  isFollower(write: RecordedWrite): boolean {
+    const reads = this.#reads.get(this.#nameOf(write.client)) ?? [];
+    return reads.some(
+      ({ verb, time, endTime }) =>
+        verb === "watch" && time <= write.time && (endTime === "" || endTime >= write.receivedTime),
+    );
+  }
+
+  /** What the client of a write had seen before it, each write once, the newest first. */
+  seenBefore(write: RecordedWrite): Seen[] {
+    const untilMs = Date.parse(write.receivedTime);
+    const name = this.#nameOf(write.client);
+    const seen = new Map<string, Seen>();
+    const note = (
+      other: RecordedWrite | undefined,
+      atMs: number,
+      read: RecordedRead | undefined,
+    ) => {
+      if (other === undefined || other.id === write.id || seen.has(other.id)) return;
+      seen.set(other.id, { write: other, atMs, read });
+    };
+    const deliveries = this.#deliveries.get(name) ?? [];
+    for (let at = deliveries.length - 1; at >= 0 && seen.size < SEEN_MAX; at--) {
+      const { revision, atMs, read } = deliveries[at] as KnownDelivery;
+      if (atMs > untilMs) continue;
+      if (atMs < untilMs - SEEN_MS_MAX) break;
+      note(this.#byRevision.get(revision), atMs, read);
+    }
+    this.#noteListed(write, untilMs, note);
+    return [...seen.values()];
+  }
+
+  /** What was there when the client listed, or began to watch. */
+  #noteListed(
+    write: RecordedWrite,
+    untilMs: number,
+    note: (other: RecordedWrite, atMs: number, read: RecordedRead) => void,
+  ): void {
+    const reads = this.#reads.get(this.#nameOf(write.client)) ?? [];
+    const before = reads.filter(({ time }) => Date.parse(time) <= untilMs).slice(-LISTS_MAX);
+    for (const read of before.reverse()) {
+      const from = Number(read.fromRevision);
+      const atMs = Date.parse(read.time);
+      let left = LISTED_MAX;
+      for (let at = this.writes.length - 1; at >= 0 && left > 0; at--) {
+        const other = this.writes[at] as RecordedWrite;
+        if (other.revision === "" || Number(other.revision) > from || !covers(read, other))
+          continue;
+        left--;
+        note(other, atMs, read);
+      }
+    }
+  }
+
+  #nameOf(client: string): string {
+    return this.#names.get(client) ?? client;
+  }
+}
+
+export function isSameObject(a: RecordedWrite, b: RecordedWrite): boolean {
+  return (
+    a.name === b.name &&
+    a.namespace === b.namespace &&
+    a.resource === b.resource &&
+    a.group === b.group
+  );
+}
+
+function covers(read: RecordedRead, write: RecordedWrite): boolean {
+  return (
+    read.resource === write.resource &&
+    read.group === write.group &&
+    (read.namespace === "" || read.namespace === write.namespace) &&
+    (read.name === "" || read.name === write.name)
+  );
+}
+
+function push<T>(lists: Map<string, T[]>, key: string, item: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [item]);
+  else list.push(item);
+}

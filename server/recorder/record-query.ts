@@ -1,0 +1,78 @@
+/** What a question asks of the recorder, out of the query of its URL. */
+import { badRequest } from "../api/status.js";
+import type { Query } from "../request/query.js";
+import type { KeptWrite } from "./kept.js";
+
+export interface RecordQuery {
+  readonly group: string;
+  /** Plural; "" = all resources. */
+  readonly resource: string;
+  /** "" = all. */
+  readonly namespace: string;
+  /** "" = all. */
+  readonly name: string;
+  /** "" = all. */
+  readonly user: string;
+  /** Of a client; "" = all. */
+  readonly client: string;
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  /** How many writes at most, the newest. */
+  readonly limit: number;
+  /** By replica: the number of the last write that is known already. */
+  readonly after: ReadonlyMap<string, number>;
+  /** "" = the newest. */
+  readonly revision: string;
+}
+
+const LIMIT = 500;
+export const LIMIT_MAX = 10_000;
+
+/** @throws {StatusError} 400 */
+export function parseRecordQuery(query: Query): RecordQuery {
+  const text = (name: string) => query.get(name) ?? "";
+  const revision = text("revision");
+  if (!/^\d{0,19}$/.test(revision)) throw badRequest("revision: not a resourceVersion");
+  return {
+    group: text("group"),
+    resource: text("resource"),
+    namespace: text("namespace"),
+    name: text("name"),
+    user: text("user"),
+    client: text("client"),
+    sinceMs: numberOf("sinceMs", text("sinceMs"), 0),
+    untilMs: numberOf("untilMs", text("untilMs"), Number.MAX_SAFE_INTEGER),
+    limit: Math.min(LIMIT_MAX, numberOf("limit", text("limit"), LIMIT)),
+    after: parseAfter(text("after")),
+    revision,
+  };
+}
+
+/** Whether a write is among what is asked for. */
+export function isShownFor(query: RecordQuery, write: KeptWrite): boolean {
+  const { group, resource, namespace, name, user, client, sinceMs, untilMs } = query;
+  return (
+    write.atMs >= sinceMs &&
+    write.atMs <= untilMs &&
+    (resource === "" || (write.resource === resource && write.group === group)) &&
+    (namespace === "" || write.namespace === namespace) &&
+    (name === "" || write.name === name) &&
+    (user === "" || write.client.user === user) &&
+    (client === "" || write.client.id === client)
+  );
+}
+
+function numberOf(name: string, text: string, fallback: number): number {
+  if (text === "") return fallback;
+  const number = Number(text);
+  if (Number.isFinite(number) && number >= 0) return number;
+  throw badRequest(`${name}: not a number from 0 on`);
+}
+
+/** "a1b2:17,c3d4:5" */
+function parseAfter(text: string): ReadonlyMap<string, number> {
+  const pairs = text === "" ? [] : text.split(",").map((pair) => pair.split(":"));
+  return new Map(
+    pairs.map(([replica = "", number]) => [replica, numberOf("after", number ?? "", 0)]),
+  );
+}

@@ -1,0 +1,308 @@
+/**
+ * Recorder: keeps what clients wrote and what had been delivered to them, for the question why something happened.
+ * The loop of all writes, the request chain and the watches tell it; it keeps the newest within a budget of bytes
+ * and no value of any object. What follows from its records is worked out when somebody asks.
+ */
+import type { Revision } from "../../storage/kv/store.js";
+import type { ApiObject } from "../api/meta.js";
+import type { RecordedWatch, WatchRecorder } from "../endpoints/reads/watch.js";
+import { mainOf, type StoredResource } from "../kinds/served-resource.js";
+import type { WriteRecorder, WrittenObject } from "../registry/generic/registry.js";
+import type { SignalSource } from "../request/lazy-signal.js";
+import { isReadOnly, type RequestInfo } from "../request/request-info.js";
+import type { RequestContext } from "../request/request-state.js";
+import { bracket, gate, passAll, type RequestStep } from "../request/step.js";
+import { SERVER_USER } from "../request/user-info.js";
+import { notesOf, WriteNotes } from "../request/write-notes.js";
+import { ByteRing } from "./byte-ring.js";
+import { Clients, type Sender } from "./clients.js";
+import { DeliveryRing } from "./delivery-ring.js";
+import type { KeptRead, KeptWrite } from "./kept.js";
+import type { WriteOutcome } from "./record-types.js";
+import { NO_PATHS, type WrittenPaths, writtenPaths } from "./written-paths.js";
+
+export interface RecorderOptions {
+  /** Names this replica in ids. */
+  readonly replica: string;
+  readonly bytesMax: number;
+  /** Milliseconds since 1970, with fractions. */
+  readonly now: () => number;
+  /** Whether names of keys of these objects may say something: Secrets, and what is encrypted at rest. */
+  readonly isConfidential: (resource: {
+    readonly group: string;
+    readonly resource: string;
+  }) => boolean;
+  /** The view's revision. */
+  readonly revision: () => number;
+  /** Takes each write as well; absent = nobody does. */
+  readonly keep?: ((write: KeptWrite) => void) | undefined;
+}
+
+/** Of the budget; the rest is for writes. */
+const DELIVERIES_SHARE = 0.2;
+const READS_SHARE = 0.1;
+/** Of a record with its numbers and its texts that others share. */
+const WRITE_BYTES = 320;
+const READ_BYTES = 240;
+const SELECTOR_CHARS_MAX = 256;
+const MARKED: WrittenPaths = { paths: ["metadata.deletionTimestamp"], hasMore: false };
+
+export class Recorder implements WriteRecorder, WatchRecorder {
+  readonly writes: ByteRing<KeptWrite>;
+  readonly reads: ByteRing<KeptRead>;
+  readonly deliveries: DeliveryRing;
+  readonly startedAtMs: number;
+  /** Around recovery: sees what is refused. */
+  readonly outer: RequestStep;
+  /** Behind authentication: what is known of a write begins. */
+  readonly inner: RequestStep;
+  readonly #options: RecorderOptions;
+  readonly #clients: Clients;
+  #writeCount = 0;
+  #readCount = 0;
+
+  constructor(options: RecorderOptions) {
+    const { bytesMax, replica, now } = options;
+    this.#options = options;
+    this.startedAtMs = now();
+    this.writes = new ByteRing(bytesMax * (1 - DELIVERIES_SHARE - READS_SHARE));
+    this.reads = new ByteRing(bytesMax * READS_SHARE);
+    this.deliveries = new DeliveryRing(bytesMax * DELIVERIES_SHARE);
+    this.#clients = new Clients(replica);
+    this.inner = gate((ctx) => this.#begin(ctx));
+    this.outer = bracket(passAll, (ctx, failure) => {
+      this.#end(ctx);
+      return failure;
+    });
+  }
+
+  get replica(): string {
+    return this.#options.replica;
+  }
+
+  get bytes(): number {
+    return this.writes.bytes + this.reads.bytes + this.deliveries.bytes;
+  }
+
+  get bytesMax(): number {
+    return this.#options.bytesMax;
+  }
+
+  wrote(resource: StoredResource, written: WrittenObject, signal: SignalSource): void {
+    const notes = notesOf(signal);
+    const { namespace, object, previousRevision, revision } = written;
+    const { group, version, resource: plural } = mainOf(resource);
+    const atMs = this.#options.now();
+    const request = notes instanceof RequestNotes ? notes.ctx : undefined;
+    const verb = request === undefined ? verbOf(written) : verbIn(request.state.info, notes);
+    const { outcome, status } = outcomeOf(written);
+    const { paths, hasMore } = this.#pathsOf(resource, written, outcome);
+    if (notes !== undefined) notes.writes++;
+    const { metadata } = object;
+    this.#add({
+      ...this.#senderOf(request, notes),
+      number: ++this.#writeCount,
+      revision: outcome === "unchanged" ? 0 : revision,
+      previousRevision: previousRevision ?? 0,
+      atMs,
+      receivedAtMs:
+        request === undefined ? atMs : performance.timeOrigin + request.state.receivedAtMs,
+      verb,
+      group,
+      version: request?.state.info.version ?? version,
+      resource: plural,
+      subresource: request?.state.info.subresource ?? "",
+      namespace,
+      name: metadata.name ?? "",
+      uid: metadata.uid ?? "",
+      owners: ownersOf(object),
+      fieldManager: notes?.fieldManager ?? "",
+      outcome,
+      status,
+      reason: "",
+      changedPaths: paths,
+      morePaths: hasMore,
+      base: Number(notes?.base ?? ""),
+      causes: notes === undefined || notes.causes.length === 0 ? NO_CAUSES : [...notes.causes],
+    });
+  }
+
+  opened(ctx: RequestContext, resource: StoredResource, from: Revision): RecordedWatch {
+    const { group, resource: plural } = mainOf(resource);
+    const read = this.#addRead(ctx, { verb: "watch", group, resource: plural, from });
+    const { deliveries } = this;
+    const { now } = this.#options;
+    return {
+      sent(revision) {
+        const atMs = now();
+        read.upTo = revision;
+        read.upToAtMs = atMs;
+        read.events++;
+        deliveries.push(read.number, revision, atMs);
+      },
+      closed() {
+        read.endedAtMs = now();
+      },
+    };
+  }
+
+  #begin(ctx: RequestContext): undefined {
+    const { info } = ctx.state;
+    if (info.isResourceRequest && !isReadOnly(info)) ctx.state.notes = new RequestNotes(ctx);
+    return undefined;
+  }
+
+  #end(ctx: RequestContext): void {
+    const { state } = ctx;
+    const info = state.infoIfKnown;
+    if (info?.isResourceRequest !== true || state.userIfKnown === undefined) return;
+    const status = ctx.respond === false ? ctx.res.statusCode : ctx.status;
+    const { notes } = state;
+    if (notes === undefined) {
+      if (info.verb === "list") this.#listed(ctx, info, status);
+    } else if (status >= 400 && notes.writes === 0 && !info.query.has("dryRun")) {
+      this.#refused(ctx, info, notes, status);
+    }
+  }
+
+  #listed(ctx: RequestContext, { group, resource }: RequestInfo, status: number): void {
+    const from = this.#options.revision();
+    const read = this.#addRead(ctx, { verb: "list", group, resource, from });
+    read.status = status;
+    read.endedAtMs = read.atMs;
+  }
+
+  #refused(ctx: RequestContext, info: RequestInfo, notes: WriteNotes, status: number): void {
+    const { state } = ctx;
+    const { reason = "", details } = state.failure ?? {};
+    // The messages quote values.
+    const fields = (details?.causes ?? []).flatMap(({ field = "" }) =>
+      field === "" ? [] : [field],
+    );
+    const isConfidential = this.#options.isConfidential(info);
+    const { group, version, resource, subresource, namespace } = info;
+    this.#add({
+      ...this.#senderOf(ctx, notes),
+      number: ++this.#writeCount,
+      revision: 0,
+      previousRevision: 0,
+      atMs: this.#options.now(),
+      receivedAtMs: performance.timeOrigin + state.receivedAtMs,
+      verb: verbIn(info, notes),
+      group,
+      version,
+      resource,
+      subresource,
+      namespace,
+      name: info.name || state.createdName,
+      uid: "",
+      owners: NO_OWNERS,
+      fieldManager: notes.fieldManager,
+      outcome: status === 409 && reason === "Conflict" ? "conflict" : "refused",
+      status,
+      reason,
+      changedPaths: isConfidential ? [] : fields.slice(0, REFUSED_FIELDS_MAX).map(cut),
+      morePaths: fields.length > REFUSED_FIELDS_MAX,
+      base: Number(notes.base),
+      causes: [...notes.causes],
+    });
+  }
+
+  #senderOf(ctx: RequestContext | undefined, notes: WriteNotes | undefined): Sender {
+    if (ctx !== undefined) return this.#clients.of(ctx);
+    const loop = notes?.causes.find(({ by }) => by === "control-loop")?.name ?? "";
+    return this.#clients.own(SERVER_USER.name, loop);
+  }
+
+  #pathsOf(
+    resource: StoredResource,
+    { before, object }: WrittenObject,
+    outcome: WriteOutcome,
+  ): WrittenPaths {
+    if (outcome === "marked") return MARKED;
+    if (before === undefined || outcome === "unchanged") return NO_PATHS;
+    return writtenPaths(before, object, this.#options.isConfidential(mainOf(resource)));
+  }
+
+  #addRead(
+    ctx: RequestContext,
+    { from, ...about }: Pick<KeptRead, "verb" | "group" | "resource"> & { readonly from: number },
+  ): KeptRead {
+    const { info } = ctx.state;
+    const atMs = this.#options.now();
+    const { query } = info;
+    const selectors = query.isEmpty ? [] : [query.get("labelSelector"), query.get("fieldSelector")];
+    const selector = selectors.filter((text) => text !== undefined).join("; ");
+    const read: KeptRead = {
+      ...this.#clients.of(ctx),
+      ...about,
+      number: ++this.#readCount,
+      namespace: info.namespace,
+      name: info.name,
+      selector: selector.slice(0, SELECTOR_CHARS_MAX),
+      atMs,
+      endedAtMs: undefined,
+      from,
+      upTo: 0,
+      upToAtMs: 0,
+      events: 0,
+      status: 200,
+    };
+    this.reads.push(read, READ_BYTES + read.selector.length + read.namespace.length);
+    return read;
+  }
+
+  #add(write: KeptWrite): void {
+    let bytes = WRITE_BYTES + write.namespace.length + write.name.length;
+    for (const path of write.changedPaths) bytes += path.length + 16;
+    bytes += write.owners.length * 52 + write.causes.length * 200;
+    this.writes.push(write, bytes);
+    this.#options.keep?.(write);
+  }
+}
+
+const REFUSED_FIELDS_MAX = 16;
+const FIELD_CHARS_MAX = 256;
+
+function cut(field: string): string {
+  return field.slice(0, FIELD_CHARS_MAX);
+}
+
+const NO_CAUSES: KeptWrite["causes"] = [];
+const NO_OWNERS: KeptWrite["owners"] = [];
+
+/** Of a request's write. */
+class RequestNotes extends WriteNotes {
+  readonly ctx: RequestContext;
+
+  constructor(ctx: RequestContext) {
+    super();
+    this.ctx = ctx;
+  }
+}
+
+function verbIn({ verb }: RequestInfo, notes: WriteNotes | undefined): string {
+  return notes?.isApply === true ? "apply" : verb;
+}
+
+/** Of a loop's write, which asks for nothing by a verb. */
+function verbOf({ action, previousRevision }: WrittenObject): string {
+  if (action === "remove") return "delete";
+  return previousRevision === undefined ? "create" : "update";
+}
+
+/** Only a delete has no state of before besides what it marks. */
+function outcomeOf({ action, previousRevision, before, object }: WrittenObject): {
+  readonly outcome: WriteOutcome;
+  readonly status: number;
+} {
+  if (action === "remove") return { outcome: "deleted", status: 200 };
+  if (action === "same") return { outcome: "unchanged", status: 200 };
+  if (previousRevision === undefined) return { outcome: "created", status: 201 };
+  const isMarked = before === undefined && object.metadata.deletionTimestamp !== undefined;
+  return { outcome: isMarked ? "marked" : "changed", status: 200 };
+}
+
+function ownersOf({ metadata: { ownerReferences } }: ApiObject): readonly string[] {
+  return ownerReferences === undefined ? NO_OWNERS : ownerReferences.map(({ uid }) => uid);
+}
