@@ -1,8 +1,11 @@
 /** Helpers for plain JSON objects. */
 import type { JsonObject, JsonValue } from "./meta.js";
+import { isWrittenNumber } from "./written-number.js";
 
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return (
+    typeof value === "object" && value !== null && !Array.isArray(value) && !isWrittenNumber(value)
+  );
 }
 
 /** Sets a member; one named `__proto__` is a member like any other. */

@@ -22,6 +22,7 @@ import {
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
 import { cutPath } from "./shown-value.js";
 import { badRequest, requestEntityTooLarge, type StatusError } from "./status.js";
+import { isWrittenNumber, withPlainNumbers } from "./written-number.js";
 
 /** More than one operation per field of the largest object in a request. */
 const JSON_PATCH_OPERATIONS_MAX = 10_000;
@@ -152,8 +153,8 @@ class PatchRun {
 
   #test(path: Pointer, expected: JsonValue): void {
     // A missing member equals null, as in kube-apiserver.
-    const actual = this.#find(path) ?? null;
-    if (deepEqual(actual, expected)) return;
+    const actual = withPlainNumbers(this.#find(path) ?? null);
+    if (deepEqual(actual, withPlainNumbers(expected))) return;
     throw new JsonPatchFailure(`testing value ${show(path)} failed: test failed`, true);
   }
 
@@ -260,7 +261,7 @@ class PatchRun {
   }
 
   #owned(value: JsonValue, at: Place): JsonArray | JsonObject {
-    if (typeof value !== "object" || value === null) throw new Misfit(at);
+    if (typeof value !== "object" || value === null || isWrittenNumber(value)) throw new Misfit(at);
     if (this.#own.has(value)) return value;
     const copy = Array.isArray(value) ? [...value] : { ...value };
     this.#own.add(copy);
@@ -288,7 +289,7 @@ function indexOf(token: string, max: number, at: Place, isLast = true): number {
 
 /** A deep copy. */
 function copyOf(value: JsonValue): JsonValue {
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || isWrittenNumber(value)) return value;
   if (Array.isArray(value)) return value.map(copyOf);
   const copy: JsonObject = {};
   for (const key in value) setMember(copy, key, copyOf(value[key] ?? null));

@@ -99,8 +99,15 @@ function toResult(text: string, value: JsonValue, repeated: readonly RepeatedKey
 
 const NEWLINE = 0x0a;
 
-/** Octal numbers of YAML 1.2, which kube-apiserver reads beside those of 1.1 (R11). */
-const OCTAL = /^0o[0-7]{1,21}$/;
+/** Integers with a prefix, octal ones of YAML 1.2 too: kube-apiserver reads them in either case (R11). */
+const PREFIXED = /^([-+]?)(0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+))$/;
+
+/** undefined where the text is no integer with a prefix */
+function prefixedInteger(text: string): bigint | undefined {
+  const [, sign, digits] = PREFIXED.exec(text.replaceAll("_", "")) ?? [];
+  if (digits === undefined) return undefined;
+  return sign === "-" ? -BigInt(digits) : BigInt(digits);
+}
 
 /** `%YAML 1.2` would switch the dialect within a request (R11). @throws {YamlSyntaxError} */
 function refuseOtherVersion({ directives }: Document.Parsed): void {
@@ -189,8 +196,10 @@ class NodeReader {
     if (isMap(node)) return this.#readMap(node, path, depth);
     if (!isScalar(node)) return null;
     const { source = "" } = node;
-    const isOctal = node.type === "PLAIN" && OCTAL.test(source);
-    return toJson(isOctal ? BigInt(source) : node.value, source);
+    const mayHavePrefix =
+      node.type === "PLAIN" && node.tag === undefined && /^[-+]?0\D/.test(source);
+    const prefixed = mayHavePrefix ? prefixedInteger(source) : undefined;
+    return toJson(prefixed ?? node.value, source);
   }
 
   #targetOf(alias: Alias): ParsedNode | undefined {
@@ -250,7 +259,7 @@ function mergeInto(target: JsonObject, value: JsonValue): void {
   }
 }
 
-const INFINITE = /^[-+]?(?:\.(?:inf|nan)$|\.?\d)/i;
+const INFINITE = /^[-+]?\.(?:inf|nan)$/i;
 
 const NOT_FINITE = "a number must be finite";
 
@@ -264,7 +273,7 @@ function toJson(value: unknown, source: string): JsonValue {
     case "number":
       if (Number.isFinite(value)) return value;
       if (INFINITE.test(source)) throw new YamlSyntaxError(NOT_FINITE);
-      // Names such as "E1", which the library parses as numbers without digits.
+      // Names such as "E1", which the library parses as numbers without digits, and numbers beyond a double.
       return source;
     case "boolean":
     case "string":

@@ -55,7 +55,10 @@ test("autoscaling/v1 keeps every metric, the behavior and the status of autoscal
     .tuple(main, fc.array(otherMetric, { maxLength: 4 }))
     .map(([last, others]) => (last === undefined ? others : [...others, last]))
     .filter((list) => list.length > 0);
-  const behavior = fc.option(fc.constant({ scaleUp: { selectPolicy: "Max" } }), { nil: undefined });
+  const policies = [{ type: "Pods", value: 4, periodSeconds: 15 }];
+  const behavior = fc.option(fc.constant({ scaleUp: { selectPolicy: "Max", policies } }), {
+    nil: undefined,
+  });
   const currentMetrics = fc.constantFrom(null, [
     {
       type: "Resource",
@@ -173,4 +176,11 @@ test("R1: the behavior in its annotation has capital letters and all members, an
   );
   const back = autoscaler.toStored(served);
   assert.deepEqual((back.spec as { behavior?: unknown }).behavior, behavior);
+
+  // What it leaves out has no default there, and is refused.
+  const annotations = { [name]: '{"ScaleUp":{"StabilizationWindowSeconds":5}}' };
+  const sent = { metadata: { name: "h", annotations }, spec: { maxReplicas: 3 } };
+  const { spec } = autoscaler.toStored(sent as unknown as ApiObject);
+  const scaleUp = { stabilizationWindowSeconds: 5, policies: [] };
+  assert.deepEqual((spec as { behavior?: unknown }).behavior, { scaleUp });
 });

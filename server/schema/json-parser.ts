@@ -23,9 +23,18 @@ export class JsonSyntaxError extends SyntaxError {
   }
 }
 
-/** @throws {JsonSyntaxError} */
-export function parseExactly(text: string): JsonValue {
-  return new JsonParser(text).parse();
+/** What a number becomes that has a fraction or an exponent. */
+type ReadDecimal = (text: string) => JsonValue | undefined;
+
+/** @param decimal default: a double. undefined from it = no number at all. @throws {JsonSyntaxError} */
+export function parseExactly(text: string, decimal: ReadDecimal = finite): JsonValue {
+  return new JsonParser(text, decimal).parse();
+}
+
+/** Nothing holds an infinite number: as it is no JSON any more, it would make its object unreadable. */
+function finite(text: string): number | undefined {
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?/y;
@@ -38,11 +47,13 @@ const LITERALS: readonly (readonly [string, JsonValue])[] = [
 
 class JsonParser {
   readonly #text: string;
+  readonly #decimal: ReadDecimal;
   #at = 0;
   #depth = 0;
 
-  constructor(text: string) {
+  constructor(text: string, decimal: ReadDecimal) {
     this.#text = text;
+    this.#decimal = decimal;
   }
 
   parse(): JsonValue {
@@ -142,18 +153,18 @@ class JsonParser {
     return this.#unexpected("");
   }
 
-  #number(): number | bigint {
+  #number(): JsonValue {
     NUMBER.lastIndex = this.#at;
     const match = NUMBER.exec(this.#text);
     if (match === null) throw this.#unexpected("looking for beginning of value");
     this.#at = NUMBER.lastIndex;
-    const value = Number(match[0]);
+    const [digits] = match;
     const isInteger = match[1] === undefined && match[2] === undefined;
-    // Nothing holds such a number: as it is no JSON any more, it would make its object unreadable.
-    if (!Number.isFinite(value)) {
-      throw new JsonSyntaxError("number out of range", this.#at - match[0].length);
+    const value = isInteger ? integer(digits) : this.#decimal(digits);
+    if (value === undefined) {
+      throw new JsonSyntaxError("number out of range", this.#at - digits.length);
     }
-    return isInteger && !Number.isSafeInteger(value) ? BigInt(match[0]) : value;
+    return value;
   }
 
   #skipBlanks(): void {
@@ -170,6 +181,13 @@ class JsonParser {
     const shown = character === "'" ? "\\'" : JSON.stringify(character).slice(1, -1);
     return new JsonSyntaxError(`invalid character '${shown}' ${where}`, this.#at);
   }
+}
+
+/** undefined = beyond a double, which no field holds. */
+function integer(digits: string): number | bigint | undefined {
+  const value = Number(digits);
+  if (Number.isSafeInteger(value)) return value;
+  return Number.isFinite(value) ? BigInt(digits) : undefined;
 }
 
 const BACKSLASH = 0x5c;

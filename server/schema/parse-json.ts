@@ -7,6 +7,7 @@
  */
 
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { isWrittenNumber, WrittenNumber } from "../api/written-number.js";
 import { endOfString, JSON_DEPTH_MAX, parseExactly } from "./json-parser.js";
 
 const QUOTE = 0x22;
@@ -23,6 +24,25 @@ export function parseJson(bytes: Buffer | string): JsonValue {
   // Searching for a constant is much faster than for a pattern, and mostly decides.
   const isSuspect = text.includes("\\u") && SURROGATE_ESCAPE.test(text);
   return isSuspect ? toWellFormed(value) : value;
+}
+
+/** Where a text may hold a number with a fraction or an exponent; in a string it is one by mistake. */
+const DECIMAL = /[[:,]\s*-?\d+[.eE]/;
+
+/**
+ * Like parseJson, for what a built-in kind decodes: a number with a fraction or an exponent is a WrittenNumber.
+ * @throws {JsonSyntaxError} as parseJson
+ */
+export function parseWritten(text: string): JsonValue {
+  if (!DECIMAL.test(text)) return parseJson(text);
+  const value = parseExactly(text, written);
+  return SURROGATE_ESCAPE.test(text) ? toWellFormed(value) : value;
+}
+
+/** The number as it is written, which is none beyond a double. */
+function written(digits: string): JsonValue | undefined {
+  if (!Number.isFinite(Number(digits))) return undefined;
+  return new WrittenNumber(digits) as unknown as JsonValue;
 }
 
 function parseText(text: string): JsonValue {
@@ -56,7 +76,7 @@ function holdsUnsafeNumber(value: JsonValue): boolean {
 /** The value with every string converted to valid UTF-8. */
 function toWellFormed(value: JsonValue): JsonValue {
   if (typeof value === "string") return Buffer.from(value, "utf8").toString("utf8");
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || isWrittenNumber(value)) return value;
   if (Array.isArray(value)) return value.map(toWellFormed);
   const result: JsonObject = Object.create(Object.getPrototypeOf(value));
   for (const [key, member] of Object.entries(value)) {

@@ -11,6 +11,7 @@ import { kindOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { cutPath } from "../api/shown-value.js";
+import { isWrittenNumber, withPlainNumbers } from "../api/written-number.js";
 import { quoteString, stringifyJson, Unwritable } from "./json-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
@@ -114,6 +115,7 @@ function failedConversion(value: JsonValue, typeName: string, kind: Kind): strin
 
 function jsonTypeOf(value: JsonValue): string {
   if (Array.isArray(value)) return "array";
+  if (isWrittenNumber(value)) return "number";
   return typeof value === "bigint" ? "number" : typeof value === "boolean" ? "bool" : typeof value;
 }
 
@@ -167,12 +169,14 @@ function integerCodec(typeName: "int32" | "int64", min: bigint, max: bigint): Va
     typeName,
     decode(value) {
       if (typeof value === "number") {
-        // An unsafe number had a fraction or an exponent; otherwise it would be a bigint.
+        // From YAML and CBOR. An unsafe one had a fraction or an exponent; otherwise it would be a bigint.
         if (Number.isSafeInteger(value) && value >= low && value <= high) {
           return value === 0 ? 0 : value;
         }
       } else if (typeof value === "bigint") {
         if (value >= min && value <= max) return value;
+      } else if (isWrittenNumber(value)) {
+        throw new DecodeFailure(`number ${value.text}`, typeName);
       } else {
         throw mismatch(value, typeName, typeName);
       }
@@ -197,7 +201,8 @@ const int32Codec = integerCodec("int32", -(2n ** 31n), 2n ** 31n - 1n);
 
 const floatCodec: ValueCodec = {
   typeName: "float64",
-  decode(value) {
+  decode(sent) {
+    const value = withPlainNumbers(sent);
     if (typeof value !== "number" && typeof value !== "bigint")
       throw mismatch(value, "float64", "float64");
     const number = Number(value);
@@ -241,7 +246,7 @@ const bytesCodec: ValueCodec = {
 /** Any JSON value, kept as it is. */
 export const rawCodec: ValueCodec = {
   typeName: "any",
-  decode: (value) => value,
+  decode: withPlainNumbers,
   fits: () => true,
   encode: stringifyJson,
   isEmpty: (value) => value === null,
@@ -278,7 +283,8 @@ const quantityCodec: ValueCodec = {
   typeName: "resource.Quantity",
   decode(value) {
     const isNumber = typeof value === "number" || typeof value === "bigint";
-    const text = isNumber ? String(value).replace("+", "") : value;
+    const written = isWrittenNumber(value) ? value.text : value;
+    const text = isNumber ? String(value).replace("+", "") : written;
     const canonical = typeof text === "string" ? canonicalQuantity(text) : undefined;
     if (canonical === undefined) throw new DecodeFailure(undefined, QUANTITY_RULE);
     return canonical;
@@ -293,7 +299,8 @@ const intOrStringCodec: ValueCodec = {
   typeName: "intstr.IntOrString",
   decode(value, unknown) {
     if (typeof value === "string") return value;
-    if (typeof value !== "number" && typeof value !== "bigint") throw mismatch(value, "int32");
+    const isNumber = typeof value === "number" || typeof value === "bigint";
+    if (!isNumber && !isWrittenNumber(value)) throw mismatch(value, "int32");
     return int32Codec.decode(value, unknown);
   },
   fits: (value) => isText(value) || int32Codec.fits(value),

@@ -117,7 +117,13 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     registry,
     actions,
     representations,
-    decoders: { naming, protobuf, yaml, hasCbor: config.features.CBORServingAndStorage },
+    decoders: {
+      naming,
+      protobuf,
+      yaml,
+      hasCbor: config.features.CBORServingAndStorage,
+      keepsDecimals: true,
+    },
     authorizeCreate: verbAuthorizer(authorizer, "create"),
     ...(config.features.AllowUnsafeMalformedObjectDeletion && {
       authorizeUnsafeDelete: verbAuthorizer(authorizer, "unsafe-delete-ignore-read-errors"),

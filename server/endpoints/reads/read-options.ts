@@ -156,6 +156,10 @@ export function parseWatchOptions(
   };
 }
 
+/** kube-apiserver's versions have 64 bits; a text of more digits than these is beyond them as well. */
+const VERSION_MAX = 2n ** 64n - 1n;
+const VERSION_DIGITS_MAX = 21;
+
 /** @throws {StatusError} 400 if it is not a version (S1-QP-02) */
 function parseVersion(text: string | undefined): Wanted {
   if (text === undefined || text === "") return MOST_RECENT;
@@ -164,6 +168,7 @@ function parseVersion(text: string | undefined): Wanted {
   const version = text.replace(/^0+/, "");
   if (version === "") return ANY;
   const isBeyond = (compareResourceVersions(version, REVISION_MAX) ?? 0) > 0;
+  if (BigInt(version.slice(0, VERSION_DIGITS_MAX)) > VERSION_MAX) throw invalidVersion(text);
   if (!isBeyond) return { kind: "atLeast", revision: toRevision(Number(version)) };
   return { kind: "atLeast", revision: toRevision(Number(REVISION_MAX)), asked: version };
 }
@@ -184,7 +189,7 @@ function parseNumbers(query: Query): { limit: number; timeoutSeconds: number | u
 /** Any 64-bit number; negative ones count as 0, excessive ones as the maximum. */
 function parseCount(query: Query, name: string): number | undefined {
   const text = query.get(name);
-  if (text === undefined || text === "") return undefined;
+  if (text === undefined) return undefined;
   const value = parseWholeNumber(text);
   if (value === undefined) {
     throw badRequest(`${name}: Invalid value: ${JSON.stringify(text.slice(0, 100))}: not a number`);

@@ -80,7 +80,9 @@ async function patch(
   const options = parseWriteOptions(ctx, registry.naming, "PatchOptions");
   const representation = representations.of(ctx, resource, false);
   const text = (await readBytes(ctx)).toString("utf8");
-  const document = parseText(text, (why) => `error decoding patch: ${why}`);
+  // A strategic merge converts values, and reads no text of them.
+  const keepsDecimals = type !== STRATEGIC_TYPE && !isCustom(resource);
+  const document = parseText(text, (why) => `error decoding patch: ${why}`, { keepsDecimals });
   ctx.state.notes?.nameBase(revisionPatched(document));
   const { apply, refuseResult } = toPatch(document, strategicMergeOf(resource));
   const target = withMembers(targetOf(ctx, resource), {

@@ -19,7 +19,7 @@ import { LONG_BYTES } from "../../registry/write/long-write.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { JsonSyntaxError } from "../../schema/json-parser.js";
-import { parseJson } from "../../schema/parse-json.js";
+import { parseJson, parseWritten } from "../../schema/parse-json.js";
 import { type BodyLimits, limitsOf, refuseLargeText, refuseLargeValue } from "./body-values.js";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
@@ -31,6 +31,8 @@ export interface ObjectDecoders {
   readonly yaml: Pick<YamlReader, "read">;
   /** Whether the kind has a Protobuf form. Default true. */
   readonly hasProtobuf?: boolean;
+  /** Whether decimals of JSON are kept as they are written: for kinds with codecs of their own. Default false. */
+  readonly keepsDecimals?: boolean;
   /** Whether CBOR is accepted (gate CBORServingAndStorage, S1-NEG-04). */
   readonly hasCbor?: boolean;
 }
@@ -122,7 +124,7 @@ export function decodeObject(
   encoding: BodyEncoding,
   expected: GroupVersionKind,
   fieldValidation: FieldValidation,
-  { protobuf, yaml }: ObjectDecoders,
+  { protobuf, yaml, keepsDecimals }: ObjectDecoders,
 ): ObjectInput | Promise<ObjectInput> {
   const limits = limitsOf(expected.kind);
   if (encoding === "protobuf") {
@@ -142,7 +144,7 @@ export function decodeObject(
   const describe = (why: string) =>
     `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${why}`;
   if (encoding === "yaml") return readYaml(yaml, text, describe, limits);
-  const value = parseText(text, describe, limits);
+  const value = parseText(text, describe, { limits, keepsDecimals });
   const duplicateFields = fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, value);
   return { value, duplicateFields, isText: true };
 }
@@ -186,15 +188,21 @@ export function parseCborBody(
   return value;
 }
 
+export interface TextOptions {
+  readonly limits?: BodyLimits;
+  /** As ObjectDecoders.keepsDecimals. */
+  readonly keepsDecimals?: boolean | undefined;
+}
+
 /** @throws {StatusError} 400 with the message of `describe`, 413 for too many values */
 export function parseText(
   text: string,
   describe: (why: string) => string,
-  limits?: BodyLimits,
+  { limits, keepsDecimals = false }: TextOptions = {},
 ): JsonValue {
   refuseLargeText(text, limits);
   try {
-    return parseJson(text);
+    return keepsDecimals ? parseWritten(text) : parseJson(text);
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw badRequest(describe(error.message));
     throw error;

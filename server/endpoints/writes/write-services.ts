@@ -61,10 +61,10 @@ export function bodyKindOf(resource: ServedResource): GroupVersionKind {
   return { group, version, kind: resource.kind };
 }
 
-/** The decoders of a body: custom kinds have no Protobuf form (C-20). */
+/** The decoders of a body: custom kinds have no Protobuf form (C-20), and take any form of a number. */
 export function decodersOf({ decoders }: WriteServices, resource: ServedResource): ObjectDecoders {
   const hasForm = !isCustom(resource) || (isStored(resource) && isOwnShape(resource));
-  return hasForm ? decoders : withMembers(decoders, { hasProtobuf: false });
+  return hasForm ? decoders : withMembers(decoders, { hasProtobuf: false, keepsDecimals: false });
 }
 
 /**

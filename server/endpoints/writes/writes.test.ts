@@ -20,7 +20,12 @@ const services: WriteServices = {
   registry: harness.registry,
   representations: createRepresentationSource(naming, createNegotiator(naming)),
   chunks: new ChunkPool(),
-  decoders: { naming, protobuf: createProtobufCodecs(facts), yaml: new YamlReader() },
+  decoders: {
+    naming,
+    protobuf: createProtobufCodecs(facts),
+    yaml: new YamlReader(),
+    keepsDecimals: true,
+  },
   actions: ACTIONS,
 };
 const send = createSender(harness, services);
@@ -53,6 +58,68 @@ test("S1-CRUD-01, S1-CRUD-06: create, replace, patch and delete, with their code
   assert.equal(deleted.body.status, "Success");
 });
 
+test("R10: integers of built-in kinds have no fraction and no exponent, in whatever place and patch", async () => {
+  const json = { "content-type": "application/json" };
+  const deployment = (replicas: string) =>
+    `{"metadata":{"name":"r10"},"spec":{"replicas":${replicas},"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`;
+  for (const text of ["1.0", "1e0", "1E0", "-0.0", "1e9"]) {
+    const { code, message } = await refusal(send("POST", DEPLOYMENTS, deployment(text), json));
+    assert.equal(code, 400);
+    assert.match(
+      message,
+      new RegExp(`cannot unmarshal number ${text} into .*spec.replicas of type int32$`),
+    );
+  }
+  const service =
+    '{"metadata":{"name":"s"},"spec":{"clusterIP":"None","ports":[{"port":80,"targetPort":80.0}]}}';
+  const services = "/api/v1/namespaces/default/services";
+  assert.equal((await refusal(send("POST", services, service, json))).code, 400);
+
+  await send("POST", DEPLOYMENTS, deployment("1"), json);
+  const one = `${DEPLOYMENTS}/r10`;
+  const answers = [
+    ["application/merge-patch+json", '{"spec":{"replicas":2.0}}', 422],
+    ["application/json-patch+json", '[{"op":"replace","path":"/spec/replicas","value":2.0}]', 422],
+    // These are converted, not read as text.
+    ["application/strategic-merge-patch+json", '{"spec":{"replicas":2.0}}', 200],
+    [
+      "application/apply-patch+yaml",
+      '{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":2.0}}',
+      200,
+    ],
+    ["application/json-patch+json", '[{"op":"test","path":"/spec/replicas","value":2.0}]', 200],
+  ] as const;
+  for (const [type, body, status] of answers) {
+    const url = type.includes("apply") ? `${one}?fieldManager=a&force=true` : one;
+    const sent = send("PATCH", url, body, { "content-type": type });
+    const code = status === 200 ? (await sent).status : (await refusal(sent)).code;
+    assert.equal(code, status, `${type} ${body}`);
+  }
+});
+
+test("R10: a quantity keeps the digits and the form of a number's text", async () => {
+  const url = "/api/v1/namespaces/default/limitranges?dryRun=All";
+  const amounts = [
+    ["1e3", "1e3"],
+    ["1E3", "1E3"],
+    ["1e-4", "1e-3"],
+    ["1.50", "1500m"],
+    ["12345678901234567890.5", "12345678901234567890500m"],
+  ] as const;
+  for (const [text, shown] of amounts) {
+    const body = `{"metadata":{"name":"l"},"spec":{"limits":[{"type":"Container","max":{"cpu":${text}}}]}}`;
+    const { body: made } = await send("POST", url, body, { "content-type": "application/json" });
+    assert.equal((made.spec as { limits: [{ max: { cpu: string } }] }).limits[0].max.cpu, shown);
+  }
+});
+
+test("R10: numbers without a form of their own are plain ones", async () => {
+  const body = '{"metadata":{"name":"r10"},"revision":1,"data":{"a":[1.50,{"b":2e0}]}}';
+  const url = "/apis/apps/v1/namespaces/default/controllerrevisions";
+  const made = await send("POST", url, body, { "content-type": "application/json" });
+  assert.deepEqual(made.body.data, { a: [1.5, { b: 2 }] });
+});
+
 test("S1-NEG-10: a body of an unknown media type is 415", async () => {
   const headers = { "content-type": "text/csv" };
   const error = await refusal(send("POST", CONFIG_MAPS, "a,b", headers));
@@ -83,10 +150,12 @@ test("S1-PATCH-02, S1-PATCH-03, S1-PATCH-11: JSON patches, good, failing and mal
 });
 
 test("malformed JSON is 400 and says what is wrong", async () => {
-  for (const body of ["{", "", "[]", "null", '"x"']) {
+  for (const body of ["{", "", "[]", '"x"']) {
     const error = await refusal(send("POST", CONFIG_MAPS, body));
     assert.equal(error.code, 400, body);
   }
+  // Nothing is an object without a name.
+  assert.equal((await refusal(send("POST", CONFIG_MAPS, "null"))).code, 422);
 });
 
 test("S1-QP-10..13, S1-DRY-02, S1-SSA-06: parameters that are wrong are 422", async () => {

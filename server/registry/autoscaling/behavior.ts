@@ -29,9 +29,10 @@ export function behaviorFromValue(value: unknown): Members | undefined {
   const directions = Object.entries(found).map(([name, rules]) => {
     const read: Record<string, unknown> = membersOf(rules, RULES);
     const { policies } = read;
-    if (Array.isArray(policies)) {
-      read.policies = policies.map((policy) => membersOf(policy, POLICY));
-    }
+    // The older version has no defaults for what an annotation leaves out.
+    read.policies = Array.isArray(policies)
+      ? policies.map((policy) => membersOf(policy, POLICY))
+      : [];
     return [name, read];
   });
   return directions.length === 0 ? undefined : Object.fromEntries(directions);

@@ -49,7 +49,7 @@ function decode(
   options: Pick<WriteOptions, "fieldValidation" | "warn">,
 ): ApiObject {
   refuseOtherTypes(resource, input.value);
-  const { object, unknownFields } = resource.codec.decode(input.value, input);
+  const { object, unknownFields } = resource.codec.decode(input.value ?? {}, input);
   reportStrictProblems(resource, unknownFields, input, options);
   resource.codec.applyDefaults(object);
   return object;
@@ -60,6 +60,8 @@ function decode(
  * the kind is required, and the version too (refuseOtherNames).
  */
 function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
+  // Nothing is an object without fields, for kinds that know their own names.
+  if (value === null && !isCustom(resource)) return;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw badRequest(
       "couldn't get version/kind; json parse error: the body of the request is no JSON object",
