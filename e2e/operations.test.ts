@@ -33,7 +33,7 @@ function firstColumn(document: string, heading: string): string[] {
 }
 
 test("CARD-08, S2-HEALTH-09: the documented metrics and health checks are those that there are", async () => {
-  await using server = await startServer();
+  await using server = await startServer({ flags: ["--enable-control-planes"] });
   // From dist/e2e to the repository.
   const document = await readFile(new URL("../../docs/run/operations.md", import.meta.url), "utf8");
 

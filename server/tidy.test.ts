@@ -44,6 +44,7 @@ const LAYERS: readonly (readonly string[])[] = [
     "server/test-api",
   ],
   ["server/http"],
+  ["server/control-planes"],
   ["server/config"],
   ["server/explain", "server/wiring"],
   ["server/fresh-api"],

@@ -12,7 +12,7 @@ import type { MainResource } from "../../server/kinds/served-resource.js";
 import { createPlainResource } from "../../server/kinds/testing/plain-kind.js";
 import type { Facts } from "../../server/schema/model.js";
 import { loadFacts } from "../../server/types/load-facts.js";
-import { type Access, openAccess } from "../../server/wiring/access.js";
+import { type Access, createCodecs, openAccess } from "../../server/wiring/access.js";
 import { createSilentLog } from "../../server/wiring/create-logger.js";
 import { createSecurity } from "../../server/wiring/security.js";
 import { openServing } from "../../server/wiring/serving.js";
@@ -60,7 +60,8 @@ export function openKindReplica(options: {
     const deadline = AbortSignal.timeout(10_000);
     const security = await createSecurity(config, silentLogger, storage.readAuthorities, deadline);
     const serverAddress = () => "127.0.0.1:0";
-    const parts = { ...common, security, serverAddress };
+    const codecs = createCodecs(config, facts);
+    const parts = { ...common, codecs, security, serverAddress };
     const access = opened.use(await openAccess(parts));
     observeKinds(access, facts);
     const tracing = { steps: {}, async [Symbol.asyncDispose]() {} };

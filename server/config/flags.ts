@@ -5,6 +5,7 @@
  */
 import { ACCESS_FLAGS } from "./access-flags.js";
 import { AUDIT_FLAGS } from "./audit-flags.js";
+import { CONTROL_PLANE_FLAGS } from "./control-plane-flags.js";
 import { type FlagDefinition, SERVE_ONLY } from "./flag-definition.js";
 import { LOGGING_FLAGS } from "./logging-flags.js";
 import { TESTING_FLAGS } from "./testing-flags.js";
@@ -533,6 +534,7 @@ export const FLAGS = {
     help: "How long connecting to a node agent may take, TLS included.",
   },
   ...AUDIT_FLAGS,
+  ...CONTROL_PLANE_FLAGS,
   ...LOGGING_FLAGS,
   ...TESTING_FLAGS,
 } as const satisfies Record<string, FlagDefinition>;

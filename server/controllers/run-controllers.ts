@@ -61,6 +61,15 @@ export interface ControllersOptions {
 /** The name of the leader's lease in the system namespace. */
 export const LEASE_NAME = "keelson-controllers";
 
+/**
+ * Runs the loops until the signal aborts, without asking whether another process does: for a control plane of which
+ * few processes have anything in memory. Loops that run twice only look twice, as every write holds on what was seen.
+ */
+export async function runLoops(options: ControllersOptions, signal: AbortSignal): Promise<void> {
+  const logger = options.logger.child({ component: "controllers" });
+  await lead({ ...options, logger }, signal);
+}
+
 /** Runs until the signal aborts; leads when it is this process's turn. */
 export async function runControllers(
   options: ControllersOptions,
@@ -78,36 +87,40 @@ export async function runControllers(
     identity: options.identity ?? `${hostname()}_${randomUUID()}`,
     ...(options.pulse !== undefined && { pulse: options.pulse }),
   });
-  await lock.run(async (leading) => {
-    // Every loop listens for the end: many listeners are not a leak here.
-    setMaxListeners(0, leading);
-    const parts = { objects, naming, clock, logger };
-    const isOn = (name: ControllerName) => isControllerEnabled(name, options.controllers ?? ["*"]);
-    await Promise.all([
-      isOn("namespace") && runNamespaceController({ ...parts, remote: options.remote }, leading),
-      isOn("customresourcedefinition") && runDefinitionController(parts, leading),
-      isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
-      isOn("resourcequota") && runResourceQuotas({ ...parts, devices: options.devices }, leading),
-      isOn("ttl-after-finished") && runJobTtlController(parts, leading),
-      isOn("clusterrole-aggregation") && runRoleAggregation(parts, leading),
-      isOn("tokencleaner") && runTokenCleaner(parts, leading),
-      isOn("bootstrapsigner") && runBootstrapSigner(parts, leading),
-      options.published !== undefined &&
-        isOn("validatingadmissionpolicy-status") &&
-        runPolicyStatus({ ...parts, published: options.published }, leading),
-      options.servedGroupVersions !== undefined &&
-        runApiServices({ ...parts, served: options.servedGroupVersions }, leading),
-      options.storage !== undefined &&
-        isOn("storage-version-migrator") &&
-        runStorageMigrator(
-          { ...parts, stored: options.storage.stored, metrics: options.storage.migrations },
-          leading,
-        ),
-      runServiceAccounts({ ...parts, isOn }, options.serviceAccounts, leading),
-      // Without enabled loops it would release and retake the lock in a tight loop.
-      untilAborted(leading),
-    ]);
-  }, signal);
+  await lock.run((leading) => lead({ ...options, logger }, leading), signal);
+}
+
+/** All loops that are on. */
+async function lead(options: ControllersOptions, leading: AbortSignal): Promise<void> {
+  const { objects, naming, clock, logger } = options;
+  // Every loop listens for the end: many listeners are not a leak here.
+  setMaxListeners(0, leading);
+  const parts = { objects, naming, clock, logger };
+  const isOn = (name: ControllerName) => isControllerEnabled(name, options.controllers ?? ["*"]);
+  await Promise.all([
+    isOn("namespace") && runNamespaceController({ ...parts, remote: options.remote }, leading),
+    isOn("customresourcedefinition") && runDefinitionController(parts, leading),
+    isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
+    isOn("resourcequota") && runResourceQuotas({ ...parts, devices: options.devices }, leading),
+    isOn("ttl-after-finished") && runJobTtlController(parts, leading),
+    isOn("clusterrole-aggregation") && runRoleAggregation(parts, leading),
+    isOn("tokencleaner") && runTokenCleaner(parts, leading),
+    isOn("bootstrapsigner") && runBootstrapSigner(parts, leading),
+    options.published !== undefined &&
+      isOn("validatingadmissionpolicy-status") &&
+      runPolicyStatus({ ...parts, published: options.published }, leading),
+    options.servedGroupVersions !== undefined &&
+      runApiServices({ ...parts, served: options.servedGroupVersions }, leading),
+    options.storage !== undefined &&
+      isOn("storage-version-migrator") &&
+      runStorageMigrator(
+        { ...parts, stored: options.storage.stored, metrics: options.storage.migrations },
+        leading,
+      ),
+    runServiceAccounts({ ...parts, isOn }, options.serviceAccounts, leading),
+    // Without enabled loops it would release and retake the lock in a tight loop.
+    untilAborted(leading),
+  ]);
 }
 
 async function runServiceAccounts(

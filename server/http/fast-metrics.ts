@@ -3,7 +3,7 @@
  * (about 2 µs); these return a cell per label set once and add plain numbers. They are still
  * metrics of a prom-client Registry, which calls `get()` to render them.
  *
- * A family holds at most `cellsMax` label sets. Further ones share one cell with the label "other",
+ * A family holds at most `cellsMax` label sets, or as many as its registry says. Further ones share one cell with the label "other",
  * so that clients cannot grow the server's memory by inventing names.
  */
 import type { Metric, Registry } from "prom-client";
@@ -52,7 +52,8 @@ export abstract class Family<Cell> {
     this.name = options.name;
     this.help = options.help;
     this.#labelNames = options.labelNames;
-    this.#cellsMax = options.cellsMax ?? CELLS_MAX;
+    const { cellsMax } = registry as { readonly cellsMax?: number };
+    this.#cellsMax = cellsMax ?? options.cellsMax ?? CELLS_MAX;
     // The registry only needs a metric's name and `get`, but its type lists prom-client's classes.
     registry.registerMetric(this as unknown as Metric);
   }

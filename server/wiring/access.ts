@@ -10,9 +10,14 @@ import type { Config } from "../config/config.js";
 import type { CustomKinds } from "../extensions/custom-kinds.js";
 import type { Metrics } from "../http/metrics.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
+import type { KindCodecs } from "../kinds/kind-codec.js";
 import { LiveCatalog } from "../kinds/live-catalog.js";
 import type { Facts } from "../schema/model.js";
-import { type Authentication, createAuthentication } from "./authentication.js";
+import {
+  type Authentication,
+  type AuthenticationParts,
+  createAuthentication,
+} from "./authentication.js";
 import { type Authorization, createAuthorization } from "./authorization.js";
 import { followDefinitions } from "./custom-kinds.js";
 import { OutgoingPlaces } from "./outgoing-places.js";
@@ -31,6 +36,11 @@ export interface Access extends AsyncDisposable {
   readonly outgoing: OutgoingPlaces;
 }
 
+/** The codecs of the built-in kinds, as the feature gates have their rules. */
+export function createCodecs({ features }: Config, facts: Facts): KindCodecs {
+  return createFactsCodecs(facts, { isRuleGateEnabled: (gate) => isGateEnabled(features, gate) });
+}
+
 export interface AccessParts {
   readonly config: Config;
   readonly facts: Facts;
@@ -40,17 +50,23 @@ export interface AccessParts {
   readonly storage: OpenedStore;
   /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
+  /** Of the built-in kinds; the same for all control planes. */
+  readonly codecs: KindCodecs;
+  /** Makes its authentication of the root's; absent = it is the root. */
+  readonly inherit?: (parts: InheritedParts) => Authentication;
 }
+
+export type InheritedParts = Pick<
+  AuthenticationParts,
+  "config" | "view" | "tokenKeys" | "metrics" | "logger" | "serverAddress"
+>;
 
 /** @throws {Error} with one line: an unusable mode, configuration or file */
 export function openAccess(parts: AccessParts): Promise<Access> {
   return openAll(async (opened) => {
-    const { config, facts, metrics, logger, security, serverAddress } = parts;
+    const { config, facts, metrics, logger, security, serverAddress, codecs } = parts;
     const { store, tokenKeys, feedLag } = parts.storage;
     let reviewers: Reviewers | undefined;
-    const codecs = createFactsCodecs(facts, {
-      isRuleGateEnabled: (gate) => isGateEnabled(config.features, gate),
-    });
     let customKinds: CustomKinds | undefined;
     const builtIn = createServedCatalog({
       config,
@@ -74,8 +90,9 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     const installation = tokenKeys.keys.signing.id;
     const authorization = opened.use(await createAuthorization({ ...common, installation }));
     const isOpenToAll = authorization.authorizer.enabledTypes.has("AlwaysAllow");
+    const asked = { ...common, tokenKeys, serverAddress };
     const authentication = opened.use(
-      await createAuthentication({ ...common, isOpenToAll, security, tokenKeys, serverAddress }),
+      parts.inherit?.(asked) ?? (await createAuthentication({ ...asked, isOpenToAll, security })),
     );
     reviewers = { authentication, authorization };
     return {

@@ -28,6 +28,8 @@ export interface AdmissionParts {
   readonly rules: readonly AdmissionPlugin[];
   readonly catalog: CatalogSource;
   readonly files: Pick<AdmissionFiles, "settings" | "images">;
+  /** Further guards. */
+  readonly guards?: readonly AdmissionPlugin[];
 }
 
 /**
@@ -83,7 +85,8 @@ export function createAdmission(parts: AdmissionParts): Admission {
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };
   const isReserved = config.features.ManifestBasedAdmissionControlConfig;
-  const guards = [new ReservedNames(naming, isReserved), ...authorization.guards];
+  const ownGuards = [new ReservedNames(naming, isReserved), ...authorization.guards];
+  const guards = [...ownGuards, ...(parts.guards ?? [])];
   const chosen = choosePlugins(plugins, choice);
   requireSettings(chosen, settings);
   return new AdmissionChain([...chosen, ...guards], {

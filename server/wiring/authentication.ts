@@ -47,6 +47,8 @@ import type { Security } from "./security.js";
 import type { TokenKeys } from "./token-keys.js";
 
 export interface Authentication extends AsyncDisposable {
+  /** Those that do not read this registry, which control planes below have as well. */
+  readonly common: CommonAuthenticators;
   readonly authenticator: Authenticator;
   /** Headers that state an identity; removed after authentication. */
   isIdentityHeader(name: string): boolean;
@@ -70,6 +72,13 @@ export interface AuthenticationParts {
   readonly serverAddress: () => string;
 }
 
+export interface CommonAuthenticators {
+  /** Asked before those of the registry, and behind them. */
+  readonly before: readonly Authenticator[];
+  readonly after: readonly Authenticator[];
+  readonly anonymous: Authenticator;
+}
+
 /** @throws {Error} with one line: an unusable file */
 export function createAuthentication(parts: AuthenticationParts): Promise<Authentication> {
   return openAll((opened) => openAuthenticators(parts, opened));
@@ -79,43 +88,25 @@ async function openAuthenticators(
   parts: AuthenticationParts,
   opened: Cleanup,
 ): Promise<Authentication> {
-  const { config, security, tokenKeys, view, logger } = parts;
+  const { config, security, tokenKeys, logger } = parts;
   const { naming } = config;
   const jwt = await createJwt(parts);
-  const members: Authenticator[] = [];
-  if (security.frontProxy !== undefined) members.push(security.frontProxy);
-  members.push(security.certificates);
+  const before: Authenticator[] = [];
+  if (security.frontProxy !== undefined) before.push(security.frontProxy);
+  before.push(security.certificates);
   if (config.tokenAuthFile !== "") {
     const text = await readFile(config.tokenAuthFile, "utf8");
-    members.push(new TokenFileAuthenticator(parseTokenFile(config.tokenAuthFile, text, logger)));
+    before.push(new TokenFileAuthenticator(parseTokenFile(config.tokenAuthFile, text, logger)));
   }
   const legacyTokenUses = new LegacyTokenUses(naming, systemClock);
-  members.push(
-    new ServiceAccountAuthenticator({
-      keys: tokenKeys.keys,
-      settings: tokenKeys.settings,
-      objects: new BoundObjects(view),
-      naming,
-      clock: systemClock,
-      observer: observeTokens(parts.metrics),
-      legacyUses: legacyTokenUses,
-    }),
-  );
-  members.push(jwt.authenticator);
-  if (config.enableBootstrapTokenAuth) {
-    members.push(
-      new BootstrapTokenAuthenticator({
-        secrets: view.partition(partitionId("", "secrets")),
-        naming,
-        clock: systemClock,
-      }),
-    );
-  }
+  const own = registryAuthenticators({ ...parts, legacyTokenUses });
+  const after: Authenticator[] = [jwt.authenticator];
   if (config.authenticationTokenWebhookConfigFile !== "") {
-    members.push(await openTokenWebhook(parts, opened));
+    after.push(await openTokenWebhook(parts, opened));
   }
-  members.push(new UnknownBearerAuthenticator());
+  const members = [...before, ...own, ...after, new UnknownBearerAuthenticator()];
   return {
+    common: { before, after, anonymous: jwt.anonymous },
     authenticator: new UnionAuthenticator(members, jwt.anonymous),
     isIdentityHeader: identityHeaders(security.frontProxyHeaders),
     documents: createIssuerDiscovery({ ...tokenKeys, serverAddress: parts.serverAddress }),
@@ -131,6 +122,32 @@ async function openAuthenticators(
     },
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
+}
+
+/** Those whose credentials are objects of this registry. */
+export function registryAuthenticators({
+  config,
+  tokenKeys,
+  view,
+  metrics,
+  legacyTokenUses,
+}: Pick<AuthenticationParts, "config" | "tokenKeys" | "view" | "metrics"> & {
+  readonly legacyTokenUses: LegacyTokenUses;
+}): readonly Authenticator[] {
+  const { naming } = config;
+  const clock = systemClock;
+  const accounts = new ServiceAccountAuthenticator({
+    keys: tokenKeys.keys,
+    settings: tokenKeys.settings,
+    objects: new BoundObjects(view),
+    naming,
+    clock,
+    observer: observeTokens(metrics),
+    legacyUses: legacyTokenUses,
+  });
+  if (!config.enableBootstrapTokenAuth) return [accounts];
+  const secrets = view.partition(partitionId("", "secrets"));
+  return [accounts, new BootstrapTokenAuthenticator({ secrets, naming, clock })];
 }
 
 /** Upstream's counters of service account tokens. */

@@ -7,6 +7,7 @@ import type { Cleanup } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { AdmissionPlugin } from "../admission/admission.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
@@ -86,8 +87,10 @@ export interface ControlPlaneParts {
   readonly basePath: string;
   /** Refusals before anything is known of a request. */
   readonly refusal: readonly RequestStep[];
-  /** Requests that are answered beside its resources. */
-  readonly beside?: (registry: Registry) => readonly RequestMiddleware[];
+  /** Further guards of admission. */
+  readonly guards?: readonly AdmissionPlugin[];
+  /** Answer requests beside its resources. */
+  readonly beside?: readonly RequestMiddleware[];
 }
 
 /** @param opened closes it */
@@ -213,7 +216,7 @@ function createChain(parts: ChainParts) {
     beforeRoutes: [
       ...(testApi?.middlewares ?? []),
       ...(record === undefined ? [] : [record.middleware]),
-      ...(parts.beside?.(registry) ?? []),
+      ...(parts.beside ?? []),
       aggregation.middleware,
     ],
     routes: createRoutes({

@@ -20,6 +20,13 @@ import { sharedKeyOf } from "./token-keys.js";
 export interface Encryption {
   /** Replaces the store for everything built on it. */
   readonly store: EncryptedStore;
+  /**
+   * The same rules for a registry below this one, whose config has its prefix. @returns ends with `release`
+   */
+  below(
+    config: Config,
+    store: RevisionedStore,
+  ): { readonly store: EncryptedStore; release(): void };
   /** Follows the file if requested. An invalid one changes nothing. */
   spawnReload(parts: {
     readonly view: RegistryView;
@@ -44,9 +51,6 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
   const { config, store, metrics, logger } = parts;
   const { naming, encryptionProviderConfig: file } = config;
   if (file === "") return undefined;
-  const keys = new KeySpace(config.etcdPrefix);
-  // Signing keys and authorities are as sensitive as a Secret.
-  const secrets = new Set([sharedKeyOf(config), authoritiesKeyOf(config)]);
   const transformations = metrics.counter({
     name: "apiserver_storage_transformation_operations_total",
     help: "Values that were encrypted for the store and decrypted from it.",
@@ -59,20 +63,29 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
   });
   // Otherwise the first failure is no increase to Prometheus, and raises no alert.
   for (const status of ["success", "failure"]) reloads.add(0, status);
-  const encrypted = new EncryptedStore({
-    store,
-    rules: await readRules(file, config),
-    partitionOf: (key) =>
-      secrets.has(key) ? partitionId("", "secrets") : keys.parse(key)?.partition,
-    observe: (direction, prefix, isGood) =>
-      transformations.add(1, direction, prefix, isGood ? "OK" : "Internal"),
-  });
+  let rules = await readRules(file, config);
+  const seal = (owner: Config, sealed: RevisionedStore) =>
+    new EncryptedStore({
+      store: sealed,
+      rules,
+      partitionOf: partitionsOf(owner),
+      observe: (direction, prefix, isGood) =>
+        transformations.add(1, direction, prefix, isGood ? "OK" : "Internal"),
+    });
+  const encrypted = seal(config, store);
+  const all = new Set([encrypted]);
   return {
     store: encrypted,
+    below(owner, part) {
+      const below = seal(owner, part);
+      all.add(below);
+      return { store: below, release: () => all.delete(below) };
+    },
     spawnReload({ view, reopen, lifecycle }) {
       if (!config.encryptionProviderConfigAutomaticReload) return;
       const apply = ([text = ""]: readonly string[]) => {
-        encrypted.use(parseEncryptionConfiguration(text, naming));
+        rules = parseEncryptionConfiguration(text, naming);
+        for (const one of all) one.use(rules);
         lifecycle.spawn("shared secrets", "restart", async (signal) => {
           await reopen(signal);
         });
@@ -86,6 +99,13 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
       );
     },
   };
+}
+
+/** Signing keys and authorities are as sensitive as a Secret. */
+function partitionsOf(config: Config): (key: string) => string | undefined {
+  const keys = new KeySpace(config.etcdPrefix);
+  const secrets = new Set([sharedKeyOf(config), authoritiesKeyOf(config)]);
+  return (key) => (secrets.has(key) ? partitionId("", "secrets") : keys.parse(key)?.partition);
 }
 
 async function readRules(file: string, { naming }: Config) {

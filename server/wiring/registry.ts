@@ -3,6 +3,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { SharedDeadline } from "../../storage/base/shared-deadline.js";
 import { partitionId } from "../../storage/objects/keys.js";
+import type { AdmissionPlugin } from "../admission/admission.js";
 import { NAMESPACE_PROVISION } from "../admission/namespace-plugins.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Config } from "../config/config.js";
@@ -35,6 +36,8 @@ export interface RegistryParts {
   readonly recorder?: Registry["recorder"];
   /** What admission policies have no say about. */
   readonly exclusions: readonly ExcludedResource[];
+  /** Further guards of admission. */
+  readonly guards?: readonly AdmissionPlugin[];
 }
 
 /** The store's own deadlines are shorter; this one ends waits that they do not cover. */
@@ -68,6 +71,7 @@ export function createRegistry(parts: RegistryParts): Registry {
       rules: plugins,
       catalog,
       files,
+      ...(parts.guards !== undefined && { guards: parts.guards }),
     }),
     passingRules,
     onUnstorable: unstorableOf(metrics),

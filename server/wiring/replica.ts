@@ -16,7 +16,7 @@ import { Metrics } from "../http/metrics.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
-import { openAccess } from "./access.js";
+import { createCodecs, openAccess } from "./access.js";
 import { followRequests, holdNewSpace } from "./new-space.js";
 import { observeTasks } from "./observe-tasks.js";
 import { advertisedAddress } from "./own-hosts.js";
@@ -69,7 +69,8 @@ export function openReplica(
     const metrics = createMetrics(config);
     metrics.observeDroppedLogLines(droppedLines);
     const { tasks, failure } = observeTasks(metrics);
-    const common = { config, facts, exclusions, metrics, logger, tasks };
+    const codecs = createCodecs(config, facts);
+    const common = { config, facts, codecs, exclusions, metrics, logger, tasks };
     let listening: Serving | undefined;
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 

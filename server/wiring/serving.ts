@@ -12,12 +12,14 @@ import { Health } from "../http/health.js";
 import { Listener } from "../http/listener.js";
 import type { Metrics } from "../http/metrics.js";
 import { withShutdownRefusal } from "../http/shutdown-refusal.js";
+import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import { openAdmissionFiles } from "./admission-files.js";
 import { openAudit } from "./audit.js";
 import { type ControlPlane, createControlPlane } from "./control-plane.js";
+import { type OpenedControlPlanes, openControlPlanes } from "./control-planes.js";
 import { addChecks, addSpaceCheck } from "./health-checks.js";
 import type { Security } from "./security.js";
 import type { OpenedStore } from "./store.js";
@@ -30,6 +32,8 @@ const REQUESTS_POLL_MS = 20;
 export interface Serving extends AsyncDisposable {
   readonly listener: Listener;
   readonly root: ControlPlane;
+  /** Those below the root; undefined = there are none. */
+  readonly planes: OpenedControlPlanes | undefined;
   readonly health: Health;
   /** Owns background work, which ends after the last request, as that may need it. */
   readonly lifecycle: Lifecycle;
@@ -56,6 +60,7 @@ export interface ServingParts {
   readonly storage: OpenedStore;
   readonly tasks?: TaskObserver;
   readonly access: Access;
+  readonly codecs: KindCodecs;
   /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
 }
@@ -78,8 +83,13 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     audit?.spawn(lifecycle);
     admissionFiles.spawn(lifecycle);
     const refusal = config.shutdownSendRetryAfter ? [withShutdownRefusal(() => isRefusing)] : [];
-    const common = { ...parts, admissionFiles, audit, lifecycle, health, refusal };
-    const root = createControlPlane({ ...common, basePath: "" }, opened);
+    const shared = { ...parts, admissionFiles, audit };
+    const { feed } = parts.storage;
+    const planes = feed && openControlPlanes({ ...shared, feed });
+    const common = { ...shared, lifecycle, health, refusal, basePath: "" };
+    const { guards = [], beside = [] } = planes ?? {};
+    const root = createControlPlane({ ...common, guards, beside }, opened);
+    if (planes !== undefined) opened.use(planes);
     const listener = await Listener.open(
       {
         host: config.bindAddress,
@@ -91,7 +101,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
         metrics,
         clock: systemClock,
       },
-      root.handle,
+      planes?.dispatch(root.handle) ?? root.handle,
     );
     const { requestsUnderWay } = root;
     const quietMs = Math.min(config.shutdownDelayMs, QUIET_MS_MAX);
@@ -100,6 +110,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     return {
       listener,
       root,
+      planes,
       health,
       lifecycle,
       leave() {

@@ -2,6 +2,7 @@
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
+import { createLocalObjects } from "../controllers/local-objects.js";
 import type { Metrics } from "../http/metrics.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
@@ -102,6 +103,9 @@ async function becomeReady(parts: FollowedParts, milestones: StartMilestones): P
   const { aggregation, registry, testApi } = serving.root;
   const own = { ...parts, aggregation, registry, testApi, lifecycle, trust };
   const spawnControllers = await fillRegistry(own, milestones);
+  const { rootAuthority } = parts;
+  const objects = createLocalObjects(registry);
+  await serving.planes?.start({ rootAuthority, trust, objects, lifecycle });
   spawnCompactor(config, storage.store, lifecycle, logger);
   lifecycle.spawn("codec warm-up", "leave", (signal) => warmCodecs(catalog.current, signal));
   milestones.viewLoaded();

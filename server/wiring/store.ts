@@ -10,6 +10,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { FeedLag } from "../../storage/cache/feed-lag.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import type { ConvertingStore } from "../../storage/kv/converting-store.js";
+import { type PartStore, SharedFeed } from "../../storage/kv/shared-feed.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { TimedStore } from "../../storage/kv/timed-store.js";
 import { KeySpace } from "../../storage/objects/keys.js";
@@ -40,6 +41,8 @@ export interface OpenedStore extends AsyncDisposable {
   readonly encryption: Encryption | undefined;
   readonly tokenKeys: TokenKeys;
   readonly readAuthorities: ReadAuthorities;
+  /** Of the registries below this one; undefined = there are none. */
+  readonly feed: SharedFeed | undefined;
 }
 
 export interface StoreParts {
@@ -60,9 +63,11 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
     const { prefix } = new KeySpace(config.etcdPrefix);
     const timing = { prefix, clock: systemClock, times: feedLag };
     const plainStore = new TimedStore(bareStore, timing);
-    const encryption = await openEncryption({ config, store: plainStore, metrics, logger });
+    const feed = config.enableControlPlanes ? openFeed(config, plainStore) : undefined;
+    const fed = feed?.store ?? plainStore;
+    const encryption = await openEncryption({ config, store: fed, metrics, logger });
     // Shared values are not objects: they are encrypted, but not converted.
-    const sealed = encryption?.store ?? plainStore;
+    const sealed = encryption?.store ?? fed;
     const store = withStoredForm(config, facts, sealed);
     const tokenKeys = await openTokenKeys({ config, store: sealed, logger }, signal);
     return {
@@ -77,7 +82,45 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
       encryption,
       tokenKeys,
       readAuthorities: createReadAuthorities({ config, store: sealed, logger }),
+      feed,
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
   });
+}
+
+function openFeed(config: Config, store: RevisionedStore): SharedFeed {
+  const { prefix, partsPrefix } = new KeySpace(config.etcdPrefix);
+  return new SharedFeed({ store, prefix, partsPrefix });
+}
+
+export interface PartStoreParts {
+  /** The part's; its prefix is below the root's. */
+  readonly config: Config;
+  readonly facts: Facts;
+  readonly logger: Logger;
+  readonly root: OpenedStore;
+  readonly part: PartStore;
+}
+
+/** The store of a control plane below the root, as openStore has it for the root. @throws {StorageError} */
+export async function openPartStore(
+  { config, facts, logger, root, part }: PartStoreParts,
+  signal: AbortSignal,
+): Promise<OpenedStore> {
+  const below = root.encryption?.below(config, part);
+  const sealed = below?.store ?? part;
+  const store = withStoredForm(config, facts, sealed);
+  const encryption = root.encryption && below && { ...root.encryption, store: below.store };
+  return {
+    ...root,
+    store,
+    stored: store,
+    encryption,
+    tokenKeys: await openTokenKeys({ config, store: sealed, logger, keyType: "ec" }, signal),
+    feed: undefined,
+    async [Symbol.asyncDispose]() {
+      below?.release();
+      await part[Symbol.asyncDispose]();
+    },
+  };
 }

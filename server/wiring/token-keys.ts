@@ -15,7 +15,7 @@ import {
   toGivenKeys,
   toServiceAccountSettings,
 } from "../authn/service-account/settings.js";
-import { makeOwnKey, openSharedKey } from "../authn/service-account/shared-key.js";
+import { type KeyType, makeOwnKey, openSharedKey } from "../authn/service-account/shared-key.js";
 import { TokenIssuer } from "../authn/service-account/token-issuer.js";
 import type { SigningKey } from "../authn/service-account/token-keys.js";
 import type { Config } from "../config/config.js";
@@ -37,6 +37,8 @@ export interface TokenKeyParts {
   readonly config: Config;
   readonly store: SharedValueStore;
   readonly logger: Logger;
+  /** Of the shared key, when it is made; default: RSA. */
+  readonly keyType?: KeyType;
 }
 
 /** The key of the shared signing key, used when no flag names one. */
@@ -73,11 +75,11 @@ export async function openTokenKeys(parts: TokenKeyParts, signal: AbortSignal): 
 
 /** Undefined when the stored key is unreadable: wrong encryption keys are no outage. */
 async function openShared(
-  { config, store, logger }: TokenKeyParts,
+  { config, store, logger, keyType }: TokenKeyParts,
   signal: AbortSignal,
 ): Promise<SigningKey | undefined> {
   try {
-    return await openSharedKey(store, sharedKeyOf(config), signal);
+    return await openSharedKey(store, sharedKeyOf(config), signal, keyType);
   } catch (error) {
     if (!(error instanceof UnreadableValueError)) throw error;
     logger.error({ err: oneLine(error) }, "tokens that the other replicas signed are refused");

@@ -10,6 +10,10 @@ import { type SigningKey, toSigningKey } from "./token-keys.js";
 
 /** RSA, because every relying party accepts RS256. */
 const RSA_BITS = 2048;
+/** Made in a thousandth of the time, where keys are many. */
+const CURVE = "P-256";
+
+export type KeyType = "rsa" | "ec";
 
 /**
  * Returns the key stored under `key`; creates it if missing. Call it again when the store's encryption keys
@@ -21,8 +25,10 @@ export async function openSharedKey(
   store: SharedValueStore,
   key: string,
   signal: AbortSignal,
+  type: KeyType = "rsa",
 ): Promise<SigningKey> {
-  const make = async () => Buffer.from((await generate()).export({ type: "pkcs8", format: "pem" }));
+  const make = async () =>
+    Buffer.from((await generate(type)).export({ type: "pkcs8", format: "pem" }));
   return decode(key, await openSharedValue(store, { key, what: "the signing key", make }, signal));
 }
 
@@ -31,10 +37,13 @@ export async function openSharedKey(
  * here, and tokens of the shared key are refused.
  */
 export async function makeOwnKey(): Promise<SigningKey> {
-  return toSigningKey(await generate());
+  return toSigningKey(await generate("rsa"));
 }
 
-async function generate(): Promise<KeyObject> {
+async function generate(type: KeyType): Promise<KeyObject> {
+  if (type === "ec") {
+    return (await promisify(generateKeyPair)("ec", { namedCurve: CURVE })).privateKey;
+  }
   const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
   return privateKey;
 }

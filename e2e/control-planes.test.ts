@@ -1,0 +1,248 @@
+/**
+ * Control planes below the root, each an API of its own at /clusters/NAME: made, used, suspended, limited and deleted
+ * against one running server, by its administrator, by users of the root and by users of one control plane.
+ */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parse } from "yaml";
+import { shareApi } from "./fresh-api/running-api.js";
+import { eventually } from "./harness/eventually.js";
+import { type Answer, type ApiObject, HttpsClient } from "./harness/https-client.js";
+import { Kubectl } from "./harness/kubectl.js";
+import { makeTempDir } from "./harness/temp-dir.js";
+
+const theApi = shareApi({
+  flags: { "enable-control-planes": true, "run-controllers": true },
+  users: [{ name: "ada" }, { name: "bob" }],
+});
+
+const GROUP = "tenancy.k8s.io";
+const KIND = `/apis/${GROUP}/v1alpha1/controlplanes`;
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const RBAC = "/apis/rbac.authorization.k8s.io/v1";
+
+type Ask = (method: string, path: string, body?: unknown) => Promise<Answer>;
+
+/** As the root's administrator, or with a token. */
+function asker(token?: string): Ask {
+  return (method, path, body) => {
+    const { api, admin } = theApi();
+    if (token === undefined) return admin.request(path, { method, body });
+    const client = new HttpsClient(api.url, { ca: api.ca });
+    const headers = { authorization: `Bearer ${token}` };
+    return client.request(path, { method, body, headers }).finally(() => client.close());
+  };
+}
+
+const asUser = (name: string) => asker(theApi().api.as(name).token);
+const admin = asker();
+
+function controlPlane(name: string, spec: object = {}) {
+  return { apiVersion: `${GROUP}/v1alpha1`, kind: "ControlPlane", metadata: { name }, spec };
+}
+
+function configMap(name: string) {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { of: name } };
+}
+
+function definition(kind: string): object {
+  const plural = `${kind.toLowerCase()}s`;
+  const schema = { openAPIV3Schema: { type: "object" } };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.shop.example` },
+    spec: {
+      group: "shop.example",
+      scope: "Namespaced",
+      names: { plural, singular: kind.toLowerCase(), kind },
+      versions: [{ name: "v1", served: true, storage: true, schema }],
+    },
+  };
+}
+
+function names(answer: Answer): string[] {
+  return answer.expect(200).items.map(({ metadata }) => metadata.name ?? "");
+}
+
+test("a user of the root who may make control planes, and nothing else, makes one", async () => {
+  const rules = [{ apiGroups: [GROUP], resources: ["*"], verbs: ["*"] }];
+  const role = { kind: "ClusterRole", metadata: { name: "platform" }, rules };
+  (await admin("POST", `${RBAC}/clusterroles`, role)).expect(201);
+  const binding = {
+    metadata: { name: "platform" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "platform" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "ada" }],
+  };
+  (await admin("POST", `${RBAC}/clusterrolebindings`, binding)).expect(201);
+  (await asUser("ada")("POST", KIND, controlPlane("one"))).expect(201);
+  (await admin("POST", KIND, controlPlane("other"))).expect(201);
+});
+
+test("a control plane has objects, namespaces and definitions of its own, and none of another", async () => {
+  for (const plane of ["one", "other"]) {
+    const path = `/clusters/${plane}${CONFIG_MAPS}`;
+    (await admin("POST", path, configMap(`in-${plane}`))).expect(201);
+    (await admin("POST", `/clusters/${plane}${DEFINITIONS}`, definition(plane))).expect(201);
+  }
+  const foundIn = async (base: string) =>
+    names(await admin("GET", base + CONFIG_MAPS)).filter((name) => name.startsWith("in-"));
+  assert.deepEqual(await foundIn("/clusters/one"), ["in-one"]);
+  assert.deepEqual(await foundIn("/clusters/other"), ["in-other"]);
+  assert.deepEqual(await foundIn(""), []);
+  const kindsIn = async (base: string) => (await admin("GET", `${base}/apis/shop.example/v1`)).text;
+  assert.match(await kindsIn("/clusters/one"), /"ones"/);
+  assert.doesNotMatch(await kindsIn("/clusters/one"), /other/);
+  assert.match(await kindsIn("/clusters/other"), /"others"/);
+  assert.match(await kindsIn(""), /not find the requested resource|NotFound/);
+});
+
+test("a watch of one sees its changes, and none of another's", async () => {
+  const { admin: client } = theApi();
+  const ending = new AbortController();
+  const events = await client.watch(`/clusters/one${CONFIG_MAPS}?watch=1`, ending.signal);
+  await admin("POST", `/clusters/other${CONFIG_MAPS}`, configMap("unseen"));
+  await admin("POST", `/clusters/one${CONFIG_MAPS}`, configMap("seen"));
+  for await (const { object } of events) {
+    assert.notEqual(object.metadata.name, "unseen");
+    if (object.metadata.name === "seen") break;
+  }
+  ending.abort();
+});
+
+test("who makes a control plane administers it, and is nobody in the others and in the root", async () => {
+  const ada = asUser("ada");
+  (await ada("GET", `/clusters/one${CONFIG_MAPS}`)).expect(200);
+  (await ada("GET", `/clusters/other${CONFIG_MAPS}`)).expect(403);
+  (await ada("GET", CONFIG_MAPS)).expect(403);
+  (await asUser("bob")("GET", `/clusters/one${CONFIG_MAPS}`)).expect(403);
+  const forged = controlPlane("forged");
+  const annotations = { [`${GROUP}/creator`]: "bob" };
+  const made = await admin("POST", KIND, { ...forged, metadata: { name: "forged", annotations } });
+  assert.equal(
+    made.expect(201).object.metadata.annotations?.[`${GROUP}/creator`],
+    "kubernetes-admin",
+  );
+  const { metadata, ...rest } = made.object;
+  const changed = { ...rest, metadata: { ...metadata, annotations } };
+  const kept = (await admin("PUT", `${KIND}/forged`, changed)).object.metadata.annotations;
+  assert.equal(kept?.[`${GROUP}/creator`], "kubernetes-admin");
+});
+
+test("a kubeconfig is of an administrator of one control plane, whose token is worth nothing elsewhere", async () => {
+  const spec = { user: "carol", expirationSeconds: 3600 };
+  const answer = await asUser("ada")("POST", `${KIND}/one/kubeconfig`, { spec });
+  const { status } = answer.expect(201).object as unknown as { status: { kubeconfig: string } };
+  const { users, clusters } = parse(status.kubeconfig) as {
+    users: { user: { token: string } }[];
+    clusters: { cluster: { server: string } }[];
+  };
+  assert.match(clusters[0]?.cluster.server ?? "", /\/clusters\/one$/);
+  const carol = asker(users[0]?.user.token);
+  (await carol("GET", `/clusters/one${CONFIG_MAPS}`)).expect(200);
+  (await carol("GET", `/clusters/other${CONFIG_MAPS}`)).expect(401);
+  (await carol("GET", CONFIG_MAPS)).expect(401);
+  (await asUser("bob")("POST", `${KIND}/one/kubeconfig`, {})).expect(403);
+});
+
+test("a service account of the root is nobody in a control plane", async () => {
+  const path = "/api/v1/namespaces/default/serviceaccounts";
+  const { metadata } = (await admin("POST", path, { metadata: { name: "robot" } })).object;
+  const token = await admin("POST", `${path}/${metadata.name}/token`, { spec: {} });
+  const { status } = token.expect(201).object as unknown as { status: { token: string } };
+  (await asker(status.token)("GET", `/clusters/one${CONFIG_MAPS}`)).expect(401);
+});
+
+test("kubectl works with the path of a control plane as its server", async () => {
+  const { api } = theApi();
+  await using folder = await makeTempDir("kubeconfig");
+  const kubeconfig = join(folder.path, "config");
+  await writeFile(kubeconfig, api.kubeconfig.replace(api.url, `${api.url}/clusters/one`));
+  await using kubectl = await Kubectl.open({ kubeconfig });
+  const made = await kubectl.run(["create", "configmap", "by-kubectl", "--from-literal=a=b"]);
+  assert.equal(made.code, 0, made.stderr);
+  const found = await kubectl.run(["get", "configmap", "by-kubectl", "-o", "name"]);
+  assert.equal(found.stdout.trim(), "configmap/by-kubectl");
+  const explained = await kubectl.run(["explain", "configmap.data"]);
+  assert.equal(explained.code, 0, explained.stderr);
+});
+
+test("the loops of a control plane run: a namespace gets its account, and goes with what is in it", async () => {
+  const base = "/clusters/one/api/v1/namespaces";
+  (await admin("POST", base, { metadata: { name: "brief" } })).expect(201);
+  await eventually("the default account", async () => {
+    return (await admin("GET", `${base}/brief/serviceaccounts/default`)).status === 200;
+  });
+  (await admin("DELETE", `${base}/brief`)).expect(200);
+  await eventually("the namespace is gone", async () => {
+    return (await admin("GET", `${base}/brief`)).status === 404;
+  });
+});
+
+test("limits refuse what is over with 403, and say so", async () => {
+  const limits = { objects: 1 };
+  (await admin("POST", KIND, controlPlane("small", { limits }))).expect(201);
+  const refused = await admin("POST", `/clusters/small${CONFIG_MAPS}`, configMap("more"));
+  assert.match(refused.expect(403).text, /its limit is 1/);
+  const now = (await admin("GET", `${KIND}/small`)).object;
+  (await admin("PUT", `${KIND}/small`, { ...now, spec: {} })).expect(200);
+  await eventually("the limit is off", async () => {
+    const answer = await admin("POST", `/clusters/small${CONFIG_MAPS}`, configMap("more"));
+    return answer.status === 201;
+  });
+});
+
+test("a control plane that is suspended is refused, its watches end, and it goes on as it was", async () => {
+  const { admin: client } = theApi();
+  const path = `/clusters/other${CONFIG_MAPS}`;
+  (await admin("POST", path, configMap("kept"))).expect(201);
+  const events = await client.watch(`${path}?watch=1`);
+  const setSuspended = async (suspended: boolean) => {
+    const now = (await admin("GET", `${KIND}/other`)).object;
+    (await admin("PUT", `${KIND}/other`, { ...now, spec: { suspended } })).expect(200);
+  };
+  await setSuspended(true);
+  for await (const _ of events);
+  const refused = await eventually("the refusal", async () => {
+    const answer = await admin("GET", path);
+    return answer.status === 403 && answer;
+  });
+  assert.match(
+    refused.text,
+    /"controlplanes.tenancy.k8s.io \\"other\\" is forbidden: the control plane is suspended"/,
+  );
+  await eventually(
+    "the phase",
+    async () => phaseOf((await admin("GET", `${KIND}/other`)).object) === "Suspended",
+  );
+  await setSuspended(false);
+  assert.ok(
+    names(
+      await eventually("it is served", async () => {
+        const answer = await admin("GET", path);
+        return answer.status === 200 && answer;
+      }),
+    ).includes("kept"),
+  );
+});
+
+function phaseOf(object: ApiObject): string | undefined {
+  return (object as unknown as { status?: { phase?: string } }).status?.phase;
+}
+
+test("one that is deleted takes all of it along; the next of its name begins anew", async () => {
+  (await admin("POST", KIND, controlPlane("short"))).expect(201);
+  const path = `/clusters/short${CONFIG_MAPS}`;
+  (await admin("POST", path, configMap("gone"))).expect(201);
+  (await admin("DELETE", `${KIND}/short`)).expect(200);
+  await eventually("it is gone", async () => (await admin("GET", `${KIND}/short`)).status === 404);
+  (await admin("GET", path)).expect(404);
+  (await admin("POST", KIND, controlPlane("short"))).expect(201);
+  assert.deepEqual(
+    names(await admin("GET", path)).filter((name) => name === "gone"),
+    [],
+  );
+});

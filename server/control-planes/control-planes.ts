@@ -1,0 +1,217 @@
+/**
+ * ControlPlanes: which control planes are loaded in this process, and the way of requests to them.
+ *
+ *     /clusters/shop/api/v1/pods ──► "shop": the index says its uid ──► loaded? ──► its own chain, as /api/v1/pods
+ *                                                                      └─ no: loaded now, from its prefix of the store
+ *
+ * One is loaded by its first request and let go when it was idle for a while, when it is suspended, and when it is
+ * deleted. The name is taken off once, here; nothing behind it asks which control plane a request is for.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { GroupResource } from "../api/names.js";
+import { forbidden, internalError, notFound, StatusError } from "../api/status.js";
+import { storageFailure } from "../api/storage-failure.js";
+import type { TokenIssuer } from "../authn/service-account/token-issuer.js";
+import type { RequestListener } from "../http/application.js";
+import { isUnreachable } from "../http/status-response.js";
+import type { Registry } from "../registry/generic/registry.js";
+import type { ControlPlaneEntry, ControlPlaneIndex } from "./control-plane-index.js";
+import type { ControlPlaneSize } from "./limit-guard.js";
+import type { Usage } from "./usage.js";
+
+/** What paths of all control planes but the root begin with. */
+export const CONTROL_PLANES_PATH = "/clusters/";
+
+/** One that is loaded. */
+export interface LoadedControlPlane {
+  readonly entry: ControlPlaneEntry;
+  readonly handle: RequestListener;
+  readonly usage: Usage;
+  readonly registry: Registry;
+  /** Of tokens of its service accounts. */
+  readonly issuer: TokenIssuer;
+  size(): ControlPlaneSize;
+  /** Ends its watches, waits for its requests, and frees what it has. */
+  close(): Promise<void>;
+}
+
+export interface ControlPlanesOptions {
+  readonly index: ControlPlaneIndex;
+  /** The kind, for refusals. */
+  readonly resource: GroupResource;
+  /** Loads one. @throws {Error} it cannot be loaded now */
+  readonly load: (entry: ControlPlaneEntry, signal: AbortSignal) => Promise<LoadedControlPlane>;
+  /** Resolves when the root's view has everything that was acknowledged before the call. @throws {StorageError} */
+  readonly fresh: () => Promise<unknown>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long one stays without requests. */
+  readonly idleMs: number;
+}
+
+/** Counted here, read by the metrics endpoint. */
+export interface ControlPlaneCounts {
+  loads: number;
+  failedLoads: number;
+  unloads: number;
+}
+
+interface Slot {
+  readonly uid: string;
+  readonly loading: Promise<LoadedControlPlane>;
+  loaded: LoadedControlPlane | undefined;
+}
+
+/** How often the idle are looked for, as a share of what idle means. */
+const LOOK_SHARE = 4;
+const LOOK_MS_MIN = 100;
+/** One that cannot be loaded within it is refused; who asks again loads it again. */
+const LOAD_MS_MAX = 20_000;
+
+export class ControlPlanes {
+  readonly counts: ControlPlaneCounts = { loads: 0, failedLoads: 0, unloads: 0 };
+  readonly #options: ControlPlanesOptions;
+  readonly #slots = new Map<string, Slot>();
+  /** Those that are on their way out; a name is loaded again only behind it. */
+  readonly #closing = new Map<string, Promise<void>>();
+
+  constructor(options: ControlPlanesOptions) {
+    this.#options = options;
+    options.index.subscribe((name) => this.#changed(name));
+  }
+
+  /** Those that are loaded now. */
+  get loaded(): readonly LoadedControlPlane[] {
+    return [...this.#slots.values()].flatMap(({ loaded }) =>
+      loaded === undefined ? [] : [loaded],
+    );
+  }
+
+  /** @param request its path begins with CONTROL_PLANES_PATH */
+  answer(request: IncomingMessage, response: ServerResponse): void {
+    const name = nameIn(request.url ?? "");
+    const slot = this.#slots.get(name);
+    if (slot?.loaded !== undefined) {
+      slot.loaded.handle(request, response);
+      return;
+    }
+    this.open(name).then(
+      ({ handle }) => handle(request, response),
+      (error: unknown) => refuseRequest(response, this.#toStatusError(name, error)),
+    );
+  }
+
+  /** Loads it if it is not loaded. @throws {StatusError} 403, 404; {Error} it cannot be loaded */
+  async open(name: string): Promise<LoadedControlPlane> {
+    const slot = this.#slots.get(name);
+    if (slot !== undefined) return await slot.loading;
+    const entry = await this.#find(name);
+    await this.#closing.get(name);
+    return await (this.#slots.get(name) ?? this.#load(entry)).loading;
+  }
+
+  /** Lets the idle go, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, idleMs } = this.#options;
+    while (!signal.aborted) {
+      await clock.sleep(Math.max(idleMs / LOOK_SHARE, LOOK_MS_MIN), signal);
+      const before = clock.now() - idleMs;
+      for (const { entry, usage } of this.loaded) {
+        if (usage.isIdle && usage.lastUsedMs <= before) void this.unload(entry.name);
+      }
+    }
+  }
+
+  /** Lets it go, if it is loaded. Resolves when nothing of it is left in memory. */
+  async unload(name: string): Promise<void> {
+    const slot = this.#slots.get(name);
+    if (slot === undefined) return await this.#closing.get(name);
+    this.#slots.delete(name);
+    this.counts.unloads++;
+    const closing = slot.loading
+      .then((loaded) => loaded.close())
+      .catch((error: unknown) => {
+        this.#options.logger.error(
+          { controlPlane: name, err: error },
+          "it was not closed in order",
+        );
+      })
+      .finally(() => this.#closing.delete(name));
+    this.#closing.set(name, closing);
+    await closing;
+  }
+
+  /** Lets all go. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#slots.keys()].map((name) => this.unload(name)));
+    await Promise.all(this.#closing.values());
+  }
+
+  async #find(name: string): Promise<ControlPlaneEntry> {
+    const { index, resource, fresh } = this.#options;
+    // One that was made, or let go on, through another replica a moment ago.
+    if (refusalOf(index.find(name)) !== undefined) await fresh();
+    const entry = index.find(name);
+    const why = refusalOf(entry);
+    if (entry === undefined) throw notFound(resource, name);
+    if (why !== undefined) throw forbidden(resource, name, why);
+    return entry;
+  }
+
+  #load(entry: ControlPlaneEntry): Slot {
+    const { name, uid } = entry;
+    this.counts.loads++;
+    const loading = this.#options.load(entry, AbortSignal.timeout(LOAD_MS_MAX));
+    const slot: Slot = { uid, loading, loaded: undefined };
+    this.#slots.set(name, slot);
+    loading.then(
+      (loaded) => {
+        slot.loaded = loaded;
+      },
+      (error: unknown) => {
+        this.counts.failedLoads++;
+        this.#options.logger.error({ controlPlane: name, err: error }, "it cannot be loaded");
+        if (this.#slots.get(name) === slot) this.#slots.delete(name);
+      },
+    );
+    return slot;
+  }
+
+  #changed(name: string): void {
+    const slot = this.#slots.get(name);
+    if (slot === undefined) return;
+    const entry = this.#options.index.find(name);
+    if (entry?.uid === slot.uid && refusalOf(entry) === undefined) return;
+    void this.unload(name);
+  }
+
+  #toStatusError(name: string, error: unknown): StatusError {
+    if (error instanceof StatusError) return error;
+    if (isUnreachable(error)) return storageFailure(error);
+    return internalError(`the control plane ${JSON.stringify(name)} cannot be loaded now`, error);
+  }
+}
+
+/** @returns undefined = it is served */
+function refusalOf(entry: ControlPlaneEntry | undefined): string | undefined {
+  if (entry === undefined) return "it does not exist";
+  if (entry.isEnding) return "the control plane is being deleted";
+  return entry.isSuspended ? "the control plane is suspended" : undefined;
+}
+
+function nameIn(url: string): string {
+  const [name = ""] = url.slice(CONTROL_PLANES_PATH.length).split(/[/?]/, 1);
+  return name;
+}
+
+/** Before anything knows what the client likes: as JSON. */
+function refuseRequest(response: ServerResponse, { code, status }: StatusError): void {
+  response.statusCode = code;
+  response.setHeader("Content-Type", "application/json");
+  response.setHeader("Cache-Control", "no-cache, private");
+  const { retryAfterSeconds } = status.details ?? {};
+  if (retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(retryAfterSeconds));
+  response.end(Buffer.from(`${JSON.stringify(status)}\n`));
+}

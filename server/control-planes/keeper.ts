@@ -1,0 +1,116 @@
+/**
+ * The keeper of ControlPlanes: writes their status, and takes the content of those that are deleted out of the store.
+ *
+ * It runs in one replica at a time. Content goes in pieces, so that nobody waits for it, behind all other finalizers.
+ * When a pass finds nothing, another follows after a pause: a replica may have let go of it a moment later.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { nextTurn } from "../../storage/base/next-turn.js";
+import type { RevisionedStore } from "../../storage/kv/store.js";
+import type { Naming } from "../api/naming.js";
+import { formatTime } from "../api/time.js";
+import { isLostRace } from "../controllers/lost-race.js";
+import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
+import { WorkQueue } from "../controllers/work-queue.js";
+import type { ControlPlaneObject } from "./control-plane-index.js";
+import { CONTROL_PLANES_PATH } from "./control-planes.js";
+import { CONTROL_PLANES, contentFinalizer, controlPlaneGroup } from "./definition.js";
+
+export interface KeeperOptions {
+  readonly objects: ObjectsApi;
+  readonly naming: Naming;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Without the feed's shortcuts. */
+  readonly store: RevisionedStore;
+  /** The prefix of all control planes' content. */
+  readonly partsPrefix: string;
+}
+
+/** Keys of one transaction: etcd takes 128 operations by default. */
+const PIECE_KEYS = 100;
+const PAUSE_MS = 500;
+
+/** Until the signal aborts. */
+export async function runKeeper(options: KeeperOptions, signal: AbortSignal): Promise<void> {
+  const { objects, naming, clock, logger } = options;
+  const resource = objects.resource(controlPlaneGroup(naming), CONTROL_PLANES);
+  const queue = new WorkQueue(clock);
+  const watching = objects.watch(resource, ({ name }) => queue.add(name), signal);
+  const working = queue.run(async (name) => {
+    try {
+      await keep(options, resource, name, signal);
+      queue.forget(name);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isLostRace(error)) {
+        logger.warn({ controlPlane: name, err: error }, "a control plane is looked at again");
+      }
+      queue.retry(name);
+    }
+  }, signal);
+  await Promise.all([watching, working]);
+}
+
+async function keep(
+  options: KeeperOptions,
+  resource: ControlledResource,
+  name: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { objects, naming } = options;
+  const object = objects.get(resource, { namespace: "", name }) as ControlPlaneObject | undefined;
+  if (object === undefined) return;
+  const isEnding = object.metadata.deletionTimestamp !== undefined;
+  const phase = isEnding ? "Terminating" : object.spec?.suspended === true ? "Suspended" : "Ready";
+  const url = `${CONTROL_PLANES_PATH}${name}`;
+  if (object.status?.phase !== phase || object.status.url !== url) {
+    const now = formatTime(options.clock.now());
+    const status = { ...object.status, phase, url, conditions: conditionsOf(object, phase, now) };
+    await objects.update(resource, { ...object, status } as ControlPlaneObject, "status", signal);
+    return;
+  }
+  const finalizer = contentFinalizer(naming);
+  const { finalizers = [], uid } = object.metadata;
+  if (!isEnding || finalizers.length !== 1 || finalizers[0] !== finalizer) return;
+  if (uid === undefined) return;
+  await removeContent(options, uid, signal);
+  const metadata = { ...object.metadata, finalizers: [] };
+  await objects.update(resource, { ...object, metadata }, "", signal);
+}
+
+function conditionsOf(object: ControlPlaneObject, phase: string, now: string): readonly object[] {
+  const isReady = phase === "Ready";
+  return [
+    {
+      type: "Ready",
+      status: isReady ? "True" : "False",
+      reason: phase,
+      message: isReady ? "Requests are served." : "No requests are served.",
+      observedGeneration: object.metadata.generation,
+      lastTransitionTime: now,
+    },
+  ];
+}
+
+/** Until two passes, with a pause between them, have found nothing. */
+async function removeContent(
+  { store, partsPrefix, clock }: KeeperOptions,
+  uid: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const prefix = `${partsPrefix}${uid}/`;
+  for (let empty = 0; empty < 2; ) {
+    const { kvs } = await store.range({ prefix, limit: PIECE_KEYS }, signal);
+    if (kvs.length === 0) {
+      empty++;
+      if (empty < 2) await clock.sleep(PAUSE_MS, signal);
+      continue;
+    }
+    empty = 0;
+    const operations = kvs.map(({ key }) => ({ type: "delete" as const, key }));
+    await store.commit({ compares: [], operations }, signal);
+    await nextTurn();
+  }
+}

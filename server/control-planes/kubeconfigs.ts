@@ -1,0 +1,133 @@
+/**
+ * controlplanes/NAME/kubeconfig, of the root: a create answers with a kubeconfig for an administrator of the control
+ * plane, whose token ends. The token is one of a service account of the control plane, signed with its key: it is worth
+ * nothing elsewhere, and who removes the account, or its binding, ends it early.
+ */
+import { stringify } from "yaml";
+import type { JsonObject, JsonValue } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import { badRequest, methodNotAllowed } from "../api/status.js";
+import { formatTime } from "../api/time.js";
+import { createLocalObjects } from "../controllers/local-objects.js";
+import { readBody } from "../request/read-body.js";
+import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
+import { parseJson } from "../schema/parse-json.js";
+import { administratorBinding, createMissing } from "./administrator.js";
+import { CONTROL_PLANES_PATH, type ControlPlanes } from "./control-planes.js";
+import {
+  CONTROL_PLANE_VERSION,
+  CONTROL_PLANES,
+  controlPlaneGroup,
+  KUBECONFIG,
+} from "./definition.js";
+
+export interface KubeconfigParts {
+  readonly naming: Naming;
+  readonly planes: ControlPlanes;
+  /** "https://host:port" for clients. */
+  readonly server: () => string;
+  /** PEM: the authority by which they verify it. */
+  readonly authority: () => string;
+}
+
+export interface KubeconfigWish {
+  /** The account in the system namespace; a DNS label. */
+  readonly user: string;
+  readonly expirationSeconds: number;
+}
+
+const DEFAULT_USER = "administrator";
+const DEFAULT_SECONDS = 24 * 3600;
+const SECONDS_MIN = 600;
+const SECONDS_MAX = 366 * 24 * 3600;
+const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+export function withKubeconfigs(parts: KubeconfigParts): RequestMiddleware {
+  const group = controlPlaneGroup(parts.naming);
+  return async function kubeconfigs(ctx, next) {
+    const { info } = ctx.state;
+    const isAsked = info.group === group && info.resource === CONTROL_PLANES;
+    if (!isAsked || info.subresource !== KUBECONFIG) return await next();
+    if (info.verb !== "create" || info.version !== CONTROL_PLANE_VERSION) throw methodNotAllowed();
+    await answer(ctx, parts);
+  };
+}
+
+async function answer(ctx: RequestContext, parts: KubeconfigParts): Promise<void> {
+  const { info, signal } = ctx.state;
+  const wish = toWish(await readBody(ctx.req, { waiting: ctx.state }));
+  const { kubeconfig, expiresAtMs } = await issueKubeconfig(parts, info.name, wish, signal);
+  ctx.status = 201;
+  ctx.set("Content-Type", "application/json");
+  const object = {
+    apiVersion: `${controlPlaneGroup(parts.naming)}/${CONTROL_PLANE_VERSION}`,
+    kind: "ControlPlaneKubeconfig",
+    metadata: { name: info.name },
+    spec: wish,
+    status: { kubeconfig, expirationTimestamp: formatTime(expiresAtMs) },
+  };
+  ctx.body = Buffer.from(`${JSON.stringify(object)}\n`);
+}
+
+/** @throws {StatusError} 400 */
+function toWish(body: Buffer): KubeconfigWish {
+  const { spec = {} } = (body.length === 0 ? {} : parse(body)) as { spec?: JsonValue };
+  const { user = DEFAULT_USER, expirationSeconds = DEFAULT_SECONDS } = spec as JsonObject;
+  if (typeof user !== "string" || !LABEL.test(user)) {
+    throw badRequest("spec.user: must be a DNS label");
+  }
+  const seconds = Number(expirationSeconds);
+  if (!Number.isInteger(seconds) || seconds < SECONDS_MIN || seconds > SECONDS_MAX) {
+    throw badRequest(`spec.expirationSeconds: must be from ${SECONDS_MIN} to ${SECONDS_MAX}`);
+  }
+  return { user, expirationSeconds: seconds };
+}
+
+function parse(body: Buffer): JsonObject {
+  try {
+    const value = parseJson(body);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Told below.
+  }
+  throw badRequest("the body must be a JSON object");
+}
+
+/** @throws {StatusError} 403, 404: it is not served */
+async function issueKubeconfig(
+  { naming, planes, server, authority }: KubeconfigParts,
+  name: string,
+  { user, expirationSeconds }: KubeconfigWish,
+  signal: AbortSignal,
+): Promise<{ readonly kubeconfig: string; readonly expiresAtMs: number }> {
+  const { registry, issuer } = await planes.open(name);
+  const objects = createLocalObjects(registry);
+  const namespace = naming.systemNamespace;
+  const metadata = { namespace, name: user };
+  await createMissing(objects, { apiVersion: "v1", kind: "ServiceAccount", metadata }, signal);
+  const subject = { kind: "ServiceAccount", namespace, name: user };
+  const binding = administratorBinding(naming, `control-plane-user-${user}`, subject);
+  await createMissing(objects, binding, signal);
+  await objects.refresh();
+  const account = objects.get(objects.resource("", "serviceaccounts"), metadata);
+  const issued = await issuer.issueBound({
+    account: { namespace, name: user, uid: account?.metadata.uid ?? "" },
+    binding: {},
+    audiences: issuer.settings.audiences,
+    lifetimeSeconds: expirationSeconds,
+  });
+  const cluster = {
+    server: `${server()}${CONTROL_PLANES_PATH}${name}`,
+    "certificate-authority-data": Buffer.from(authority()).toString("base64"),
+  };
+  const context = `${user}@${name}`;
+  const kubeconfig = stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name, cluster }],
+    users: [{ name: context, user: { token: issued.token } }],
+    contexts: [{ name: context, context: { cluster: name, user: context } }],
+    "current-context": context,
+  });
+  return { kubeconfig, expiresAtMs: issued.expiresAtMs };
+}

@@ -1,0 +1,55 @@
+/** Refuses writes by which a control plane would have more objects, or more bytes, than its limits say. */
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AdmissionPlugin,
+  AdmissionResource,
+} from "../admission/admission.js";
+import { refuse } from "../admission/admission.js";
+import type { ControlPlaneLimits } from "./control-plane-index.js";
+
+/** What a control plane has now. */
+export interface ControlPlaneSize {
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+export function sizeOf(view: RegistryView): ControlPlaneSize {
+  let objects = 0;
+  for (const { size } of view.partitions) objects += size;
+  return { objects, bytes: view.arena.live };
+}
+
+export class LimitGuard implements AdmissionPlugin {
+  readonly name = "ControlPlaneLimits";
+  readonly #view: RegistryView;
+  readonly #limits: () => ControlPlaneLimits;
+
+  /** @param limits as they are now */
+  constructor(view: RegistryView, limits: () => ControlPlaneLimits) {
+    this.#view = view;
+    this.#limits = limits;
+  }
+
+  handles(operation: AdmissionOperation, _resource: AdmissionResource, subresource: string) {
+    if (subresource !== "") return false;
+    return operation === "CREATE" || operation === "UPDATE";
+  }
+
+  validate(attributes: AdmissionAttributes): undefined {
+    const { objects: objectsMax, bytes: bytesMax } = this.#limits();
+    if (objectsMax === undefined && bytesMax === undefined) return;
+    const { objects, bytes } = sizeOf(this.#view);
+    const isNew = attributes.operation === "CREATE";
+    if (isNew && objectsMax !== undefined && objects >= objectsMax) {
+      throw refuse(
+        attributes,
+        `the control plane has ${objects} objects, its limit is ${objectsMax}`,
+      );
+    }
+    if (bytesMax !== undefined && bytes >= bytesMax) {
+      throw refuse(attributes, `the control plane has ${bytes} bytes, its limit is ${bytesMax}`);
+    }
+  }
+}

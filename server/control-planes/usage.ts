@@ -1,0 +1,60 @@
+/** Usage: the requests and watches of one control plane that are open, its limits on them, and when it was last used. */
+import type { Clock } from "../../storage/base/clock.js";
+import { tooManyRequests } from "../api/status.js";
+import { onResponseEnd } from "../http/response-end.js";
+import { isLongRunning } from "../request/request-info.js";
+import type { RequestContext } from "../request/request-state.js";
+import { bracket, type RequestStep } from "../request/step.js";
+import type { ControlPlaneLimits } from "./control-plane-index.js";
+
+const RETRY_AFTER_SECONDS = 1;
+
+export class Usage {
+  /** Requests under way that end soon. */
+  requests = 0;
+  /** Watches, and what else lasts as long as its client likes. */
+  watches = 0;
+  /** Requests that were refused, as too many were open. */
+  refused = 0;
+  /** Milliseconds since 1970. */
+  lastUsedMs: number;
+  readonly step: RequestStep;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock, limits: () => ControlPlaneLimits) {
+    this.#clock = clock;
+    this.lastUsedMs = clock.now();
+    this.step = bracket(
+      (ctx) => {
+        this.#begin(ctx, limits());
+        return undefined;
+      },
+      (ctx, failure) => {
+        onResponseEnd(ctx, () => this.#end(ctx));
+        return failure;
+      },
+    );
+  }
+
+  get isIdle(): boolean {
+    return this.requests === 0 && this.watches === 0;
+  }
+
+  /** @throws {StatusError} 429 */
+  #begin({ state: { info } }: RequestContext, limits: ControlPlaneLimits): void {
+    this.lastUsedMs = this.#clock.now();
+    const what = isLongRunning(info) ? "watches" : "requests";
+    const max = limits[what];
+    if (max !== undefined && this[what] >= max) {
+      this.refused++;
+      const message = `the control plane has ${this[what]} ${what} open, its limit is ${max}`;
+      throw tooManyRequests(message, RETRY_AFTER_SECONDS);
+    }
+    this[what]++;
+  }
+
+  #end({ state: { info } }: RequestContext): void {
+    this.lastUsedMs = this.#clock.now();
+    this[isLongRunning(info) ? "watches" : "requests"]--;
+  }
+}

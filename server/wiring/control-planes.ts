@@ -1,0 +1,181 @@
+/**
+ * Wiring of the control planes below the root: their kind, what the root knows of them, the way of requests to them, and
+ * what the process does for them while nobody asks.
+ */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import { KeySpace, partitionId } from "../../storage/objects/keys.js";
+import type { AdmissionPlugin } from "../admission/admission.js";
+import { ControlPlaneAdmission } from "../control-planes/control-plane-admission.js";
+import { ControlPlaneIndex } from "../control-planes/control-plane-index.js";
+import { CONTROL_PLANES_PATH, ControlPlanes } from "../control-planes/control-planes.js";
+import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
+import { ensureDefinition } from "../control-planes/ensure-definition.js";
+import { runKeeper } from "../control-planes/keeper.js";
+import { withKubeconfigs } from "../control-planes/kubeconfigs.js";
+import { runStatusReports } from "../control-planes/status-reports.js";
+import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
+import { LeaseLock } from "../controllers/lease-lock.js";
+import type { ObjectsApi } from "../controllers/objects-api.js";
+import type { RequestListener } from "../http/application.js";
+import type { Metrics } from "../http/metrics.js";
+import { QuietMetrics } from "../http/quiet-metrics.js";
+import type { RequestMiddleware } from "../request/request-state.js";
+import { type LoadParts, loadControlPlane } from "./load-control-plane.js";
+
+export interface ControlPlanesParts
+  extends Omit<LoadParts, "metrics" | "rootAuthority" | "trust" | "current"> {
+  /** The process's. */
+  readonly metrics: Metrics;
+}
+
+/** What is known only when the port is open. */
+export interface StartedParts {
+  /** PEM: the authorities by which clients verify this API. */
+  rootAuthority(): string;
+  trust(): AuthenticationTrust;
+  /** The root's, for the server's own writes. */
+  readonly objects: ObjectsApi;
+  readonly lifecycle: Lifecycle;
+}
+
+export interface OpenedControlPlanes extends AsyncDisposable {
+  /** Of the root's admission. */
+  readonly guards: readonly AdmissionPlugin[];
+  /** Of the root's requests. */
+  readonly beside: readonly RequestMiddleware[];
+  /** Sends each request to its control plane. */
+  dispatch(root: RequestListener): RequestListener;
+  /** The root's view is loaded. @throws {StatusError} the kind cannot be made */
+  start(parts: StartedParts): Promise<void>;
+}
+
+/** The lease of the process that keeps the ControlPlanes. */
+const LEASE_NAME = "keelson-control-planes";
+/** How often quiet control planes are told how far the store is, for the bookmarks of their watches. */
+const TELL_MS = 5_000;
+
+/** Before the root's view is started. */
+export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlanes {
+  const { config, access, feed, metrics, logger } = parts;
+  const { naming } = config;
+  const group = controlPlaneGroup(naming);
+  const index = new ControlPlaneIndex(naming);
+  access.views.view.partition(partitionId(group, CONTROL_PLANES)).observe(index);
+  const quiet = new QuietMetrics();
+  let started: StartedParts | undefined;
+  const planes = new ControlPlanes({
+    index,
+    resource: { group, resource: CONTROL_PLANES },
+    fresh: () => access.views.freshness.fresh(),
+    clock: systemClock,
+    logger,
+    idleMs: config.controlPlaneIdleMs,
+    async load(entry, signal) {
+      if (started === undefined) throw new Error("the root is loading");
+      const { rootAuthority, trust } = started;
+      const current = (name: string) => index.find(name);
+      const loading = { ...parts, metrics: quiet, rootAuthority, trust, current };
+      return await loadControlPlane(loading, entry, signal);
+    },
+  });
+  observeControlPlanes(metrics, { index, planes, feed });
+  return {
+    guards: [new ControlPlaneAdmission(naming)],
+    beside: [
+      withKubeconfigs({
+        naming,
+        planes,
+        server: () => `https://${parts.serverAddress()}`,
+        authority: () => started?.rootAuthority() ?? "",
+      }),
+    ],
+    dispatch: (root) => (request, response) => {
+      if (request.url?.startsWith(CONTROL_PLANES_PATH) === true) planes.answer(request, response);
+      else root(request, response);
+    },
+    async start(those) {
+      const { objects, lifecycle } = those;
+      await ensureDefinition(objects, naming, lifecycle.signal);
+      started = those;
+      lifecycle.spawn("control planes", "restart", (signal) => planes.run(signal));
+      lifecycle.spawn("feeds of control planes", "restart", async (signal) => {
+        while (!signal.aborted) {
+          await systemClock.sleep(TELL_MS, signal);
+          feed.tellAll();
+        }
+      });
+      const loop = { objects, naming, clock: systemClock, logger };
+      lifecycle.spawn("status of control planes", "restart", (signal) =>
+        runStatusReports({ ...loop, planes }, signal),
+      );
+      const { store } = parts.storage;
+      const { partsPrefix } = new KeySpace(config.etcdPrefix);
+      const lock = new LeaseLock({
+        ...{ objects, clock: systemClock, logger, namespace: naming.systemNamespace },
+        ...{ name: LEASE_NAME, identity: `${hostname()}_${randomUUID()}` },
+      });
+      lifecycle.spawn("keeper of control planes", "restart", (signal) =>
+        lock.run((leading) => runKeeper({ ...loop, store, partsPrefix }, leading), signal),
+      );
+    },
+    [Symbol.asyncDispose]: () => planes.close(),
+  };
+}
+
+function observeControlPlanes(
+  metrics: Metrics,
+  {
+    index,
+    planes,
+    feed,
+  }: Pick<ControlPlanesParts, "feed"> & {
+    readonly index: ControlPlaneIndex;
+    readonly planes: ControlPlanes;
+  },
+): void {
+  const gauge = (name: string, help: string, read: () => number) =>
+    metrics.gauge({ name, help, labelNames: [] }, (set) => set(read()));
+  gauge("keelson_control_planes", "ControlPlanes that there are.", () => index.size);
+  gauge(
+    "keelson_control_planes_loaded",
+    "Control planes below the root that this replica has in memory.",
+    () => planes.loaded.length,
+  );
+  const sum = (what: "requests" | "watches" | "refused") =>
+    planes.loaded.reduce((total, { usage }) => total + usage[what], 0);
+  gauge(
+    "keelson_control_plane_requests",
+    "Requests to control planes below the root that are under way.",
+    () => sum("requests"),
+  );
+  gauge(
+    "keelson_control_plane_watches",
+    "Watches of control planes below the root that are open.",
+    () => sum("watches"),
+  );
+  metrics.gauge(
+    {
+      name: "keelson_control_plane_loads_total",
+      help: "Loads of control planes below the root, and how they ended.",
+      labelNames: ["result"],
+    },
+    (set) => {
+      const { loads, failedLoads } = planes.counts;
+      set(loads - failedLoads, "success");
+      set(failedLoads, "failure");
+    },
+  );
+  gauge(
+    "keelson_control_plane_unloads_total",
+    "Control planes below the root that were let go: idle, suspended or deleted.",
+    () => planes.counts.unloads,
+  );
+  gauge(
+    "keelson_control_plane_unread_events_total",
+    "Events of control planes that this replica does not have in memory.",
+    () => feed.dropped,
+  );
+}
