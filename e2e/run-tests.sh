@@ -4,6 +4,7 @@
 # with node's own runner, whose closing lines are the last that are printed.
 #
 #   e2e/run-tests.sh                    all
+#   e2e/run-tests.sh --unit             the tests beside the code, without lint: `npm run test:unit`
 #   e2e/run-tests.sh storage/ kubectl   only test files whose path contains one of these words
 #
 # KEELSON_TEST_CONCURRENCY (default 2): test files at a time; each may start servers and an etcd.
@@ -14,19 +15,20 @@ cd "$(dirname "$0")/.."
 
 sh e2e/install-tools.sh >/dev/null
 npm run --silent build
-npm run --silent lint
+if [ "${1:-}" = --unit ]; then shift && folders="server storage"; else folders="server storage e2e" && npm run --silent lint; fi
 
 # From the sources, not from dist: what was deleted or renamed must not run. Node sorts the files by
 # path, whatever order they are given in: e2e/ with its long ones comes first, so no long one ends last.
 select_tests() {
-  find server storage e2e -name '*.test.ts' | while read -r source; do
+  # shellcheck disable=SC2086 # one word per folder
+  find $folders -name '*.test.ts' | while read -r source; do
     [ $# -gt 0 ] || { echo "dist/${source%.ts}.js"; continue; }
     for word in "$@"; do
       case $source in *"$word"*) echo "dist/${source%.ts}.js" && break ;; esac
     done
   done
 }
-tests=$(select_tests "$@")
+tests=$(select_tests "$@" | sh e2e/group-units.sh)
 [ -n "$tests" ] || { echo "run-tests: no test file matches: $*" >&2; exit 1; }
 
 # A test that hangs fails by name instead of holding up everything. The runner counts a file as a test.
