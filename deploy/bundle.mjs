@@ -83,6 +83,25 @@ const partsOfPackages = {
   },
 };
 
+/** The console's page: one script and one style for browsers, with the licence of what is in them that is not ours. */
+const PAGE = join(ROOT, "server/console/page");
+const PAGE_OUT = inDist("console/page");
+await build({
+  entryPoints: [join(PAGE, "main.tsx"), join(PAGE, "page.css")],
+  entryNames: "page",
+  outdir: PAGE_OUT,
+  bundle: true,
+  platform: "browser",
+  format: "esm",
+  target: "es2024",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  minify: true,
+  banner: { js: `/*! Contains preact:\n${readFileSync(join(ROOT, "node_modules/preact/LICENSE"), "utf8")}*/` },
+  logLevel: "warning",
+});
+cpSync(join(PAGE, "index.html"), join(PAGE_OUT, "index.html"));
+
 cpSync(join(ROOT, "server/types/facts"), join(DIST, "server/types/facts"), { recursive: true });
 rmSync(OUT, { recursive: true, force: true });
 const bundled = await build({

@@ -52,6 +52,11 @@ async function main(): Promise<boolean> {
     case "explain":
       await ask((signal) => explainAdmission(commandLine.options, signal));
       return false;
+    case "console": {
+      const { runConsole } = await import("./console/run-console.js");
+      await ask((signal) => runConsole(commandLine.options, process.stdout, signal));
+      return false;
+    }
     case "fault":
       await ask((signal) => orderFault(commandLine.options, signal));
       return false;

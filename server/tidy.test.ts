@@ -49,6 +49,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/explain", "server/wiring"],
   ["server/fresh-api"],
   ["server/commands"],
+  ["server/console"],
   ["server"],
 ];
 
@@ -422,7 +423,7 @@ function mayImport(from: string, to: string): boolean {
 
 function readFolder(folder: string): SourceFile[] {
   return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => readSource(join(entry.parentPath, entry.name)));
 }
 
@@ -437,9 +438,10 @@ function readSource(absolute: string): SourceFile {
     text,
     code,
     isTest: path.endsWith(".test.ts") || path.includes("/contract/"),
-    imports: statements.map(([, specifier]) =>
-      join(dirname(path), String(specifier)).replace(/\.js$/, ".ts"),
-    ),
+    imports: statements.map(([, specifier]) => {
+      const target = join(dirname(path), String(specifier)).replace(/\.js$/, ".ts");
+      return existsSync(join(root, `${target}x`)) ? `${target}x` : target;
+    }),
   };
 }
 

@@ -20,12 +20,15 @@ export function compareFields(before: object, after: object, take: TakeChange): 
 /** "spec.containers[0].image"; names that are no words are in quotes: `data["a.b"]`. */
 export function formatFieldPath(steps: FieldSteps): string {
   let path = "";
-  for (const step of steps) {
-    if (typeof step === "number") path += `[${step}]`;
-    else if (!WORD.test(step)) path += `[${JSON.stringify(step)}]`;
-    else path += path === "" ? step : `.${step}`;
-  }
+  for (const step of steps) path = memberPath(path, step);
   return path;
+}
+
+/** The path, in that form, of a member or an item of what is at `path`. */
+export function memberPath(path: string, step: string | number): string {
+  if (typeof step === "number") return `${path}[${step}]`;
+  if (!WORD.test(step)) return `${path}[${JSON.stringify(step)}]`;
+  return path === "" ? step : `${path}.${step}`;
 }
 
 const WORD = /^[\w-]+$/;

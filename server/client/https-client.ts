@@ -5,6 +5,7 @@
  * Connections belong to a client certificate and an address: when the certificate changes, idle ones are
  * closed, busy ones end with their request, and the next request performs a new handshake (S2-EXEC-09).
  */
+import type { Readable } from "node:stream";
 import { type Dispatcher, errors, type Pool } from "undici";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { endWith, type SpanAttributes, traceOf } from "../../storage/base/trace.js";
@@ -48,6 +49,11 @@ export interface IncomingResponse {
   readonly status: number;
   readonly headers: Dispatcher.ResponseData["headers"];
   readonly body: Buffer;
+}
+
+/** An answer whose body is still to come. */
+export interface StreamedResponse extends Omit<IncomingResponse, "body"> {
+  readonly body: Readable;
 }
 
 export type TransportFailure = "canceled" | "timeout" | "reset" | "connection" | "too-large";
@@ -132,6 +138,29 @@ export class HttpsClient {
     }
   }
 
+  /**
+   * Sends a request and gives the answer as soon as it begins; its body streams on for as long as the server likes,
+   * and ends with the signal. The time limit is that of the beginning. Nothing of it is traced.
+   * @throws {TransportError} without a beginning in time
+   * @throws {Error} from the source of credentials
+   */
+  async stream(outgoing: OutgoingRequest, signal: AbortSignal): Promise<StreamedResponse> {
+    const credentials = await this.#options.credentials.current(signal);
+    this.#use(credentials);
+    const timeoutMs = outgoing.timeoutMs ?? this.#options.timeoutMs;
+    const limit = startLimit(timeoutMs, signal);
+    try {
+      const answer = await this.#ask(outgoing, credentials, limit.signal);
+      limit.lift();
+      answer.body.once("close", () => limit.end());
+      if (answer.statusCode === 401) this.#options.credentials.rejected(credentials);
+      return { status: answer.statusCode, headers: answer.headers, body: answer.body };
+    } catch (error) {
+      limit.end();
+      throw toTransportError(error);
+    }
+  }
+
   /** Closes idle connections; requests under way finish on their own. */
   close(): void {
     this.#pools.retire();
@@ -174,43 +203,72 @@ export class HttpsClient {
   }
 
   async #send(
-    { method, path, body, headers }: OutgoingRequest,
-    { authorization }: Credentials,
+    outgoing: OutgoingRequest,
+    credentials: Credentials,
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<IncomingResponse> {
-    const { userAgent = "keelson", responseBytesMax = RESPONSE_BYTES_MAX, address } = this.#options;
-    const ended = new AbortController();
-    const cancel = () => ended.abort(new TransportError("canceled", "the request was canceled"));
-    if (signal.aborted) cancel();
-    signal.addEventListener("abort", cancel, { once: true });
-    const timer = setTimeout(
-      () => ended.abort(new TransportError("timeout", "no answer before the deadline")),
-      Math.max(0, timeoutMs),
-    );
+    const { responseBytesMax = RESPONSE_BYTES_MAX } = this.#options;
+    const limit = startLimit(timeoutMs, signal);
     try {
-      const answer = await this.#pool().request({
-        method: method as Dispatcher.HttpMethod,
-        path: joinPaths(this.#basePath, path),
-        headers: {
-          "user-agent": userAgent,
-          accept: "application/json",
-          ...(address === undefined ? {} : { host: this.#url.host }),
-          ...(headers as Record<string, string | string[]> | undefined),
-          ...(authorization === undefined ? {} : { authorization }),
-        },
-        body: body ?? null,
-        signal: ended.signal,
-      });
+      const answer = await this.#ask(outgoing, credentials, limit.signal);
       const collected = await collect(answer.body, responseBytesMax);
       // A connection becomes free one turn after its answer; without this wait the pool would open another one.
       await nextTurn();
       return { status: answer.statusCode, headers: answer.headers, body: collected };
     } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", cancel);
+      limit.end();
     }
   }
+
+  async #ask(
+    { method, path, body, headers }: OutgoingRequest,
+    { authorization }: Credentials,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
+    const { userAgent = "keelson", address } = this.#options;
+    return await this.#pool().request({
+      method: method as Dispatcher.HttpMethod,
+      path: joinPaths(this.#basePath, path),
+      headers: {
+        "user-agent": userAgent,
+        accept: "application/json",
+        ...(address === undefined ? {} : { host: this.#url.host }),
+        ...(headers as Record<string, string | string[]> | undefined),
+        ...(authorization === undefined ? {} : { authorization }),
+      },
+      body: body ?? null,
+      signal,
+    });
+  }
+}
+
+interface Limit {
+  readonly signal: AbortSignal;
+  /** The time does not count any more; who asked may still cancel. */
+  lift(): void;
+  /** Neither does. */
+  end(): void;
+}
+
+/** A signal that aborts when the caller cancels, and when the time is up. */
+function startLimit(timeoutMs: number, caller: AbortSignal): Limit {
+  const ended = new AbortController();
+  const cancel = () => ended.abort(new TransportError("canceled", "the request was canceled"));
+  if (caller.aborted) cancel();
+  caller.addEventListener("abort", cancel, { once: true });
+  const timer = setTimeout(
+    () => ended.abort(new TransportError("timeout", "no answer before the deadline")),
+    Math.max(0, timeoutMs),
+  );
+  return {
+    signal: ended.signal,
+    lift: () => clearTimeout(timer),
+    end() {
+      clearTimeout(timer);
+      caller.removeEventListener("abort", cancel);
+    },
+  };
 }
 
 async function collect(body: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {

@@ -7,6 +7,7 @@ import type { HttpsClient } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
 import type { HistoryOptions } from "../config/history-options.js";
 import { connect } from "../explain/connect.js";
+import { authorsOf } from "./authors-of.js";
 import { compareObjects } from "./compare-objects.js";
 import { askServer, findResource, listResources, pathOf, reasonOf } from "./server-resources.js";
 
@@ -98,53 +99,6 @@ class Versions {
     // Another object had the name.
     return found !== undefined && uidOf(found) === uidOf(object) ? found : undefined;
   }
-}
-
-interface Manager {
-  readonly manager?: JsonValue;
-  readonly operation?: JsonValue;
-  readonly subresource?: JsonValue;
-  readonly apiVersion?: JsonValue;
-  readonly time?: JsonValue;
-  readonly fieldsV1?: JsonValue;
-}
-
-/**
- * Whoever owns more fields than before. Who lost some is no author; who changed only values has the newest time,
- * which is all that is known.
- */
-function authorsOf(before: JsonObject | undefined, after: JsonObject) {
-  const known = new Map(managersOf(before).map((entry) => [idOf(entry), entry.fieldsV1]));
-  const all = managersOf(after);
-  const gained = all.filter((entry) => hasMore(entry.fieldsV1, known.get(idOf(entry))));
-  const newest = all.map(({ time }) => String(time ?? "")).sort();
-  const own = gained.length > 0 ? gained : all.filter(({ time }) => time === newest.at(-1));
-  const who = own.map(({ manager, operation, subresource }) => {
-    const where = subresource === undefined ? "" : `, ${String(subresource)}`;
-    return `${String(manager)} (${String(operation)}${where})`;
-  });
-  const times = own.map(({ time }) => String(time ?? "")).sort();
-  return { who: who.join(", ") || "-", time: times.at(-1) || "-" };
-}
-
-function idOf({ manager, operation, subresource, apiVersion }: Manager): string {
-  return JSON.stringify([manager, operation, subresource, apiVersion]);
-}
-
-/** Whether the set of fields has one that the other lacks. */
-function hasMore(fields: JsonValue | undefined, before: JsonValue | undefined): boolean {
-  if (before === undefined) return true;
-  const [mine, theirs] = [membersOf(fields), membersOf(before)];
-  return Object.keys(mine).some((name) => hasMore(mine[name], theirs[name]));
-}
-
-function membersOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
-}
-
-function managersOf(object: JsonObject | undefined): readonly Manager[] {
-  const { managedFields = [] } = (object?.metadata ?? {}) as { managedFields?: Manager[] };
-  return managedFields;
 }
 
 function changed(before: JsonObject | undefined, after: JsonObject, isGone: boolean): string {

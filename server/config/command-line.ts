@@ -6,6 +6,7 @@
 import { oneOf } from "./command-flags.js";
 import { COMPLETION_HELP, flagsIn, renderCompletion, SHELLS } from "./completion.js";
 import { type Config, createConfig, type FlagSettings } from "./config.js";
+import { CONSOLE_HELP, type ConsoleOptions, parseConsoleOptions } from "./console-options.js";
 import { EXPLAIN_HELP, type ExplainOptions, parseExplainOptions } from "./explain-options.js";
 import { FAULT_HELP, FAULT_WORDS, type FaultOptions, parseFaultOptions } from "./fault-options.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
@@ -27,6 +28,7 @@ export type CommandLine =
   | { readonly action: "explain"; readonly options: ExplainOptions }
   | { readonly action: "fault"; readonly options: FaultOptions }
   | { readonly action: "validate"; readonly options: ValidateOptions }
+  | { readonly action: "console"; readonly options: ConsoleOptions }
   | { readonly action: "snapshot"; readonly options: SnapshotOptions }
   | { readonly action: "history" | "diff"; readonly options: HistoryOptions }
   /** Run `command` with a fresh API that has the flags `args`. */
@@ -53,6 +55,10 @@ const TOOLS: Readonly<Record<string, Tool>> = {
     parse: (args) => ({ action: "explain", options: parseExplainOptions(args) }),
   },
   completion: { help: COMPLETION_HELP, words: SHELLS, parse: parseCompletion },
+  console: {
+    help: CONSOLE_HELP,
+    parse: (args) => ({ action: "console", options: parseConsoleOptions(args) }),
+  },
   fault: {
     help: FAULT_HELP,
     words: FAULT_WORDS,

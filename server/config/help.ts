@@ -13,6 +13,7 @@ Usage:
   keelson controllers [flags]  run only the control loops, on the same etcd
   keelson explain-admission -f object.yaml
                                what the rules of a cluster say to a write; has flags of its own
+  keelson console [flags]      a page to look at an API and change it, in the browser of this machine
   keelson fault TYPE [flags]   orders a fault of a server of tests; has flags of its own
   keelson validate PATH...     whether manifests would be taken, without a server; has flags of its own
   keelson history TYPE NAME    who changed which fields of an object; has flags of its own

@@ -75,7 +75,7 @@ function holdsUnsafeNumber(value: JsonValue): boolean {
 
 /** The value with every string converted to valid UTF-8. */
 function toWellFormed(value: JsonValue): JsonValue {
-  if (typeof value === "string") return Buffer.from(value, "utf8").toString("utf8");
+  if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null || isWrittenNumber(value)) return value;
   if (Array.isArray(value)) return value.map(toWellFormed);
   const result: JsonObject = Object.create(Object.getPrototypeOf(value));

@@ -1,0 +1,268 @@
+/** `keelson console` in a real Chromium: its views, by keyboard alone, readable by everybody, and safe from others. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, type TestContext, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { type Console, openConsole } from "../../server/console/run-console.js";
+import { shareApi } from "../fresh-api/running-api.js";
+import { eventually } from "../harness/eventually.js";
+import { repositoryRoot } from "../tools/find-tool.js";
+import { type Chromium, openChromium, type Page } from "./chromium.js";
+
+const theApi = shareApi();
+const AXE = readFileSync(join(repositoryRoot(), "node_modules/axe-core/axe.min.js"), "utf8");
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+/** Markup and script, for every field that takes text. */
+const HOSTILE = `<img src=x onerror="globalThis.hit=1"><script>globalThis.hit=1</script>\${globalThis.hit=1}"'>`;
+
+const shared: { browser?: Promise<Chromium | undefined>; console?: Promise<Console> } = {};
+after(async () => {
+  await (await shared.browser)?.[Symbol.asyncDispose]();
+  await (await shared.console)?.[Symbol.asyncDispose]();
+});
+
+/** Of the administrator. */
+function theConsole(): Promise<Console> {
+  shared.console ??= openConsole(optionsOf(theApi().api.kubeconfigPath), () => {});
+  return shared.console;
+}
+
+/** Skips the test where there is none. */
+async function theBrowser(t: TestContext): Promise<Chromium | undefined> {
+  shared.browser ??= openChromium();
+  const browser = await shared.browser;
+  if (browser === undefined) t.skip("Chromium is not to be had: the page was not opened");
+  return browser;
+}
+
+function optionsOf(kubeconfig: string) {
+  return { kubeconfig, context: undefined, server: undefined, port: 0 };
+}
+
+/** A page of the console that has begun. */
+async function openPage(t: TestContext, console?: Console): Promise<Page | undefined> {
+  const browser = await theBrowser(t);
+  if (browser === undefined) return undefined;
+  const page = await browser.openPage();
+  t.after(() => page.close());
+  await page.goTo((console ?? (await theConsole())).offerAddress());
+  await page.waitForText("Overview");
+  return page;
+}
+
+async function show(page: Page, fragment: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
+}
+
+/** What axe-core finds on the page as it is. */
+async function findingsOf(page: Page): Promise<readonly string[]> {
+  await page.evaluate(`globalThis.axe === undefined && void (0, ${AXE.length}, 0)`);
+  await page.evaluate(`if (globalThis.axe === undefined) { ${AXE} }`);
+  return await page.evaluate(
+    `axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ": " + html + " " + failureSummary)))`,
+  );
+}
+
+test("each view shows what the server knows, and axe-core finds nothing in light and dark and on a phone", async (t) => {
+  const { admin } = theApi();
+  const owner = await admin.post(CONFIG_MAPS, { metadata: { name: "owner" }, data: { a: "1" } });
+  const { uid } = JSON.parse(String(owner.bytes)).metadata;
+  await admin.post(CONFIG_MAPS, {
+    metadata: {
+      name: "owned",
+      ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid }],
+    },
+  });
+  const patch = {
+    method: "PATCH",
+    body: { data: { a: "2" } },
+    headers: { "content-type": "application/merge-patch+json" },
+  };
+  await admin.request(`${CONFIG_MAPS}/owner?fieldManager=somebody`, patch);
+  await admin.post("/api/v1/namespaces/default/events", {
+    metadata: { name: "it-happened" },
+    involvedObject: { kind: "ConfigMap", namespace: "default", name: "owner", uid },
+    reason: "Happened",
+    message: "as it does",
+    type: "Normal",
+  });
+  const page = await openPage(t);
+  if (page === undefined) return;
+  const object = "#/object/core/configmaps/default/owner";
+  const views: readonly (readonly [string, string])[] = [
+    ["#/", "apiserver-"],
+    ["#/table/core/configmaps", "owned"],
+    [object, 'a: "2"'],
+    [`${object}?tab=events`, "as it does"],
+    [`${object}?tab=graph`, "1 other object\n"],
+    [`${object}?tab=history`, "the first one is its creation"],
+    [`${object}?tab=edit`, "Show what it would do"],
+  ];
+  for (const [fragment, text] of views) {
+    await show(page, fragment);
+    await page.waitForText(text.trim());
+    assert.deepEqual(await findingsOf(page), [], fragment);
+    await page.resize(390, 844, "dark");
+    assert.deepEqual(await findingsOf(page), [], `${fragment}, dark and narrow`);
+    const overflow = await page.evaluate<number>(
+      "document.documentElement.scrollWidth - innerWidth",
+    );
+    assert.ok(overflow <= 0, `${fragment} is wider than a phone by ${overflow}`);
+    await page.resize(1280, 800);
+  }
+  await show(page, `${object}?tab=history`);
+  await page.waitForText("somebody (Update)");
+  await page.waitForText("data.a");
+  assert.deepEqual(page.complaints, []);
+});
+
+test("the page has at most 350 KiB compressed", () => {
+  const folder = join(repositoryRoot(), "dist/server/console/page");
+  const files = ["index.html", "page.css", "page.js"].map((name) =>
+    readFileSync(join(folder, name)),
+  );
+  const bytes = gzipSync(Buffer.concat(files)).length;
+  assert.ok(bytes < 350 * 1024, `${bytes} bytes`);
+});
+
+test("everything is reached by keys alone: a type, a row, an edit as dry run and for good, a deletion", async (t) => {
+  const { admin } = theApi();
+  await admin.post(CONFIG_MAPS, { metadata: { name: "by-keys" }, data: { a: "before" } });
+  const page = await openPage(t);
+  if (page === undefined) return;
+  const focusOn = async (what: string) => {
+    await eventually(`Tab reaches ${what}`, async () => {
+      await page.press("Tab");
+      return await page.evaluate(`document.activeElement?.innerText === ${JSON.stringify(what)}`);
+    });
+  };
+  await page.press("t");
+  await page.type("configmaps");
+  await page.press("Enter");
+  await page.waitForText("by-keys");
+  await page.press("/");
+  await page.type("by-keys");
+  await page.waitForText("1 of ");
+  await page.press("Tab");
+  await page.press("ArrowDown");
+  await page.press("Enter");
+  await page.waitForText("a: before");
+  await focusOn("Edit");
+  await page.press("Enter");
+  await page.waitFor("the editor", "document.querySelector('textarea') !== null");
+  await eventually("Tab reaches the editor", async () => {
+    await page.press("Tab");
+    return await page.evaluate("document.activeElement?.tagName === 'TEXTAREA'");
+  });
+  await page.evaluate(
+    "document.activeElement.setSelectionRange(...((at) => [at, at + 6])(document.activeElement.value.indexOf('before')))",
+  );
+  await page.type("behind");
+  await focusOn("Show what it would do");
+  await page.press("Enter");
+  await page.waitForText("+ behind");
+  const stored = () =>
+    admin.get(`${CONFIG_MAPS}/by-keys`).then(({ bytes }) => JSON.parse(String(bytes)));
+  assert.equal((await stored()).data.a, "before");
+  await page.press("Tab");
+  await page.press("Enter");
+  await page.waitForText("Applied.");
+  assert.equal((await stored()).data.a, "behind");
+  await eventually("Shift and Tab reach the deletion", async () => {
+    await page.press("Tab", { shift: true });
+    return await page.evaluate("document.activeElement?.innerText === 'Delete …'");
+  });
+  await page.press("Enter");
+  await page.waitForText("Delete ConfigMap by-keys?");
+  await page.press("Escape");
+  assert.equal((await stored()).kind, "ConfigMap");
+  await page.press("Enter");
+  await page.waitForText("Delete ConfigMap by-keys?");
+  assert.deepEqual(await findingsOf(page), []);
+  await focusOn("Delete");
+  await page.press("Enter");
+  await eventually("the object is gone", async () => (await stored()).code === 404);
+});
+
+test("markup in every field of an object that takes text is shown as text, in every view", async (t) => {
+  const { admin } = theApi();
+  const labels = { "example.com/x": "y" };
+  const made = await admin.post(`${CONFIG_MAPS}?fieldManager=${encodeURIComponent(HOSTILE)}`, {
+    metadata: { name: "hostile", labels, annotations: { "example.com/a": HOSTILE } },
+    data: { a: HOSTILE, b: `${HOSTILE}\n${HOSTILE}\n` },
+  });
+  const { uid } = JSON.parse(String(made.bytes)).metadata;
+  await admin.post("/api/v1/namespaces/default/events", {
+    metadata: { name: "hostile" },
+    involvedObject: { kind: HOSTILE, namespace: "default", name: HOSTILE, uid },
+    reason: HOSTILE,
+    message: HOSTILE,
+    type: "Normal",
+    source: { component: HOSTILE },
+  });
+  const page = await openPage(t);
+  if (page === undefined) return;
+  for (const tab of ["yaml", "events", "history", "edit", "graph"]) {
+    await show(page, `#/object/core/configmaps/default/hostile?tab=${tab}`);
+    if (tab !== "graph" && tab !== "edit") await page.waitForText("<img src=x onerror=");
+    if (tab === "edit")
+      await page.waitFor("the editor", "document.querySelector('textarea') !== null");
+    assert.equal(await page.evaluate("document.images.length + document.scripts.length"), 1, tab);
+  }
+  await show(page, "#/table/core/events");
+  await page.waitForText("<img src=x onerror=");
+  assert.equal(await page.evaluate("globalThis.hit"), undefined);
+  await assert.rejects(page.evaluate("document.body.innerHTML = '<b>x</b>'"), /TrustedHTML/);
+});
+
+test("a page of another origin learns nothing and changes nothing, also by a name that leads to loopback", async (t) => {
+  const browser = await theBrowser(t);
+  if (browser === undefined) return;
+  const address = new URL((await theConsole()).offerAddress());
+  const code = new URLSearchParams(address.hash.slice(1)).get("code");
+  const stranger = createServer((_request, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(
+      `<iframe src="${address.origin}/"></iframe><script src="${address.origin}/page.js"></script>`,
+    );
+  });
+  await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
+  t.after(() => stranger.close());
+  const other = await browser.openPage();
+  t.after(() => other.close());
+  await other.goTo(`http://127.0.0.1:${(stranger.address() as AddressInfo).port}/`);
+  const tried = (path: string, init: string) =>
+    other.evaluate<string>(
+      `fetch(${JSON.stringify(address.origin + path)}, ${init}).then((a) => "read " + a.type, (e) => e.name)`,
+    );
+  assert.equal(await tried("/", "{}"), "TypeError");
+  assert.equal(
+    await tried("/session", `{ method: "POST", body: ${JSON.stringify(code)} }`),
+    "TypeError",
+  );
+  assert.equal(await tried("/k8s/api", `{ headers: { "x-keelson-key": "x" } }`), "TypeError");
+  assert.equal(
+    await tried("/session", `{ method: "POST", mode: "no-cors", body: ${JSON.stringify(code)} }`),
+    "TypeError",
+  );
+  await eventually("the frame was refused", async () => {
+    return (await other.evaluate("frames[0].length === 0")) && other.complaints.length > 0;
+  });
+  // None of it has used the code up.
+  const own = await browser.openPage();
+  t.after(() => own.close());
+  await own.goTo(address.href);
+  await own.waitForText("Overview");
+  assert.equal(await own.evaluate("location.href"), `${address.origin}/#/`);
+  assert.equal(
+    await own.evaluate("document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })"),
+    "{}",
+  );
+  // Reloading loses the key, and the address was used.
+  await own.goTo("about:blank");
+  await own.goTo(address.href);
+  await own.waitForText("this address was used before");
+});

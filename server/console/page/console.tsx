@@ -1,0 +1,155 @@
+/** The frame around all views: what is served at the side, what stands between page and server above. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { formatRoute, parseRoute, type Route } from "../model/routes.js";
+import { Api, type Obstacle } from "./api.js";
+import { findType, nameOf, readCatalog } from "./catalog.js";
+import { useLoaded } from "./hooks.js";
+import { Keys, useKeys } from "./keys.js";
+import { ObjectView } from "./object-view.js";
+import { Overview } from "./overview.js";
+import { TableView } from "./table-view.js";
+import { tableOf, type Ui } from "./ui.js";
+
+export function Console({ sessionKey }: { readonly sessionKey: string }) {
+  const [obstacle, setObstacle] = useState<Obstacle | undefined>(undefined);
+  const api = useMemo(() => new Api(sessionKey, setObstacle), [sessionKey]);
+  const [round, setRound] = useState(0);
+  const catalog = useLoaded((signal) => readCatalog(api, signal), [api, round]);
+  const route = useRoute();
+  useEffect(() => {
+    if (obstacle === undefined && catalog.problem !== undefined) setRound((last) => last + 1);
+  }, [obstacle]);
+  return (
+    <>
+      <button type="button" class="skip" onClick={focusOnMain}>
+        Skip to the view
+      </button>
+      <Banner obstacle={obstacle} again={() => setRound((last) => last + 1)} />
+      {catalog.value === undefined ? (
+        <main class="alone">
+          <h1>Keelson console</h1>
+          <p role="status">{catalog.problem ?? "Asking the server what it serves …"}</p>
+        </main>
+      ) : (
+        <Frame ui={{ api, catalog: catalog.value, go }} route={route} />
+      )}
+    </>
+  );
+}
+
+function Frame({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  useKeys({ "?": () => setHelpOpen(true), o: () => go({ view: "overview" }) });
+  return (
+    <div class="frame">
+      <Types ui={ui} route={route} />
+      <main id="main" tabIndex={-1}>
+        <View ui={ui} route={route} />
+      </main>
+      <Keys isOpen={isHelpOpen} close={() => setHelpOpen(false)} />
+    </div>
+  );
+}
+
+function View({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
+  if (route.view === "overview") return <Overview ui={ui} />;
+  if (route.view !== "table" && route.view !== "object") return <p>There is no such view.</p>;
+  const type = findType(ui.catalog, route.type);
+  if (type === undefined)
+    return <p role="alert">The server does not serve {nameOf(route.type)}.</p>;
+  // Another object is another view: nothing of the last one stays.
+  const key =
+    route.view === "table" ? nameOf(type) : `${nameOf(type)}/${route.namespace}/${route.name}`;
+  if (route.view === "table") return <TableView key={key} ui={ui} type={type} route={route} />;
+  return <ObjectView key={key} ui={ui} type={type} route={route} />;
+}
+
+function Types({ ui: { catalog }, route }: { readonly ui: Ui; readonly route: Route }) {
+  const [wanted, setWanted] = useState("");
+  const shown = catalog.types.filter((type) => nameOf(type).includes(wanted.toLowerCase()));
+  const current = "type" in route ? nameOf(route.type) : "";
+  return (
+    <nav aria-label="What is served" class="types">
+      <a href="#/" class="home" {...(route.view === "overview" && { "aria-current": "page" })}>
+        Keelson console
+      </a>
+      <input
+        type="search"
+        aria-label="Find a type"
+        placeholder="Find a type (t)"
+        data-key="t"
+        value={wanted}
+        onInput={({ currentTarget }) => setWanted(currentTarget.value)}
+        onKeyDown={({ key }) => {
+          const [first] = shown;
+          if (key !== "Enter" || first === undefined) return;
+          go(tableOf(first));
+          focusOnMain();
+        }}
+      />
+      <ul>
+        {shown.map((type) => (
+          <li key={nameOf(type)}>
+            <a
+              href={formatRoute(tableOf(type))}
+              {...(nameOf(type) === current && { "aria-current": "page" })}
+            >
+              {type.resource}
+              {type.group !== "" && <small> {type.group}</small>}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Banner({
+  obstacle,
+  again,
+}: {
+  readonly obstacle: Obstacle | undefined;
+  again: () => void;
+}) {
+  return (
+    <div role="alert" class="banner" hidden={obstacle === undefined}>
+      {obstacle !== undefined && <p>{textOf(obstacle)}</p>}
+      {obstacle !== undefined && obstacle.kind !== "key" && (
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+function textOf(obstacle: Obstacle): string {
+  switch (obstacle.kind) {
+    case "gone":
+      return "The command keelson console does not answer. If it has ended, start it again and open its new address.";
+    case "key":
+      return "The command does not know this page any more. Open the address that it printed last.";
+    case "credentials":
+      return `The server does not take the credentials of the kubeconfig any more (401: ${obstacle.message}). Renew them, for example by logging in again: the next request uses the new ones.`;
+    case "unreachable":
+      return obstacle.message;
+  }
+}
+
+function go(route: Route): void {
+  location.hash = formatRoute(route);
+}
+
+function useRoute(): Route {
+  const [route, setRoute] = useState(() => parseRoute(location.hash));
+  useEffect(() => {
+    const changed = () => setRoute(parseRoute(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return route;
+}
+
+function focusOnMain(): void {
+  document.querySelector<HTMLElement>("#main")?.focus();
+}

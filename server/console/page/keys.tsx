@@ -1,0 +1,78 @@
+/** Keys that work everywhere outside of text fields, and the dialog that lists them. */
+import { useEffect, useRef } from "preact/hooks";
+
+const LIST = [
+  ["t", "find a type"],
+  ["/", "filter the rows of the table"],
+  ["o", "the overview"],
+  ["↑ ↓ PgUp PgDn Home End", "move in a table"],
+  ["Enter", "open the row"],
+  ["Esc", "close a dialog"],
+  ["?", "these keys"],
+] as const;
+
+/** By key: what it does. A key that is the `data-key` of a field goes to that field. */
+export function useKeys(actions: Readonly<Record<string, () => void>>): void {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const { key, target } = event;
+      const isText = target instanceof Element && target.matches("input, textarea, select");
+      if (isText || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (document.querySelector("dialog[open]") !== null) return;
+      const field = [...document.querySelectorAll<HTMLElement>("[data-key]")].find(
+        ({ dataset }) => dataset.key === key,
+      );
+      const action = actions[key] ?? (field && (() => field.focus()));
+      if (action === undefined) return;
+      event.preventDefault();
+      action();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+}
+
+export function Keys({ isOpen, close }: { readonly isOpen: boolean; readonly close: () => void }) {
+  return (
+    <Dialog isOpen={isOpen} close={close} title="Keys">
+      <dl class="keys">
+        {LIST.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={close}>
+        Close
+      </button>
+    </Dialog>
+  );
+}
+
+/** A modal dialog: the browser keeps the focus in it and gives it back. */
+export function Dialog(props: {
+  readonly isOpen: boolean;
+  readonly close: () => void;
+  readonly title: string;
+  readonly children: preact.ComponentChildren;
+}) {
+  const { isOpen, close, title, children } = props;
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} aria-label={title} onClose={close}>
+      {isOpen && (
+        <>
+          <h2>{title}</h2>
+          {children}
+        </>
+      )}
+    </dialog>
+  );
+}
