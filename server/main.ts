@@ -11,6 +11,7 @@ import { showDiff, showHistory } from "./commands/history.js";
 import { loadSnapshot } from "./commands/load-snapshot.js";
 import { saveSnapshot } from "./commands/save-snapshot.js";
 import { validate } from "./commands/validate.js";
+import { blame, explainWhy } from "./commands/why.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
 import { formatApiVersion } from "./endpoints/discovery/version.js";
@@ -68,6 +69,12 @@ async function main(): Promise<boolean> {
       return false;
     case "diff":
       await ask((signal) => showDiff(commandLine.options, signal));
+      return false;
+    case "why":
+      await ask((signal) => explainWhy(commandLine.options, signal));
+      return false;
+    case "blame":
+      await ask((signal) => blame(commandLine.options, signal));
       return false;
     case "snapshot": {
       const { options } = commandLine;

@@ -1,6 +1,7 @@
 /** The recorder over HTTP: what it keeps of writes, refusals and watches, and who may read it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { blame, explainWhy } from "../../server/commands/why.js";
 import type {
   Explanation,
   RecordedWrite,
@@ -136,4 +137,68 @@ test("the recorder says what it holds, and where nobody records there is no such
   assert.ok(status.bytes > 0 && status.writes > 0);
   assert.equal((await admin.get("/debug/record/none")).status, 404);
   assert.equal((await admin.post("/debug/record", {})).status, 405);
+});
+
+const ASKED = { context: undefined, server: undefined, namespace: "default", type: "cm" } as const;
+const signal = new AbortController().signal;
+
+test("keelson why and blame tell the chain, the picture and the writers of fields", async () => {
+  const { admin, api } = theApi();
+  const asked = { ...ASKED, kubeconfig: api.kubeconfigPath, name: "blamed", isLoops: false };
+  await admin.post(`${CONFIG_MAPS}?fieldManager=maker`, {
+    metadata: { name: "blamed" },
+    data: { a: "1", b: "2" },
+  });
+  await admin.request(`${CONFIG_MAPS}/blamed?fieldManager=changer`, {
+    method: "PATCH",
+    body: { data: { b: "3" } },
+    headers: { "content-type": "application/merge-patch+json" },
+  });
+  const text = await explainWhy({ ...asked, form: "text", revision: "" }, signal);
+  assert.match(
+    String(text),
+    /^patch configmaps default\/blamed \(revision \d+, changed data\.b\)\n/,
+  );
+  assert.match(String(text), /by changer, /);
+  assert.match(String(text), /Nothing that is recorded led to it/);
+  const svg = await explainWhy({ ...asked, form: "svg", revision: "" }, signal);
+  assert.match(String(svg), /^<svg /);
+  const json = await explainWhy({ ...asked, form: "json", revision: "" }, signal);
+  assert.equal((JSON.parse(String(json)) as Explanation).steps.length, 1);
+  const blamed = await blame({ ...asked, form: "text" }, signal);
+  assert.match(blamed, /maker +data\.a: "1"\n/);
+  assert.match(blamed, /changer +data\.b: "3"\n/);
+  await assert.rejects(
+    async () => explainWhy({ ...asked, name: "none", form: "text", revision: "" }, signal),
+    /no write of it is recorded/,
+  );
+});
+
+test("keelson why --loops names writes that change nothing, managers that fight, and a storm of lists", async () => {
+  const { admin, api } = theApi();
+  const asked = { ...ASKED, kubeconfig: api.kubeconfigPath, name: "", revision: "", isLoops: true };
+  const idle = { metadata: { name: "idle" }, data: { a: "b" } };
+  await admin.post(CONFIG_MAPS, idle);
+  for (let i = 0; i < 6; i++) await admin.put(`${CONFIG_MAPS}/idle`, idle);
+  await admin.post(CONFIG_MAPS, { metadata: { name: "fought" }, data: { a: "0" } });
+  for (let i = 0; i < 8; i++) {
+    await admin.request(`${CONFIG_MAPS}/fought?fieldManager=${i % 2 ? "left" : "right"}`, {
+      method: "PATCH",
+      body: { data: { a: i % 2 ? "x" : "y" } },
+      headers: { "content-type": "application/merge-patch+json" },
+    });
+  }
+  for (let i = 0; i < 12; i++) await admin.get("/api/v1/secrets");
+  const told = await explainWhy({ ...asked, form: "text" }, signal);
+  assert.ok(typeof told !== "string");
+  assert.equal(told.exitCode, 1);
+  assert.match(
+    told.output,
+    /^no-change: .* wrote configmaps default\/idle 6 times and changed nothing/m,
+  );
+  assert.match(
+    told.output,
+    /^fight: left .* and right .* change data\.a of configmaps default\/fought/m,
+  );
+  assert.match(told.output, /^relist: .* began 12 lists and 0 watches of secrets/m);
 });

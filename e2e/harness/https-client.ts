@@ -82,9 +82,16 @@ export class HttpsClient {
   readonly url: string;
   readonly credentials: Credentials;
   readonly #agent: Agent;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(url: string, credentials: Credentials) {
+  /** @param headers of every request */
+  constructor(
+    url: string,
+    credentials: Credentials,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     this.url = url;
+    this.#headers = headers;
     this.credentials = credentials;
     this.#agent = new Agent({ ...credentials, keepAlive: true, maxSockets: 64 });
   }
@@ -138,6 +145,7 @@ export class HttpsClient {
     const headers: Record<string, string> = {
       ...(payload === undefined || isRaw ? {} : { "content-type": "application/json" }),
       ...(payload === undefined ? {} : { "content-length": String(Buffer.byteLength(payload)) }),
+      ...this.#headers,
       ...options.headers,
     };
     return new Promise((resolve, reject) => {

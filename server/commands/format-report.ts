@@ -1,4 +1,5 @@
 /** The report of `keelson validate`: as text, JSON, JUnit's XML, or annotations of a GitHub workflow. */
+import { xmlText } from "../api/xml-text.js";
 import type { ReportForm } from "../config/validate-options.js";
 import type { Finding, Report } from "./report.js";
 
@@ -54,10 +55,10 @@ function junitDocument({ objects, findings }: Report): string {
   for (const [id, [first]] of failures) if (first !== undefined) cases.set(id, first);
   const lines = [...cases].map(([id, { place, object }]) => {
     const failed = (failures.get(id) ?? [])
-      .map(({ message }) => `<failure message="${xml(message)}"/>`)
+      .map(({ message }) => `<failure message="${xmlText(message)}"/>`)
       .join("");
-    const name = xml(object === "" ? place : object);
-    return `    <testcase classname="${xml(place)}" name="${name}">${failed}</testcase>`;
+    const name = xmlText(object === "" ? place : object);
+    return `    <testcase classname="${xmlText(place)}" name="${name}">${failed}</testcase>`;
   });
   const counts = `tests="${cases.size}" failures="${failures.size}"`;
   return [
@@ -69,17 +70,4 @@ function junitDocument({ objects, findings }: Report): string {
     "</testsuites>",
     "",
   ].join("\n");
-}
-
-const XML: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-};
-
-function xml(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 cannot have them
-  const shown = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
-  return shown.replace(/[&<>"]/g, (character) => XML[character] ?? character);
 }

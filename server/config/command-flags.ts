@@ -10,12 +10,15 @@ export interface GivenFlags<Name extends string> {
   readonly words: readonly string[];
 }
 
-/** @param short such as `{ "-f": "filename" }`. @throws {RangeError} with one line */
+/** @param short such as `{ "-f": "filename" }`; `alone`: flags without a value. @throws {RangeError} with one line */
 export function parseFlags<Table extends FlagTable>(
   args: readonly string[],
   table: Table,
   short: Readonly<Record<string, keyof Table & string>>,
-  { takesWords = false }: { readonly takesWords?: boolean } = {},
+  {
+    takesWords = false,
+    alone = [],
+  }: { readonly takesWords?: boolean; readonly alone?: readonly string[] } = {},
 ): GivenFlags<keyof Table & string> {
   type Name = keyof Table & string;
   const given = new Map<Name, string[]>();
@@ -31,7 +34,8 @@ export function parseFlags<Table extends FlagTable>(
     const written = equals === -1 ? arg : arg.slice(0, equals);
     const name = short[written] ?? (written.startsWith("--") ? written.slice(2) : "");
     if (!Object.hasOwn(table, name)) throw new RangeError(`unknown flag: ${written}`);
-    const value = equals === -1 ? args[++i] : arg.slice(equals + 1);
+    const isAlone = equals === -1 && alone.includes(name);
+    const value = isAlone ? "true" : equals === -1 ? args[++i] : arg.slice(equals + 1);
     if (value === undefined) throw new RangeError(`flag needs an argument: ${written}`);
     given.set(name as Name, [...(given.get(name as Name) ?? []), value]);
   }

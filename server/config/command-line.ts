@@ -22,6 +22,14 @@ import {
 } from "./history-options.js";
 import { parseSnapshotOptions, SNAPSHOT_HELP, type SnapshotOptions } from "./snapshot-options.js";
 import { parseValidateOptions, VALIDATE_HELP, type ValidateOptions } from "./validate-options.js";
+import {
+  BLAME_HELP,
+  type BlameOptions,
+  parseBlameOptions,
+  parseWhyOptions,
+  WHY_HELP,
+  type WhyOptions,
+} from "./why-options.js";
 
 export type CommandLine =
   | { readonly action: "run"; readonly config: Config }
@@ -31,6 +39,8 @@ export type CommandLine =
   | { readonly action: "console"; readonly options: ConsoleOptions }
   | { readonly action: "snapshot"; readonly options: SnapshotOptions }
   | { readonly action: "history" | "diff"; readonly options: HistoryOptions }
+  | { readonly action: "why"; readonly options: WhyOptions }
+  | { readonly action: "blame"; readonly options: BlameOptions }
   /** Run `command` with a fresh API that has the flags `args`. */
   | { readonly action: "up"; readonly args: readonly string[]; readonly command: readonly string[] }
   /** Print to stdout, exit 0. */
@@ -71,6 +81,14 @@ const TOOLS: Readonly<Record<string, Tool>> = {
   diff: {
     help: DIFF_HELP,
     parse: (args) => ({ action: "diff", options: parseDiffOptions(args) }),
+  },
+  why: {
+    help: WHY_HELP,
+    parse: (args) => ({ action: "why", options: parseWhyOptions(args) }),
+  },
+  blame: {
+    help: BLAME_HELP,
+    parse: (args) => ({ action: "blame", options: parseBlameOptions(args) }),
   },
   snapshot: {
     help: SNAPSHOT_HELP,

@@ -16,6 +16,8 @@ Usage:
   keelson console [flags]      a page to look at an API and change it, in the browser of this machine
   keelson fault TYPE [flags]   orders a fault of a server of tests; has flags of its own
   keelson validate PATH...     whether manifests would be taken, without a server; has flags of its own
+  keelson why TYPE NAME        what led to a write of an object; has flags of its own
+  keelson blame TYPE NAME      an object with who wrote each field; has flags of its own
   keelson history TYPE NAME    who changed which fields of an object; has flags of its own
   keelson diff TYPE NAME       what differs between two versions of an object
   keelson snapshot save FILE   the objects of any server in a file, and back by load

@@ -6,6 +6,7 @@ import {
   type ServerFlags,
   serverOf,
 } from "./command-flags.js";
+import { objectOf } from "./why-options.js";
 
 export interface HistoryOptions extends ServerFlags {
   /** "configmaps", "cm", "ConfigMap", "widgets.example.com". */
@@ -87,11 +88,4 @@ export function parseDiffOptions(args: readonly string[]): HistoryOptions {
     limit: 1,
     ...versions,
   };
-}
-
-function objectOf(words: readonly string[], namespace = "default") {
-  const [type, name, ...others] = words;
-  if (type === undefined || name === undefined) throw new RangeError("TYPE and NAME must be given");
-  if (others.length > 0) throw new RangeError(`unexpected argument ${JSON.stringify(others[0])}`);
-  return { type, name, namespace };
 }

@@ -15,13 +15,17 @@ import type { Authorizer } from "../authz/authorizer.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 import { AUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
 import { stringifyJson } from "../schema/json-text.js";
+import { blameFields } from "./blame.js";
 import { explain, findWrite } from "./explain.js";
 import { linksOf } from "./links.js";
+import { findLoops } from "./loops.js";
 import type { ObjectTexts } from "./object-texts.js";
 import { RecordIndex } from "./record-index.js";
 import { LIMIT_MAX, parseRecordQuery, type RecordQuery } from "./record-query.js";
 import {
+  type Blame,
   type Explanation,
+  type Loops,
   RECORD_PATH,
   type RecordedWrite,
   type RecordStatus,
@@ -50,6 +54,8 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   [RECORD_PATH]: ({ recorder }) => statusOf(recorder),
   [`${RECORD_PATH}/timeline`]: answerTimeline,
   [`${RECORD_PATH}/why`]: answerWhy,
+  [`${RECORD_PATH}/blame`]: answerBlame,
+  [`${RECORD_PATH}/loops`]: answerLoops,
 };
 
 /** Links are worked out for the newest writes of a timeline. */
@@ -157,6 +163,28 @@ async function answerWhy(parts: RecordParts, { query, rights }: Asked): Promise<
     steps,
     end,
   };
+}
+
+async function answerBlame(parts: RecordParts, { query, rights }: Asked): Promise<Blame> {
+  const { group, resource, namespace, name } = query;
+  if (resource === "" || name === "") throw badRequest("resource and name are needed");
+  const isSeen = await rights.mayGet(query);
+  const object = isSeen ? parts.texts.read({ group, resource, namespace, name }) : undefined;
+  if (object === undefined) throw notFound({ group, resource }, name);
+  const own = { ...everything(query), group, resource, namespace, name };
+  const { writes, clients } = await readRecords(parts.recorder, own, rights);
+  const fields = blameFields(object, writes, clients);
+  return { kind: "Blame", replicas: ALONE, object, fields };
+}
+
+async function answerLoops(parts: RecordParts, { query, rights }: Asked): Promise<Loops> {
+  const { sinceMs, untilMs } = query;
+  const asked = { ...everything(query), sinceMs, untilMs };
+  const records = await readRecords(parts.recorder, asked, rights);
+  const loops = findLoops(records);
+  const named = new Set(loops.flatMap(({ clients }) => clients));
+  const clients = records.clients.filter(({ id }) => named.has(id));
+  return { kind: "Loops", replicas: ALONE, hidden: records.hidden, clients, loops };
 }
 
 /** What the steps of an explanation name. */

@@ -159,7 +159,8 @@ export class Recorder implements WriteRecorder, WatchRecorder {
     const status = ctx.respond === false ? ctx.res.statusCode : ctx.status;
     const { notes } = state;
     if (notes === undefined) {
-      if (info.verb === "list") this.#listed(ctx, info, status);
+      // Further pages belong to the list before them.
+      if (info.verb === "list" && !info.query.has("continue")) this.#listed(ctx, info, status);
     } else if (status >= 400 && notes.writes === 0 && !info.query.has("dryRun")) {
       this.#refused(ctx, info, notes, status);
     }

@@ -30,6 +30,11 @@ export class Rights {
     return object.name !== "" && (await this.#may("get", object));
   }
 
+  /** Whether the object itself may be shown. */
+  async mayGet(object: RecordedObject): Promise<boolean> {
+    return await this.#may("get", object);
+  }
+
   async #may(verb: string, object: RecordedObject): Promise<boolean> {
     const { group, resource, namespace, name } = object;
     const key = [verb, group, resource, namespace, name].join("\n");

@@ -1,0 +1,152 @@
+/** What `keelson why` and `keelson blame` print. */
+import type {
+  Blame,
+  ExplainedStep,
+  Explanation,
+  Link,
+  Loops,
+  RecordedClient,
+  RecordedWrite,
+  ReplicaAsked,
+} from "../recorder/record-types.js";
+import { parseJson } from "../schema/parse-json.js";
+
+const CANDIDATES_SHOWN = 5;
+const PATHS_SHOWN = 8;
+
+const ENDS: Readonly<Record<Explanation["end"], string>> = {
+  outer: "Nothing that is recorded led to it: a person, or something outside.",
+  forgotten: "What it was made upon is not kept any more.",
+  limit: "The chain is longer than is shown.",
+};
+
+export function formatExplanation(explanation: Explanation): string {
+  const { steps, end, hidden, replicas } = explanation;
+  const clients = new Map(explanation.clients.map((client) => [client.id, client]));
+  const writes = new Map(explanation.writes.map((write) => [write.id, write]));
+  const lines = steps.flatMap((step, at) => stepLines(step, at, writes, clients));
+  const last = [`  ${ENDS[end]}`, ...notesOn(hidden, replicas)];
+  return [...lines, ...last, ""].join("\n");
+}
+
+function stepLines(
+  { write: id, exact, candidates, followed }: ExplainedStep,
+  at: number,
+  writes: ReadonlyMap<string, RecordedWrite>,
+  clients: ReadonlyMap<string, RecordedClient>,
+): string[] {
+  const write = writes.get(id);
+  if (write === undefined) return [];
+  const head = at === 0 ? describe(write) : `because of ${describe(write)}`;
+  const shown = candidates.slice(0, CANDIDATES_SHOWN);
+  const more = candidates.length - shown.length;
+  const line = (link: Link) => {
+    const to = writes.get(link.to);
+    const mark = link.to === followed && followed !== "" ? "->" : "  ";
+    const what =
+      to === undefined ? `revision ${link.revision || "that is not kept"}` : describe(to);
+    const who = to === undefined ? "" : ` by ${nameOf(to, clients)}`;
+    return { mark, text: `${what}${who}: ${link.reasons.join(", ")}` };
+  };
+  return [
+    head,
+    `  ${write.time}  by ${nameOf(write, clients)}`,
+    ...write.causes.map(({ by, name, paths = [] }) => {
+      const fields = paths.length === 0 ? "" : `: ${paths.join(", ")}`;
+      return `  with a hand in it: ${by}${name === "" ? "" : ` ${name}`}${fields}`;
+    }),
+    ...exact.map((link) => {
+      const { mark, text } = line(link);
+      return `  ${mark} exact (${link.by})  ${text}`;
+    }),
+    ...shown.map((link) => {
+      const { mark, text } = line(link);
+      return `  ${mark} ${String(link.rank).padStart(2)}. candidate  ${text}`;
+    }),
+    ...(more > 0 ? [`         and ${more} more candidates`] : []),
+    "",
+  ];
+}
+
+function describe(write: RecordedWrite): string {
+  const { verb, resource, subresource, revision, outcome, changedPaths, morePaths } = write;
+  const object = `${resource}${subresource === "" ? "" : `/${subresource}`} ${placeOf(write)}`;
+  const when = revision === "" ? outcome : `revision ${revision}, ${outcome}`;
+  const shown = changedPaths.slice(0, PATHS_SHOWN).join(", ");
+  const isCut = morePaths || changedPaths.length > PATHS_SHOWN;
+  const fields = shown === "" ? "" : ` ${shown}${isCut ? " and more" : ""}`;
+  return `${verb} ${object} (${when}${fields})`;
+}
+
+function placeOf({ namespace, name }: Pick<RecordedWrite, "namespace" | "name">): string {
+  return namespace === "" ? name : `${namespace}/${name}`;
+}
+
+function nameOf(write: RecordedWrite, clients: ReadonlyMap<string, RecordedClient>): string {
+  const { user = "?", agent = "", address = "" } = clients.get(write.client) ?? {};
+  const manager = write.fieldManager === "" ? "" : `${write.fieldManager}, `;
+  const program = agent.split(" (")[0] || "a client";
+  return `${manager}${program} (${user}${address === "" ? "" : `, ${address}`})`;
+}
+
+function notesOn(hidden: number, replicas: readonly ReplicaAsked[]): string[] {
+  const silent = replicas.filter(({ isAsked }) => !isAsked);
+  return [
+    ...(hidden === 0 ? [] : [`  ${hidden} records are of objects that you may not read.`]),
+    ...silent.map(
+      ({ address, problem }) => `  The replica at ${address} did not answer: ${problem}.`,
+    ),
+  ];
+}
+
+export function formatLoops({ loops, hidden, replicas }: Loops): string {
+  const lines = loops.map(
+    ({ type, message, perSecond }) => `${type}: ${message} (${perSecond} a second)`,
+  );
+  if (lines.length === 0) lines.push("no hot loops");
+  return [...lines, ...notesOn(hidden, replicas), ""].join("\n");
+}
+
+export function formatBlame({ object, fields, replicas }: Blame): string {
+  const rows = fields.map(({ path, manager, user, time, revision, how }) => {
+    const writer = how === "server" ? "(the server)" : manager || user || "-";
+    return [revision || "-", ageOf(time), writer, `${path}: ${shortened(valueAt(object, path))}`];
+  });
+  const all = [["REVISION", "WHEN", "WRITER", "FIELD"], ...rows];
+  const widths = [0, 1, 2].map((at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
+  const lines = all.map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join("   ")
+      .trimEnd(),
+  );
+  return [...lines, ...notesOn(0, replicas), ""].join("\n");
+}
+
+const VALUE_CHARS_MAX = 80;
+
+function shortened(value: unknown): string {
+  const text =
+    JSON.stringify(value, (_, member) => (typeof member === "bigint" ? String(member) : member)) ??
+    "";
+  return text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX)}...` : text;
+}
+
+/** "2026-01-02T03:04:05Z" is shown as it is: ages say nothing in a log. */
+function ageOf(time: string): string {
+  return time === "" ? "-" : time.replace(/\.\d+Z$/, "Z");
+}
+
+const STEP = /\.?([\w-]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/y;
+
+function valueAt(object: unknown, path: string): unknown {
+  let value = object;
+  STEP.lastIndex = 0;
+  while (STEP.lastIndex < path.length) {
+    const [found, word, index, quoted] = STEP.exec(path) ?? [];
+    if (found === undefined || found === "") return undefined;
+    const step = word ?? index ?? (parseJson(quoted ?? '""') as string);
+    value = (value as Record<string, unknown> | null | undefined)?.[step];
+  }
+  return value;
+}

@@ -1,0 +1,237 @@
+/** What follows from records: links, chains, loops, blame and the picture, on records made here. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { blameFields } from "./blame.js";
+import { explain } from "./explain.js";
+import { linksOf, NAMES_NOTHING } from "./links.js";
+import { findLoops } from "./loops.js";
+import { RecordIndex } from "./record-index.js";
+import type { Delivery, RecordedClient, RecordedRead, RecordedWrite } from "./record-types.js";
+import { drawTimeline } from "./svg-timeline.js";
+
+const START_MS = Date.parse("2030-01-01T00:00:00Z");
+
+function at(ms: number): string {
+  return new Date(START_MS + ms).toISOString();
+}
+
+const jane = { id: "c1", user: "jane", agent: "kubectl/v1", address: "10.0.0.1" };
+const robot = { id: "c2", user: "robot", agent: "robot/v1", address: "10.0.0.2" };
+const other = { id: "c3", user: "other", agent: "other/v1", address: "10.0.0.3" };
+const clients: readonly RecordedClient[] = [jane, robot, other];
+
+function writeOf(revision: number, changes: Partial<RecordedWrite>): RecordedWrite {
+  return {
+    id: `w${revision}`,
+    revision: String(revision),
+    previousRevision: "",
+    time: at(revision * 10 + 1),
+    receivedTime: at(revision * 10),
+    client: jane.id,
+    connection: 1,
+    verb: "update",
+    group: "",
+    version: "v1",
+    resource: "configmaps",
+    subresource: "",
+    namespace: "default",
+    name: "a",
+    uid: "uid-a",
+    owners: [],
+    fieldManager: "kubectl",
+    outcome: "changed",
+    status: 200,
+    reason: "",
+    changedAnything: true,
+    changedPaths: [],
+    morePaths: false,
+    base: "",
+    causes: [],
+    ...changes,
+  };
+}
+
+function watchOf(client: string, resource = "configmaps"): RecordedRead {
+  return {
+    id: `r-${client}-${resource}`,
+    verb: "watch",
+    client,
+    connection: 2,
+    group: "",
+    resource,
+    namespace: "",
+    name: "",
+    selector: "",
+    time: at(0),
+    endTime: "",
+    fromRevision: "1",
+    upToRevision: "",
+    upToTime: "",
+    events: 0,
+    status: 200,
+  };
+}
+
+function sent(read: RecordedRead, revision: number, ms: number): Delivery {
+  return { read: read.id, revision: String(revision), time: at(ms) };
+}
+
+test("a chain goes back over what was delivered to the first write that nothing led to, and no guess is exact", () => {
+  const watch = watchOf(robot.id);
+  const writes = [
+    writeOf(10, { outcome: "created", verb: "create" }),
+    writeOf(11, { name: "b", uid: "uid-b", client: other.id, outcome: "created", verb: "create" }),
+    writeOf(12, {
+      name: "a-child",
+      uid: "uid-c",
+      owners: ["uid-a"],
+      client: robot.id,
+      outcome: "created",
+    }),
+  ];
+  const deliveries = [sent(watch, 10, 102), sent(watch, 11, 112)];
+  const index = new RecordIndex({ clients, writes, reads: [watch], deliveries });
+  const { steps, end } = explain(index, writes[2] as RecordedWrite, NAMES_NOTHING);
+  assert.deepEqual(
+    steps.map(({ write, followed }) => [write, followed]),
+    [
+      ["w12", "w10"],
+      ["w10", ""],
+    ],
+  );
+  assert.equal(end, "outer");
+  const [first] = steps;
+  assert.deepEqual(first?.exact, []);
+  assert.deepEqual(
+    first?.candidates.map(({ to, rank, certainty }) => [to, rank, certainty]),
+    [
+      ["w10", 1, "candidate"],
+      ["w11", 2, "candidate"],
+    ],
+  );
+  assert.match(first?.candidates[0]?.reasons.join() ?? "", /it owns the object/);
+});
+
+test("what is delivered behind a write, or to somebody else, is no candidate; a revision of another object is not its base", () => {
+  const mine = watchOf(robot.id);
+  const theirs = watchOf(other.id);
+  const writes = [
+    writeOf(10, {}),
+    writeOf(11, { name: "b", uid: "uid-b" }),
+    writeOf(12, { name: "c", uid: "uid-c" }),
+    writeOf(13, { name: "d", uid: "uid-d", client: robot.id, base: "10" }),
+  ];
+  const deliveries = [sent(theirs, 11, 111), sent(mine, 12, 131)];
+  const index = new RecordIndex({ clients, writes, reads: [mine, theirs], deliveries });
+  const { exact, candidates } = linksOf(index, writes[3] as RecordedWrite, NAMES_NOTHING);
+  assert.deepEqual(candidates, []);
+  assert.deepEqual(
+    exact.map(({ to, revision }) => [to, revision]),
+    [["", "10"]],
+  );
+});
+
+test("hot loops are named: writes that change nothing, two that fight over a field, and a storm of lists", () => {
+  const idle = Array.from({ length: 8 }, (_, i) =>
+    writeOf(100 + i, { revision: "", outcome: "unchanged", name: "idle", client: robot.id }),
+  );
+  const fight = Array.from({ length: 8 }, (_, i) =>
+    writeOf(200 + i, {
+      name: "fight",
+      client: (i % 2 === 0 ? robot : other).id,
+      fieldManager: i % 2 === 0 ? "left" : "right",
+      changedPaths: ["spec.replicas", "metadata.generation"],
+    }),
+  );
+  const calm = Array.from({ length: 20 }, (_, i) =>
+    writeOf(300 + i, { name: "calm", changedPaths: ["data.a"] }),
+  );
+  const storm = Array.from({ length: 12 }, (_, i) => {
+    return { ...watchOf(other.id, "pods"), id: `l${i}`, verb: "list" as const, time: at(i * 100) };
+  });
+  const loops = findLoops({ clients, writes: [...idle, ...fight, ...calm], reads: storm });
+  assert.deepEqual(
+    loops.map(({ type, name, resource, path }) => [type, name, resource, path]).sort(),
+    [
+      ["fight", "fight", "configmaps", "spec.replicas"],
+      ["no-change", "idle", "configmaps", ""],
+      ["relist", "", "pods", ""],
+    ],
+  );
+  const [told] = loops.filter(({ type }) => type === "fight");
+  assert.match(
+    told?.message ?? "",
+    /^left \(robot\) and right \(other\) change spec\.replicas of configmaps default\/fight in turns, 7 times/,
+  );
+  assert.deepEqual(findLoops({ clients, writes: calm, reads: storm.slice(0, 9) }), []);
+});
+
+test("each field has its writer: from the record without a gap, else from managedFields, else the server", () => {
+  const object = {
+    metadata: {
+      name: "a",
+      uid: "uid-a",
+      resourceVersion: "12",
+      managedFields: [
+        {
+          manager: "maker",
+          operation: "Update",
+          time: "2029-01-01T00:00:00Z",
+          fieldsV1: { "f:data": { "f:a": {}, "f:b": {} } },
+        },
+        {
+          manager: "robot",
+          operation: "Apply",
+          time: "2030-01-01T00:00:00Z",
+          fieldsV1: { "f:items": { 'k:{"name":"x"}': { "f:port": {} } } },
+        },
+      ],
+    },
+    data: { a: "1", b: "2" },
+    items: [{ name: "x", port: 1 }],
+  };
+  const writes = [
+    writeOf(10, { outcome: "created" }),
+    writeOf(12, {
+      previousRevision: "11",
+      client: robot.id,
+      fieldManager: "robot",
+      changedPaths: ["data.a"],
+    }),
+  ];
+  const fields = blameFields(object, writes, clients);
+  assert.deepEqual(
+    fields.map(({ path, manager, revision, user, how }) => [path, manager, revision, user, how]),
+    [
+      ["metadata.name", "", "", "", "server"],
+      ["metadata.uid", "", "", "", "server"],
+      ["data.a", "robot", "12", "robot", "recorded"],
+      ["data.b", "maker", "", "", "managed"],
+      ["items[0].name", "", "", "", "server"],
+      ["items[0].port", "robot", "", "", "managed"],
+    ],
+  );
+});
+
+test("the picture has a row for each write, arrows for links, and takes text as text", () => {
+  const writes = [
+    writeOf(10, { name: '<script>"&' }),
+    writeOf(11, { outcome: "refused", revision: "", status: 422 }),
+  ];
+  const link = { write: "w11", to: "w10", revision: "10", certainty: "candidate" as const, by: "" };
+  const links = [{ ...link, reasons: ["]]>"], deliveredTime: "", read: "", rank: 1 }];
+  for (const lanes of ["client", "object"] as const) {
+    const svg = drawTimeline({
+      title: "a < b",
+      lanes,
+      clients,
+      writes,
+      links,
+      followed: new Set(),
+    });
+    assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
+    assert.doesNotMatch(svg, /<script|"&"|a < b/);
+    assert.equal([...svg.matchAll(/class="arrow candidate"/g)].length, 1);
+    assert.match(svg, /&lt;script&gt;/);
+  }
+});
