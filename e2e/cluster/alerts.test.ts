@@ -102,7 +102,7 @@ const SLOW: readonly Case[] = [
     alerts: ["KeelsonStoreErrors", "KeelsonErrors", "KeelsonEtcdNoLeader"],
     verb: "kill etcd majority",
   },
-  { alerts: ["KeelsonDown"], verb: "kill all replicas" },
+  { alerts: ["KeelsonDown", "KeelsonReleaseDown"], verb: "kill all replicas" },
   {
     alerts: ["KeelsonConsistentReadsFail"],
     verb: "silence replica's way to etcd",

@@ -17,7 +17,10 @@ export interface PrometheusProcess extends AsyncDisposable {
 
 export interface PrometheusOptions {
   readonly ports: readonly number[];
+  /** Of etcd's members. */
   readonly metricsUrls: readonly string[];
+  /** Of control loops in processes of their own. */
+  readonly loopsUrls?: readonly string[];
   readonly credentials: Credentials;
 }
 
@@ -28,8 +31,10 @@ export function quicken(rules: string): string {
     .replace(/for: \d+m/g, "for: 1s");
 }
 
+const hostOf = (url: string) => new URL(url).host;
+
 export async function startPrometheus(options: PrometheusOptions): Promise<PrometheusProcess> {
-  const { ports, metricsUrls, credentials } = options;
+  const { ports, metricsUrls, loopsUrls = [], credentials } = options;
   const path = await requireTool("prometheus");
   const folder = await makeTempDir("prometheus");
   const port = await freePort();
@@ -46,10 +51,8 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
     rule_files: [at("alerts.yaml")],
     scrape_configs: [
       { job_name: "keelson", scheme: "https", tls_config: tls, static_configs: [{ targets }] },
-      {
-        job_name: "keelson-etcd",
-        static_configs: [{ targets: metricsUrls.map((url) => new URL(url).host) }],
-      },
+      { job_name: "keelson-etcd", static_configs: [{ targets: metricsUrls.map(hostOf) }] },
+      { job_name: "keelson-controllers", static_configs: [{ targets: loopsUrls.map(hostOf) }] },
     ],
   };
   // JSON is YAML.

@@ -70,7 +70,7 @@ export const HEALTHY: Readonly<Record<string, string>> = {
   [`${RELOADS}{job="keelson",status="success"}`]: steady(200),
   [END]: steady(90 * DAY),
   'nodejs_eventloop_lag_p99_seconds{job="keelson"}': steady(0.01),
-  'nodejs_eventloop_lag_max_seconds{job="keelson"}': steady(0.1),
+  'keelson_thread_held_seconds{job="keelson"}': steady(0.1),
   'apiserver_audit_error_total{job="keelson",plugin="log",reason="full"}': steady(1),
   'apiserver_audit_waiting{job="keelson"}': steady(10),
   // One of two leads, and here all have the same series.
@@ -185,7 +185,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: "INSTANCE is busy for 0.5 s at a time: every request waits",
   },
   KeelsonThreadHeld: {
-    series: { 'nodejs_eventloop_lag_max_seconds{job="keelson"}': steady(4) },
+    series: { 'keelson_thread_held_seconds{job="keelson"}': steady(4) },
     says: "One turn held the thread of INSTANCE for 4 s: nobody was answered meanwhile",
   },
   KeelsonTurnsLong: {

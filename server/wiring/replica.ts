@@ -17,6 +17,7 @@ import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createCodecs, openAccess } from "./access.js";
+import { spawnLongestDelay } from "./longest-delay.js";
 import { followRequests, holdNewSpace } from "./new-space.js";
 import { observeTasks } from "./observe-tasks.js";
 import { advertisedAddress } from "./own-hosts.js";
@@ -86,6 +87,7 @@ export function openReplica(
     );
     listening = serving;
     const { lifecycle, requestsUnderWay } = serving;
+    spawnLongestDelay(lifecycle, metrics);
     if (isNewSpaceHeld) {
       lifecycle.spawn("new space", "restart", (signal) =>
         followRequests({ requestsUnderWay }, signal),
