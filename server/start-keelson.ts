@@ -25,6 +25,8 @@ export type {
   RequestsAsked,
   ResetResult,
   SettleOptions,
+  SimulationOptions,
+  SimulationRule,
   Snapshot,
 } from "./fresh-api/types.js";
 

@@ -43,7 +43,7 @@ const LAYERS: readonly (readonly string[])[] = [
     "server/recorder",
     "server/test-api",
   ],
-  ["server/http"],
+  ["server/http", "server/simulation"],
   ["server/control-planes"],
   ["server/config"],
   ["server/explain", "server/wiring"],

@@ -74,6 +74,19 @@ test("People 5: settled() ends when the API's own loops have done their work, an
   });
 });
 
+test("People 2: nothing is simulated unless it is asked for", async () => {
+  const { api, admin } = theApi();
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "i" }] } };
+  const spec = { selector: { matchLabels: labels }, template };
+  const deployments = "/apis/apps/v1/namespaces/default/deployments";
+  (await admin.post(deployments, { metadata: { name: "web" }, spec })).expect(201);
+  await api.settled();
+  for (const path of ["/api/v1/nodes", "/api/v1/pods"]) {
+    assert.deepEqual((await admin.get(path)).items, []);
+  }
+});
+
 test("People 5: the paths are for administrators, and an API in a child answers as well", async () => {
   const { api } = theApi();
   const nobody = as(api, "nobody");

@@ -74,6 +74,8 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     enableFaultInjection: false,
     record: "",
     recordBytes: 64 * 1024 * 1024,
+    simulate: [],
+    simulationFile: "",
     advertiseAddress: "",
     tlsCertFile: "",
     tlsPrivateKeyFile: "",

@@ -10,6 +10,7 @@ import { toServiceAccountSettings } from "../authn/service-account/settings.js";
 import { CONTROLLERS, unknownController } from "../controllers/controller-names.js";
 import type { LogLevel } from "../request/verbosity.js";
 import { API_RELEASE, type EffectiveReleases, formatRelease } from "../schema/lifecycle.js";
+import { isSimulatedPart, SIMULATED_PARTS } from "../simulation/run-simulation.js";
 import { effectiveReleases } from "./effective-release.js";
 import { type Features, resolveFeatures } from "./feature-gates.js";
 import type { Command, FlagDefinition } from "./flag-definition.js";
@@ -113,6 +114,29 @@ function checkTesting(settings: FlagSettings): void {
       throw new RangeError(`--${FLAGS[key].name} needs the embedded store, not --etcd-servers`);
     }
   }
+  checkSimulation(settings);
+}
+
+function checkSimulation({
+  simulate,
+  simulationFile,
+  etcdServers,
+  runControllers,
+}: FlagSettings): void {
+  const unknown = simulate.find((part) => !isSimulatedPart(part));
+  if (unknown !== undefined) {
+    const known = SIMULATED_PARTS.join(", ");
+    throw new RangeError(`--simulate: ${JSON.stringify(unknown)} is unknown; known are ${known}`);
+  }
+  if (simulate.length === 0) {
+    if (simulationFile !== "") throw new RangeError("--simulation-file needs --simulate");
+    return;
+  }
+  if (etcdServers.length > 0) {
+    throw new RangeError("--simulate needs the embedded store, not --etcd-servers");
+  }
+  // There is no leader among several simulations.
+  if (!runControllers) throw new RangeError("--simulate needs --run-controllers");
 }
 
 function checkStorage(command: Command, settings: FlagSettings): void {

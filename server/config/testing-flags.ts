@@ -34,4 +34,20 @@ export const TESTING_FLAGS = {
     commands: SERVE_ONLY,
     help: "What --record holds at most; the oldest goes first.",
   },
+  simulate: {
+    name: "simulate",
+    type: "strings",
+    default: "",
+    section: "Testing",
+    commands: SERVE_ONLY,
+    help: "What of a cluster is simulated, of nodes and workloads: nodes with leases on which pods become ready, claims that bind, load balancers with an address; Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, EndpointSlices. No process runs. Of servers of tests only, on the embedded store.",
+  },
+  simulationFile: {
+    name: "simulation-file",
+    type: "file",
+    default: "",
+    section: "Testing",
+    commands: SERVE_ONLY,
+    help: "YAML or JSON: how many simulated nodes there are, how long things take, what fails, and the seed of it all.",
+  },
 } as const satisfies Record<string, FlagDefinition>;

@@ -7,6 +7,7 @@ import type { Barrier } from "../request/reach-now.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Kubelets } from "./kubelets.js";
 import type { LastingAnswers } from "./lasting-answers.js";
+import type { SimulatedNodes } from "./simulated-nodes.js";
 
 export interface ConnectServices {
   readonly naming: Naming;
@@ -24,6 +25,8 @@ export interface ConnectServices {
   readonly features: ConnectFeatures;
   readonly counts: ConnectCounts;
   readonly lasting: LastingAnswers;
+  /** Absent = there are none. */
+  readonly simulated?: SimulatedNodes;
 }
 
 export interface ConnectFeatures {

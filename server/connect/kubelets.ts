@@ -7,6 +7,7 @@ import { nodeUnreachable } from "../api/status.js";
 import { type ConnectionCounts, ConnectionPools } from "../outbound/connection-pools.js";
 import type { ServiceView } from "../outbound/services.js";
 import { type ClientIdentity, CurrentTls } from "../outbound/tls-connections.js";
+import type { SimulatedNodes } from "./simulated-nodes.js";
 import { nodeNamed } from "./targets.js";
 
 export interface KubeletsOptions {
@@ -18,6 +19,7 @@ export interface KubeletsOptions {
   /** PEM of the authorities for serving certificates; "" = not verified. */
   readonly authorities: () => string;
   readonly identity: () => ClientIdentity;
+  readonly simulated?: SimulatedNodes;
 }
 
 export interface Kubelet {
@@ -70,7 +72,10 @@ export class Kubelets {
   /** @throws {StatusError} 404 for an unknown node, 500 for one without an address */
   of(node: string): Kubelet {
     const { view, preferredAddressTypes, defaultPort } = this.#options;
-    const { status = {} } = nodeNamed(view, node);
+    const found = nodeNamed(view, node);
+    const why = this.#options.simulated?.whyUnreachable(found);
+    if (why !== undefined) throw nodeUnreachable(why);
+    const { status = {} } = found;
     const { addresses = [], daemonEndpoints, declaredFeatures = [] } = status;
     const host = preferredAddressTypes
       .map((wanted) => addresses.find(({ type }) => type === wanted)?.address)

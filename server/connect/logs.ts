@@ -9,7 +9,7 @@ import { openWebSocketSink, webSocketOptions } from "../response/web-socket-sink
 import { answeredFailure, unreachedAgent } from "./agent-failures.js";
 import type { ConnectServices } from "./connect-services.js";
 import { type LogOptions, logOptions, logParameters, problemsOfLogOptions } from "./log-options.js";
-import { containerOf, podNamed } from "./targets.js";
+import { containerOf, nodeNamed, podNamed } from "./targets.js";
 
 /** The limit of an agent's error text. */
 const REFUSAL_BYTES_MAX = 10 * 1024;
@@ -27,6 +27,14 @@ export async function sendLog(ctx: RequestContext, services: ConnectServices): P
   if (nodeName === "") {
     // Nothing has run yet, so there is no log.
     ctx.status = 204;
+    return;
+  }
+  const node = nodeNamed(services.view, nodeName);
+  const simulated = services.simulated?.logOf(pod, node, container);
+  if (simulated !== undefined) {
+    ctx.status = 200;
+    ctx.set("Content-Type", "text/plain");
+    ctx.body = options.tailLines === 0 ? "" : simulated;
     return;
   }
   const kubelet = services.kubelets.of(nodeName);

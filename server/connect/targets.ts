@@ -4,11 +4,15 @@
  */
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
+import type { ObjectMeta } from "../api/meta.js";
 import { badRequest, internalError, notFound } from "../api/status.js";
 import type { ServiceFields, ServiceView } from "../outbound/services.js";
 
 export interface PodFields {
-  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly metadata: Pick<ObjectMeta, "labels" | "annotations"> & {
+    readonly name: string;
+    readonly namespace: string;
+  };
   readonly spec?: {
     readonly nodeName?: string;
     readonly containers?: readonly ContainerFields[];
@@ -27,6 +31,7 @@ interface ContainerFields {
 }
 
 export interface NodeFields {
+  readonly metadata?: Pick<ObjectMeta, "labels" | "annotations">;
   readonly status?: {
     readonly addresses?: readonly { readonly type: string; readonly address: string }[];
     readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port?: number } };

@@ -17,10 +17,14 @@ import { ControlledResources } from "./controlled-resources.js";
 import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
 import { readMetadata } from "./stored-metadata.js";
 
-export function createLocalObjects(registry: Registry): ObjectsApi {
+/** @param fieldManager the name under which they own fields */
+export function createLocalObjects(
+  registry: Registry,
+  fieldManager = "keelson-controllers",
+): ObjectsApi {
   const options: WriteOptions = {
     isDryRun: false,
-    fieldManager: "keelson-controllers",
+    fieldManager,
     fieldValidation: "Ignore",
     user: SERVER_USER,
     warn() {},
@@ -84,8 +88,12 @@ export function createLocalObjects(registry: Registry): ObjectsApi {
       };
       return parseAnswer((await updateObject(registry, target, signal)).bytes);
     },
-    async remove(resource, { namespace, name }, { propagationPolicy, ...preconditions }, signal) {
-      const conditions = { isDryRun: false, propagationPolicy, preconditions };
+    async remove(resource, { namespace, name }, removal, signal) {
+      const { propagationPolicy, gracePeriodSeconds, ...preconditions } = removal;
+      const conditions = {
+        ...{ isDryRun: false, propagationPolicy, preconditions },
+        ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+      };
       const target = {
         resource: resources.servedOf(resource),
         namespace,

@@ -71,6 +71,8 @@ export interface RemoveOptions {
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly propagationPolicy: "Background" | "Foreground" | "Orphan";
+  /** Absent = what the object itself says. */
+  readonly gracePeriodSeconds?: number;
 }
 
 /** Objects as of one moment. */

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openAll } from "../../storage/base/cleanup.js";
 import { parseCommandLine } from "../config/command-line.js";
+import { SIMULATED_PARTS } from "../simulation/run-simulation.js";
 import { readBuildInfo } from "../wiring/build-info.js";
 import { createLog, createSilentLog } from "../wiring/create-logger.js";
 import { openReplica } from "../wiring/replica.js";
@@ -59,7 +60,14 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
 }
 
 async function toArguments(
-  { flags = {}, users = [], logs = false, faults = false, record = false }: KeelsonOptions,
+  {
+    flags = {},
+    users = [],
+    logs = false,
+    faults = false,
+    record = false,
+    simulate = false,
+  }: KeelsonOptions,
   folder: string,
   tokens: StartOrder["tokens"],
 ): Promise<string[]> {
@@ -71,6 +79,13 @@ async function toArguments(
     "enable-fault-injection": faults,
     record: record ? "memory" : "",
   };
+  if (simulate !== false) {
+    const { parts = SIMULATED_PARTS, ...settings } = simulate === true ? {} : simulate;
+    const file = join(folder, "simulation.json");
+    await writeFile(file, JSON.stringify(settings));
+    own.simulate = parts.join(",");
+    own["simulation-file"] = file;
+  }
   if (users.length > 0) {
     const file = join(folder, "tokens.csv");
     const tokenOf = new Map(tokens);

@@ -10,6 +10,40 @@ export interface KeelsonUser {
 /** An object, a YAML or JSON text of one or more objects, or the path of a file or folder of such texts. */
 export type Manifest = string | object;
 
+/** What a rule of the simulation says of pods; durations are "2s", or "200ms..2s" of which the seed decides. */
+export interface SimulationRule {
+  /** Which pods; what is absent matches all. In names `*` stands for anything. */
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** From the moment that a pod is on a node until its containers run. */
+  readonly startAfter?: string;
+  /** From then until it is ready. */
+  readonly readyAfter?: string;
+  /** How long its containers run; default: for ever, and for pods of Jobs no time at all. */
+  readonly runsFor?: string;
+  /** From its deletion until it is gone. */
+  readonly stopAfter?: string;
+  readonly fails?: "image-pull" | "crash" | "unready";
+  /** How often; default: always. For pods of a Job all of them count together. */
+  readonly times?: number;
+  /** Of what crashes; default 1. */
+  readonly exitCode?: number;
+  /** The line of its log. */
+  readonly log?: string;
+}
+
+export interface SimulationOptions {
+  /** What is simulated; default: all. */
+  readonly parts?: readonly ("nodes" | "workloads")[];
+  /** Default 1. */
+  readonly nodes?: number;
+  /** Decides what is between two durations. Default 0. */
+  readonly seed?: number;
+  /** The first that matches a pod counts; annotations of the pod come before it. */
+  readonly rules?: readonly SimulationRule[];
+}
+
 export interface KeelsonOptions {
   /** Flags of `keelson serve` by name, without dashes: `{ "feature-gates": "WatchList=false" }`. */
   readonly flags?: Readonly<Record<string, string | number | boolean>>;
@@ -17,6 +51,11 @@ export interface KeelsonOptions {
   readonly users?: readonly KeelsonUser[];
   /** Objects that are there when it has started: definitions and namespaces first, whatever the order here. */
   readonly manifests?: readonly Manifest[];
+  /**
+   * A simulated cluster, on which pods become ready although no process runs; settings of it, or true for one node and
+   * everything at once. Default: none.
+   */
+  readonly simulate?: boolean | SimulationOptions;
   /** Whether `fault` may be used. Default false. */
   readonly faults?: boolean;
   /** Whether it records what was written and because of what, for `keelson why`. Default false. */

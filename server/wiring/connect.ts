@@ -5,6 +5,7 @@ import { handleConnect } from "../connect/connect.js";
 import type { ConnectCounts, ConnectServices } from "../connect/connect-services.js";
 import { Kubelets } from "../connect/kubelets.js";
 import { LastingAnswers } from "../connect/lasting-answers.js";
+import type { SimulatedNodes } from "../connect/simulated-nodes.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
 import type { Metrics } from "../http/metrics.js";
 import { ConnectionPools } from "../outbound/connection-pools.js";
@@ -31,6 +32,7 @@ export interface ConnectingParts {
    * Checks the permission to create the resource that the request names. @throws {StatusError} 403
    */
   readonly authorizeCreate: (ctx: RequestContext) => Promise<void>;
+  readonly simulated: SimulatedNodes | undefined;
 }
 
 /** Pods, and ports of nodes, with pooled connections. */
@@ -42,7 +44,9 @@ const CONNECT_TIMEOUT_MS = 30_000;
 export function createConnecting(parts: ConnectingParts): Connecting {
   const { config, registry, freshness, metrics, outgoing, authorizeCreate } = parts;
   const { features, kubeletCertificateAuthority: authority } = config;
+  const { simulated } = parts;
   const kubelets = new Kubelets({
+    ...(simulated !== undefined && { simulated }),
     view: registry.view,
     preferredAddressTypes: config.kubeletPreferredAddressTypes,
     defaultPort: config.kubeletPort,
@@ -71,6 +75,7 @@ export function createConnecting(parts: ConnectingParts): Connecting {
     },
     counts: createCounts(metrics),
     lasting: new LastingAnswers(),
+    ...(simulated !== undefined && { simulated }),
   };
   outgoing.add("node", kubelets);
   outgoing.add("pod", pools);

@@ -43,6 +43,7 @@ import { createFlowControl, type FlowControlStep } from "./flow-control.js";
 import { openRecord, type Recording } from "./record.js";
 import { createRegistry } from "./registry.js";
 import { createActions } from "./served-catalog.js";
+import { openSimulation, type SimulatedCluster } from "./simulation.js";
 import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
 import { openTestApi, type TestApi, type TestApiSteps } from "./test-api.js";
@@ -59,6 +60,7 @@ export interface ControlPlane {
   readonly aggregation: Aggregation;
   /** Of servers of tests. */
   readonly testApi: TestApi | undefined;
+  readonly simulation: SimulatedCluster | undefined;
   /** Requests that are not long-running. */
   requestsUnderWay(): number;
   /** Ends what would last as long as its clients like. */
@@ -115,7 +117,11 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   metrics.observeInFlight(() => inFlightLimits);
   const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
   const authorizeCreate = verbAuthorizer(access.authorization.authorizer, "create");
-  const connected = { config, registry, freshness, metrics, outgoing, authorizeCreate };
+  const simulation = openSimulation(config);
+  const connected = {
+    ...{ config, registry, freshness, metrics, outgoing, authorizeCreate },
+    simulated: simulation?.nodes,
+  };
   const connecting = createConnecting(connected);
   opened.defer(() => connecting.close());
   const bounds = { flowControl, inFlightLimits, answerMemory };
@@ -128,6 +134,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
     ticker,
     aggregation,
     testApi,
+    simulation,
     requestsUnderWay: () => inFlightLimits.readOnly + inFlightLimits.mutating,
     endAll() {
       connecting.endAll();

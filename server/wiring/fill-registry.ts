@@ -18,6 +18,7 @@ import {
   runLegacyTokenTracking,
 } from "../controllers/legacy-token-tracking.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
+import type { ObjectsApi } from "../controllers/objects-api.js";
 import { createPublishedTypes } from "../controllers/published-types.js";
 import { type ControllersOptions, runControllers } from "../controllers/run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "../controllers/system-namespaces.js";
@@ -30,7 +31,8 @@ import { servedGroupVersions } from "./served-group-versions.js";
 import { createStorageMigrations } from "./storage-migrations.js";
 import type { OpenedStore } from "./store.js";
 
-export interface FilledParts extends Pick<ControlPlane, "aggregation" | "registry" | "testApi"> {
+export interface FilledParts
+  extends Pick<ControlPlane, "aggregation" | "registry" | "testApi" | "simulation"> {
   readonly config: Config;
   readonly facts: Facts;
   readonly metrics: Metrics;
@@ -69,8 +71,8 @@ export async function fillRegistry(
   const { config, storage, registry, lifecycle, aggregation, rootAuthority, trust } = parts;
   const { naming } = config;
   const { signal } = lifecycle;
-  const ownObjects = createLocalObjects(registry);
-  const objects = parts.testApi?.watchLoops(ownObjects) ?? ownObjects;
+  const watched = (ofLoops: ObjectsApi) => parts.testApi?.watchLoops(ofLoops) ?? ofLoops;
+  const objects = watched(createLocalObjects(registry));
   const loops = { objects, naming, clock: systemClock, logger: parts.logger };
   await ensureSystemNamespaces(objects, naming, signal);
   await ensureSystemPriorityClasses(objects, naming, signal);
@@ -113,6 +115,10 @@ export async function fillRegistry(
     remote: aggregation.content,
     storage: createStorageMigrations(registry, storage, parts.metrics),
   };
-  return () =>
+  const simulated = { ...loops, registry, lifecycle, watched };
+  const spawnSimulation = await parts.simulation?.prepare(simulated, signal);
+  return () => {
     lifecycle.spawn("controllers", "restart", (until) => runLoops({ ...loops, ...own }, until));
+    spawnSimulation?.();
+  };
 }

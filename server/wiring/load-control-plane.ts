@@ -119,6 +119,7 @@ export function loadControlPlane(
         ...parts,
         ...{ config, metrics, logger, storage, access, lifecycle, serverAddress, runLoops },
         ...{ aggregation: plane.aggregation, registry: plane.registry, testApi: undefined },
+        simulation: plane.simulation,
       },
       { kindsServed() {}, rolesMade() {}, fairnessSet() {} },
     );

@@ -100,8 +100,8 @@ async function becomeReady(parts: FollowedParts, milestones: StartMilestones): P
   await views.view.start(lifecycle, lifecycle.signal);
   const { security, serving } = parts;
   const trust = () => security.trust();
-  const { aggregation, registry, testApi } = serving.root;
-  const own = { ...parts, aggregation, registry, testApi, lifecycle, trust };
+  const { aggregation, registry, testApi, simulation } = serving.root;
+  const own = { ...parts, aggregation, registry, testApi, simulation, lifecycle, trust };
   const spawnControllers = await fillRegistry(own, milestones);
   const { rootAuthority } = parts;
   const objects = createLocalObjects(registry);

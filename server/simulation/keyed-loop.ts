@@ -1,0 +1,87 @@
+/**
+ * runKeyedLoop: the form of all loops of the simulation. Changes of watched objects name keys; each key is looked at
+ * with what is stored by then, again when its time has come, and again after a failure.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import type { Naming } from "../api/naming.js";
+import { isLostRace } from "../controllers/lost-race.js";
+import type { ControlledResource, ObjectKey, ObjectsApi } from "../controllers/objects-api.js";
+import { WorkQueue } from "../controllers/work-queue.js";
+import type { PodWrites } from "./pod-writes.js";
+import type { SimulationSettings } from "./settings.js";
+
+/** What all loops of the simulation share. */
+export interface Simulation {
+  readonly objects: ObjectsApi;
+  readonly podWrites: PodWrites;
+  readonly naming: Naming;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly settings: SimulationSettings;
+}
+
+export interface KeyedLoop {
+  /** For logs. */
+  readonly name: string;
+  readonly watches: readonly {
+    readonly resource: ControlledResource;
+    /** The keys to look at after a change of this object, or after its end. */
+    readonly keysOf: (key: ObjectKey) => Iterable<string>;
+  }[];
+  /**
+   * Makes one thing right. What it reads has every write that was acknowledged before the call.
+   * @returns when to look again at the latest, in milliseconds; undefined = at the next change
+   */
+  readonly sync: (key: ObjectKey, signal: AbortSignal) => Promise<number | undefined>;
+}
+
+/** Keys at the same time: each waits for the store most of the time. */
+const CONCURRENCY = 4;
+/** Timers that end early must not spin. */
+const AGAIN_MS_MIN = 1;
+
+/** Runs until the signal aborts. */
+export async function runKeyedLoop(
+  { objects, clock, logger }: Simulation,
+  { name, watches, sync }: KeyedLoop,
+  signal: AbortSignal,
+): Promise<void> {
+  const queue = new WorkQueue(clock);
+  const watching = watches.map(({ resource, keysOf }) =>
+    objects.watch(
+      resource,
+      (key) => {
+        for (const found of keysOf(key)) queue.add(found);
+      },
+      signal,
+    ),
+  );
+  const working = queue.run(
+    async (key) => {
+      try {
+        await objects.refresh();
+        const againMs = await sync(keyFrom(key), signal);
+        queue.forget(key);
+        if (againMs !== undefined) queue.add(key, Math.max(AGAIN_MS_MIN, againMs));
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isLostRace(error))
+          logger.info({ loop: name, key, err: error }, "the simulation tries again");
+        queue.retry(key);
+      }
+    },
+    signal,
+    CONCURRENCY,
+  );
+  await Promise.all([...watching, working]);
+}
+
+export function textOf({ namespace, name }: ObjectKey): string {
+  return `${namespace}/${name}`;
+}
+
+export function keyFrom(text: string): ObjectKey {
+  const slash = text.indexOf("/");
+  return { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
+}
