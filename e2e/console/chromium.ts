@@ -43,8 +43,6 @@ export interface TraceEvent {
   readonly tid: number;
   /** Microseconds of the thread's CPU; absent where the machine does not count them. */
   readonly tdur?: number;
-  readonly dur?: number;
-  readonly args?: { readonly name?: string };
 }
 
 type Params = Readonly<Record<string, unknown>>;
@@ -113,7 +111,7 @@ export class Chromium implements AsyncDisposable {
     this.#listeners.set(sessionId, listener);
   }
 
-  /** What all threads did until `work` was done. */
+  /** The tasks of all threads until `work` was done, and the marks that pages have left. */
   async trace(work: () => Promise<void>): Promise<readonly TraceEvent[]> {
     const events: TraceEvent[] = [];
     const complete = new Promise<void>((resolve) => {
@@ -122,7 +120,7 @@ export class Chromium implements AsyncDisposable {
         if (method === "Tracing.tracingComplete") resolve();
       });
     });
-    const traceConfig = { includedCategories: ["toplevel", "__metadata"] };
+    const traceConfig = { includedCategories: ["toplevel", "blink.user_timing"] };
     await this.send("Tracing.start", { transferMode: "ReportEvents", traceConfig });
     await work();
     await this.send("Tracing.end", {});

@@ -113,6 +113,7 @@ test("without the key, with an odd path, to a process, or with too much nothing 
     [403, "GET", "/k8s//evil.example/x", own()],
     [403, "GET", "/k8s/api/v1/namespaces/a%2Fb", own()],
     [403, "GET", "/k8s/api/v1/namespaces/x/pods/y/exec?command=sh", own()],
+    [403, "GET", "/k8s/clusters/a/api/v1/namespaces/x/pods/y/exec", own()],
     [403, "GET", "/k8s/api/v1/namespaces/x/services/y/proxy/", own()],
     [403, "GET", "/k8s/api/v1/nodes/x/%70roxy/logs", own()],
     [403, "GET", "/k8s/api", { ...own(), origin: "http://evil.example" }],

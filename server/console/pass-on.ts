@@ -18,7 +18,7 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 const REQUEST_HEADERS = ["accept", "accept-encoding", "content-type"];
 const ANSWER_HEADERS = ["content-type", "content-encoding", "warning", "retry-after", "audit-id"];
 const CONNECTS =
-  /^\/api\/v1\/(?:proxy\/|(?:namespaces\/[^/]+\/(?:pods|services)|nodes)\/[^/]+\/(?:attach|exec|portforward|proxy)(?:\/|$))/;
+  /(?:^|\/)api\/v1\/(?:proxy\/|(?:namespaces\/[^/]+\/(?:pods|services)|nodes)\/[^/]+\/(?:attach|exec|portforward|proxy)(?:\/|$))/;
 
 export async function passOn(
   client: HttpsClient,
