@@ -14,7 +14,7 @@ import { Kubectl } from "./harness/kubectl.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 
 const theApi = shareApi({
-  flags: { "enable-control-planes": true, "run-controllers": true },
+  controlPlanes: true,
   users: [{ name: "ada" }, { name: "bob" }],
 });
 
@@ -232,6 +232,66 @@ test("a control plane that is suspended is refused, its watches end, and it goes
 function phaseOf(object: ApiObject): string | undefined {
   return (object as unknown as { status?: { phase?: string } }).status?.phase;
 }
+
+test("a clone begins with what its original had when it was made, and goes its own way", async () => {
+  const path = (plane: string) => `/clusters/${plane}${CONFIG_MAPS}`;
+  const { uid } = (await admin("POST", path("one"), configMap("copied"))).object.metadata;
+  (await admin("POST", KIND, controlPlane("clone", { cloneFrom: { name: "one" } }))).expect(201);
+  (await admin("POST", path("one"), configMap("too-late"))).expect(201);
+  const copied = await admin("GET", `${path("clone")}/copied`);
+  assert.equal(copied.expect(200).object.metadata.uid, uid);
+  (await admin("GET", `${path("clone")}/too-late`)).expect(404);
+  assert.match((await admin("GET", "/clusters/clone/apis/shop.example/v1")).text, /"ones"/);
+  (await admin("DELETE", `${path("clone")}/copied`)).expect(200);
+  (await admin("GET", `${path("one")}/copied`)).expect(200);
+  // Its administrator is who made it, and not who made the original.
+  (await asUser("ada")("GET", path("clone"))).expect(403);
+});
+
+test("only who may enter the original may clone it, and only who may do everything the root", async () => {
+  const ada = asUser("ada");
+  const rules = [{ apiGroups: [GROUP], resources: ["controlplanes"], verbs: ["create"] }];
+  (await admin("POST", `${RBAC}/clusterroles`, { metadata: { name: "maker" }, rules })).expect(201);
+  const binding = {
+    metadata: { name: "maker" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "maker" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "bob" }],
+  };
+  (await admin("POST", `${RBAC}/clusterrolebindings`, binding)).expect(201);
+  const clone = (name: string) => controlPlane("stolen", { cloneFrom: { name } });
+  (await asUser("bob")("POST", KIND, clone("one"))).expect(403);
+  (await ada("POST", KIND, clone("root"))).expect(403);
+  (await ada("POST", `${KIND}?dryRun=All`, clone("one"))).expect(201);
+});
+
+test("a clone that cannot be made says why", async () => {
+  (await admin("POST", KIND, controlPlane("orphan", { cloneFrom: { name: "nobody" } }))).expect(
+    201,
+  );
+  const failed = await eventually("the phase", async () => {
+    const answer = await admin("GET", `${KIND}/orphan`);
+    return phaseOf(answer.object) === "Failed" && answer;
+  });
+  assert.match(failed.text, /"nobody\\" not found/);
+  (await admin("GET", "/clusters/orphan/api")).expect(404);
+});
+
+test("a fork of the API of tests has what it has, without its control planes, and goes when it is disposed", async () => {
+  const { api } = theApi();
+  (await admin("POST", CONFIG_MAPS, configMap("fixture"))).expect(201);
+  let name: string;
+  {
+    await using fork = await api.fork();
+    ({ name } = fork);
+    (await admin("GET", `/clusters/${name}${CONFIG_MAPS}/fixture`)).expect(200);
+    (await admin("GET", `/clusters/${name}${KIND}`)).expect(404);
+    await using second = await fork.fork();
+    (await admin("GET", `/clusters/${second.name}${CONFIG_MAPS}/fixture`)).expect(200);
+  }
+  await eventually("the fork is gone", async () => {
+    return (await admin("GET", `${KIND}/${name}`)).status === 404;
+  });
+});
 
 test("one that is deleted takes all of it along; the next of its name begins anew", async () => {
   (await admin("POST", KIND, controlPlane("short"))).expect(201);

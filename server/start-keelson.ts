@@ -9,15 +9,18 @@ import { fileURLToPath } from "node:url";
 import { tokenKubeconfig } from "./fresh-api/access.js";
 import { startChild } from "./fresh-api/api-child.js";
 import { type RunningApi, startHere } from "./fresh-api/api-here.js";
+import { ControlPlaneClient } from "./fresh-api/control-plane-client.js";
 import { TestApiClient } from "./fresh-api/test-api-client.js";
 import type { Keelson, KeelsonOptions } from "./fresh-api/types.js";
 
 export type {
+  ControlPlaneOptions,
   Fault,
   FaultedRequests,
   FaultKind,
   Keelson,
   KeelsonAccess,
+  KeelsonControlPlane,
   KeelsonOptions,
   KeelsonUser,
   Manifest,
@@ -39,15 +42,25 @@ export async function startKeelson(options: KeelsonOptions = {}): Promise<Keelso
   const tokens = users.map(({ name }) => [name, randomBytes(24).toString("hex")] as const);
   const order = { options, tokens };
   const api = await (options.runsIn === "child" ? startChild(CHILD, order) : startHere(order));
-  return toKeelson(api, new Map(tokens));
+  return toKeelson(api, new Map(tokens), options);
 }
 
-function toKeelson(api: RunningApi, tokens: ReadonlyMap<string, string>): Keelson {
+function toKeelson(
+  api: RunningApi,
+  tokens: ReadonlyMap<string, string>,
+  { flags: { vendor } = {} }: KeelsonOptions,
+): Keelson {
   const { access } = api;
   const testApi = new TestApiClient(access);
+  const planes = new ControlPlaneClient(
+    access,
+    tokens,
+    vendor === undefined ? vendor : `${vendor}`,
+  );
   let ending: Promise<void> | undefined;
   const stop = () => {
     testApi.close();
+    planes.close();
     ending ??= api.stop();
     return ending;
   };
@@ -64,6 +77,8 @@ function toKeelson(api: RunningApi, tokens: ReadonlyMap<string, string>): Keelso
     snapshot: () => testApi.snapshot(),
     reset: (snapshot) => testApi.reset(snapshot),
     fault: (requests, what) => testApi.fault(requests, what),
+    controlPlane: (asked = {}) => planes.make(asked),
+    fork: () => planes.fork(),
     stop,
     [Symbol.asyncDispose]: stop,
   };

@@ -17,16 +17,13 @@ export const CREATOR_BINDING = "control-plane-creator";
  */
 const ACCOUNTS = "system:serviceaccount:";
 
-/** Does nothing for one that was loaded before. @throws {StatusError} */
+/** Before the first load of a control plane has ended. @throws {StatusError} */
 export async function ensureAdministrator(
   objects: ObjectsApi,
   naming: Naming,
   { creator }: ControlPlaneEntry,
   signal: AbortSignal,
 ): Promise<void> {
-  const namespaces = objects.resource("", "namespaces");
-  const system = { namespace: "", name: naming.systemNamespace };
-  if (objects.get(namespaces, system) !== undefined) return;
   if (creator === "" || creator.startsWith(ACCOUNTS)) return;
   const rbac = `rbac.authorization.${naming.groupDomain}`;
   const subject = { apiGroup: rbac, kind: "User", name: creator };

@@ -9,13 +9,27 @@ import type {
   AdmissionResource,
 } from "../admission/admission.js";
 import { refuse } from "../admission/admission.js";
+import type { PermissionQuestion } from "../admission/default-plugins.js";
 import type { Naming } from "../api/naming.js";
+import { type SignalSource, signalOf } from "../request/lazy-signal.js";
+import type { UserInfo } from "../request/user-info.js";
+import type { ControlPlaneObject } from "./control-plane-index.js";
 import {
   CONTROL_PLANES,
   contentFinalizer,
   controlPlaneGroup,
   creatorAnnotation,
+  KUBECONFIG,
 } from "./definition.js";
+
+/** How the root is named where it is cloned. */
+export const ROOT = "root";
+
+export type AskPermission = (
+  user: UserInfo,
+  question: PermissionQuestion,
+  signal: AbortSignal,
+) => Promise<boolean>;
 
 /** The longest DNS label, as names are parts of host names. */
 const NAME_CHARS_MAX = 63;
@@ -23,9 +37,12 @@ const NAME_CHARS_MAX = 63;
 export class ControlPlaneAdmission implements AdmissionPlugin {
   readonly name = "ControlPlanes";
   readonly #naming: Naming;
+  readonly #may: AskPermission;
 
-  constructor(naming: Naming) {
+  /** @param may whether a user may do something in the root */
+  constructor(naming: Naming, may: AskPermission) {
     this.#naming = naming;
+    this.#may = may;
   }
 
   handles(
@@ -56,10 +73,32 @@ export class ControlPlaneAdmission implements AdmissionPlugin {
     return hasChanged;
   }
 
-  validate(attributes: AdmissionAttributes): undefined {
-    const { operation, object } = attributes;
-    const name = object?.metadata.name ?? "";
-    if (operation !== "CREATE" || (name.length <= NAME_CHARS_MAX && !name.includes("."))) return;
-    throw refuse(attributes, "the name of a control plane must be a DNS label of 63 characters");
+  validate(attributes: AdmissionAttributes, source: SignalSource): Promise<void> | undefined {
+    if (attributes.operation !== "CREATE") return undefined;
+    const { name = "" } = attributes.object?.metadata ?? {};
+    if (name.length > NAME_CHARS_MAX || name.includes(".")) {
+      throw refuse(attributes, "the name must be a DNS label of at most 63 characters");
+    }
+    if (name === ROOT) throw refuse(attributes, `${JSON.stringify(ROOT)} is the API above all`);
+    const { cloneFrom } = (attributes.object as ControlPlaneObject).spec ?? {};
+    return cloneFrom && this.#checkOriginal(attributes, cloneFrom.name, signalOf(source));
+  }
+
+  /** A clone has all that its original has, Secrets included: only its administrators may make one. */
+  async #checkOriginal(
+    attributes: AdmissionAttributes,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const question =
+      name === ROOT
+        ? { verb: "*", group: "*", resource: "*", namespace: "", name: "" }
+        : {
+            ...{ verb: "create", group: controlPlaneGroup(this.#naming), namespace: "", name },
+            resource: `${CONTROL_PLANES}/${KUBECONFIG}`,
+          };
+    if (await this.#may(attributes.user, question, signal)) return;
+    const why = `${attributes.user.name} may not enter ${JSON.stringify(name)}, which it is cloned from`;
+    throw refuse(attributes, why);
   }
 }

@@ -7,14 +7,16 @@
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
+import { StorageError } from "../../storage/kv/errors.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { Naming } from "../api/naming.js";
+import { StatusError } from "../api/status.js";
 import { formatTime } from "../api/time.js";
 import { isLostRace } from "../controllers/lost-race.js";
 import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
 import { WorkQueue } from "../controllers/work-queue.js";
 import type { ControlPlaneObject } from "./control-plane-index.js";
-import { CONTROL_PLANES_PATH } from "./control-planes.js";
+import { CONTROL_PLANES_PATH, type ControlPlanes } from "./control-planes.js";
 import { CONTROL_PLANES, contentFinalizer, controlPlaneGroup } from "./definition.js";
 
 export interface KeeperOptions {
@@ -26,6 +28,8 @@ export interface KeeperOptions {
   readonly store: RevisionedStore;
   /** The prefix of all control planes' content. */
   readonly partsPrefix: string;
+  /** Clones are made at once, while the state that they are made of is kept. */
+  readonly planes: Pick<ControlPlanes, "open">;
 }
 
 /** Keys of one transaction: etcd takes 128 operations by default. */
@@ -63,11 +67,17 @@ async function keep(
   const object = objects.get(resource, { namespace: "", name }) as ControlPlaneObject | undefined;
   if (object === undefined) return;
   const isEnding = object.metadata.deletionTimestamp !== undefined;
-  const phase = isEnding ? "Terminating" : object.spec?.suspended === true ? "Suspended" : "Ready";
+  const problem = await begin(options, object);
+  const phase = phaseOf(object, problem);
   const url = `${CONTROL_PLANES_PATH}${name}`;
   if (object.status?.phase !== phase || object.status.url !== url) {
     const now = formatTime(options.clock.now());
-    const status = { ...object.status, phase, url, conditions: conditionsOf(object, phase, now) };
+    const status = {
+      ...object.status,
+      phase,
+      url,
+      conditions: conditionsOf(object, phase, problem, now),
+    };
     await objects.update(resource, { ...object, status } as ControlPlaneObject, "status", signal);
     return;
   }
@@ -80,15 +90,45 @@ async function keep(
   await objects.update(resource, { ...object, metadata }, "", signal);
 }
 
-function conditionsOf(object: ControlPlaneObject, phase: string, now: string): readonly object[] {
+/** @returns why it has no beginning, for good; undefined = it has one, or needs none yet */
+async function begin(
+  { planes }: KeeperOptions,
+  { metadata, spec, status }: ControlPlaneObject,
+): Promise<string | undefined> {
+  const isOver = metadata.deletionTimestamp !== undefined || status?.phase !== undefined;
+  if (spec?.cloneFrom === undefined || spec.suspended === true || isOver) return undefined;
+  try {
+    await planes.open(metadata.name ?? "");
+    return undefined;
+  } catch (error) {
+    if (error instanceof StatusError || error instanceof RangeError) return error.message;
+    if (error instanceof StorageError && error.code === "Compacted") {
+      return "the state that it is cloned from is not kept any more";
+    }
+    throw error;
+  }
+}
+
+function phaseOf({ metadata, spec, status }: ControlPlaneObject, problem: string | undefined) {
+  if (metadata.deletionTimestamp !== undefined) return "Terminating";
+  if (problem !== undefined || status?.phase === "Failed") return "Failed";
+  return spec?.suspended === true ? "Suspended" : "Ready";
+}
+
+function conditionsOf(
+  { metadata }: ControlPlaneObject,
+  phase: string,
+  problem: string | undefined,
+  now: string,
+): readonly object[] {
   const isReady = phase === "Ready";
   return [
     {
       type: "Ready",
       status: isReady ? "True" : "False",
       reason: phase,
-      message: isReady ? "Requests are served." : "No requests are served.",
-      observedGeneration: object.metadata.generation,
+      message: problem ?? (isReady ? "Requests are served." : "No requests are served."),
+      observedGeneration: metadata.generation,
       lastTransitionTime: now,
     },
   ];

@@ -67,6 +67,7 @@ async function toArguments(
     faults = false,
     record = false,
     simulate = false,
+    controlPlanes = false,
   }: KeelsonOptions,
   folder: string,
   tokens: StartOrder["tokens"],
@@ -77,6 +78,7 @@ async function toArguments(
     "log-level": logs ? "info" : "error",
     "enable-test-api": true,
     "enable-fault-injection": faults,
+    "enable-control-planes": controlPlanes,
     record: record ? "memory" : "",
   };
   if (simulate !== false) {

@@ -58,6 +58,8 @@ export interface KeelsonOptions {
   readonly simulate?: boolean | SimulationOptions;
   /** Whether `fault` may be used. Default false. */
   readonly faults?: boolean;
+  /** Whether `controlPlane` and `fork` may be used. Default false. */
+  readonly controlPlanes?: boolean;
   /** Whether it records what was written and because of what, for `keelson why`. Default false. */
   readonly record?: boolean;
   /**
@@ -173,6 +175,27 @@ export interface Fault {
   remove(): Promise<void>;
 }
 
+export interface ControlPlaneOptions {
+  /** A DNS label. Default: one that nobody has. */
+  readonly name?: string;
+  /** Another control plane, or its name: the new one begins with all that it has now. Default: empty. */
+  readonly cloneFrom?: string | Pick<KeelsonControlPlane, "name">;
+}
+
+/** An API of its own in the same process. */
+export interface KeelsonControlPlane extends KeelsonAccess, AsyncDisposable {
+  readonly name: string;
+  /** The administrator's certificate and key, PEM. */
+  readonly cert: string;
+  readonly key: string;
+  /** The same API for one of `users`, who are nobody in it until a role is bound to them. @throws {RangeError} nobody has that name */
+  as(name: string): KeelsonAccess & { readonly token: string };
+  /** Another one with all that this one has now. */
+  fork(): Promise<KeelsonControlPlane>;
+  /** Begins its removal. */
+  stop(): Promise<void>;
+}
+
 export interface Keelson extends KeelsonAccess, AsyncDisposable {
   /** The administrator's certificate and key, PEM. */
   readonly cert: string;
@@ -197,6 +220,10 @@ export interface Keelson extends KeelsonAccess, AsyncDisposable {
   reset(snapshot: Snapshot): Promise<ResetResult>;
   /** Orders a fault, with the option `faults`. @throws {Error} the order makes no sense, or faults are off */
   fault(requests: FaultedRequests, what: FaultKind): Promise<Fault>;
+  /** Makes a control plane, with the option `controlPlanes`. @throws {Error} with what the API says */
+  controlPlane(options?: ControlPlaneOptions): Promise<KeelsonControlPlane>;
+  /** A control plane with all that this API has now, with the option `controlPlanes`. @throws {Error} with what the API says */
+  fork(): Promise<KeelsonControlPlane>;
   /** Ends it and removes what it kept. */
   stop(): Promise<void>;
 }

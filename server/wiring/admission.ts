@@ -95,7 +95,8 @@ export function createAdmission(parts: AdmissionParts): Admission {
   });
 }
 
-function permissionsOf(authorizer: Authorizer) {
+/** Whether a user may do something, for plugins that ask. */
+export function permissionsOf(authorizer: Authorizer) {
   return async (user: UserInfo, question: PermissionQuestion, signal: AbortSignal) => {
     const info = {
       ...question,

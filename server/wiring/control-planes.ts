@@ -11,6 +11,7 @@ import type { AdmissionPlugin } from "../admission/admission.js";
 import { ControlPlaneAdmission } from "../control-planes/control-plane-admission.js";
 import { ControlPlaneIndex } from "../control-planes/control-plane-index.js";
 import { CONTROL_PLANES_PATH, ControlPlanes } from "../control-planes/control-planes.js";
+import { DefaultContent } from "../control-planes/default-content.js";
 import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
 import { ensureDefinition } from "../control-planes/ensure-definition.js";
 import { runKeeper } from "../control-planes/keeper.js";
@@ -23,10 +24,11 @@ import type { RequestListener } from "../http/application.js";
 import type { Metrics } from "../http/metrics.js";
 import { QuietMetrics } from "../http/quiet-metrics.js";
 import type { RequestMiddleware } from "../request/request-state.js";
+import { permissionsOf } from "./admission.js";
 import { type LoadParts, loadControlPlane } from "./load-control-plane.js";
 
 export interface ControlPlanesParts
-  extends Omit<LoadParts, "metrics" | "rootAuthority" | "trust" | "current"> {
+  extends Omit<LoadParts, "metrics" | "rootAuthority" | "trust" | "current" | "defaults"> {
   /** The process's. */
   readonly metrics: Metrics;
 }
@@ -64,7 +66,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
   const group = controlPlaneGroup(naming);
   const index = new ControlPlaneIndex(naming);
   access.views.view.partition(partitionId(group, CONTROL_PLANES)).observe(index);
-  const quiet = new QuietMetrics();
+  const shared = { metrics: new QuietMetrics(), defaults: new DefaultContent() };
   let started: StartedParts | undefined;
   const planes = new ControlPlanes({
     index,
@@ -77,13 +79,13 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       if (started === undefined) throw new Error("the root is loading");
       const { rootAuthority, trust } = started;
       const current = (name: string) => index.find(name);
-      const loading = { ...parts, metrics: quiet, rootAuthority, trust, current };
+      const loading = { ...parts, ...shared, rootAuthority, trust, current };
       return await loadControlPlane(loading, entry, signal);
     },
   });
   observeControlPlanes(metrics, { index, planes, feed });
   return {
-    guards: [new ControlPlaneAdmission(naming)],
+    guards: [new ControlPlaneAdmission(naming, permissionsOf(access.authorization.authorizer))],
     beside: [
       withKubeconfigs({
         naming,
@@ -118,7 +120,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
         ...{ name: LEASE_NAME, identity: `${hostname()}_${randomUUID()}` },
       });
       lifecycle.spawn("keeper of control planes", "restart", (signal) =>
-        lock.run((leading) => runKeeper({ ...loop, store, partsPrefix }, leading), signal),
+        lock.run((leading) => runKeeper({ ...loop, store, partsPrefix, planes }, leading), signal),
       );
     },
     [Symbol.asyncDispose]: () => planes.close(),

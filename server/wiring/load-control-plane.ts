@@ -10,8 +10,16 @@ import type { SharedFeed } from "../../storage/kv/shared-feed.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
 import { ensureAdministrator } from "../control-planes/administrator.js";
+import {
+  type BeginningParts,
+  hasBegun,
+  markBegun,
+  putBeginning,
+  readContent,
+} from "../control-planes/beginning.js";
 import type { ControlPlaneEntry } from "../control-planes/control-plane-index.js";
 import type { LoadedControlPlane } from "../control-planes/control-planes.js";
+import type { DefaultContent } from "../control-planes/default-content.js";
 import { LimitGuard, sizeOf } from "../control-planes/limit-guard.js";
 import { Usage } from "../control-planes/usage.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
@@ -26,6 +34,7 @@ import type { Facts } from "../schema/model.js";
 import { type Access, openAccess } from "./access.js";
 import type { AdmissionFiles } from "./admission-files.js";
 import type { Audit } from "./audit.js";
+import { openOriginal } from "./clone-original.js";
 import { type ControlPlane, createControlPlane } from "./control-plane.js";
 import { inheritAuthentication } from "./control-plane-authentication.js";
 import { basePathOf, controlPlaneConfig } from "./control-plane-config.js";
@@ -58,6 +67,8 @@ export interface LoadParts {
   /** PEM: the authorities by which clients verify this API. */
   rootAuthority(): string;
   trust(): AuthenticationTrust;
+  /** What new ones begin with. */
+  readonly defaults: DefaultContent;
   /** The entry as it is now; its limits may have changed. */
   current(name: string): ControlPlaneEntry | undefined;
 }
@@ -84,6 +95,10 @@ export function loadControlPlane(
       signal,
     );
     opened.use(storage);
+    const own = { store: storage.store, prefix: part.prefix };
+    const isNew = !(await hasBegun(own, signal));
+    const isDefault = isNew && entry.cloneFrom === undefined;
+    if (isNew) await begin(parts, entry, own, signal);
     const serverAddress = () => `${parts.serverAddress()}${basePath}`;
     const hasRootAccess = config.controlPlaneRootAccess;
     const access = opened.use(
@@ -113,7 +128,8 @@ export function loadControlPlane(
       opened,
     );
     await access.views.view.start(lifecycle, signal);
-    await ensureAdministrator(createLocalObjects(plane.registry), config.naming, entry, signal);
+    const objects = createLocalObjects(plane.registry);
+    if (isNew) await ensureAdministrator(objects, config.naming, entry, signal);
     const spawnLoops = await fillRegistry(
       {
         ...parts,
@@ -123,6 +139,10 @@ export function loadControlPlane(
       },
       { kindsServed() {}, rolesMade() {}, fairnessSet() {} },
     );
+    if (isNew) await markBegun(own, signal);
+    if (isDefault && !parts.defaults.isKept) {
+      parts.defaults.keep(await readContent(own, access.views.view.revision, signal));
+    }
     spawnLoops();
     lifecycle.spawn("watch ticker", "restart", (until) => plane.ticker.run(until));
     access.views.view.recall(lifecycle);
@@ -141,6 +161,23 @@ export function loadControlPlane(
       },
     };
   });
+}
+
+/** Puts what it begins with. @throws {StatusError} what it is cloned from is not there, or not any more */
+async function begin(
+  parts: LoadParts,
+  entry: ControlPlaneEntry,
+  own: Pick<BeginningParts, "store" | "prefix">,
+  signal: AbortSignal,
+): Promise<void> {
+  const beginning = { ...own, defaults: parts.defaults, nowMs: systemClock.now() };
+  if (entry.cloneFrom === undefined) return await putBeginning(beginning, undefined, signal);
+  const original = await openOriginal(parts, entry, entry.cloneFrom, signal);
+  try {
+    await putBeginning(beginning, original.source, signal);
+  } finally {
+    original.release();
+  }
 }
 
 async function requestsOver(plane: ControlPlane): Promise<void> {

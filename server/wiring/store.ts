@@ -41,6 +41,8 @@ export interface OpenedStore extends AsyncDisposable {
   readonly encryption: Encryption | undefined;
   readonly tokenKeys: TokenKeys;
   readonly readAuthorities: ReadAuthorities;
+  /** As values lie in the store. */
+  readonly plain: RevisionedStore;
   /** Of the registries below this one; undefined = there are none. */
   readonly feed: SharedFeed | undefined;
 }
@@ -82,6 +84,7 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
       encryption,
       tokenKeys,
       readAuthorities: createReadAuthorities({ config, store: sealed, logger }),
+      plain: plainStore,
       feed,
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
@@ -100,6 +103,17 @@ export interface PartStoreParts {
   readonly logger: Logger;
   readonly root: OpenedStore;
   readonly part: PartStore;
+}
+
+/** Reads what another control plane below the root has, without loading it. @returns ends with `release` */
+export function readPartStore(
+  config: Config,
+  facts: Facts,
+  { encryption, plain }: OpenedStore,
+): { readonly store: RevisionedStore; release(): void } {
+  const below = encryption?.below(config, plain);
+  const store = withStoredForm(config, facts, below?.store ?? plain);
+  return { store, release: () => below?.release() };
 }
 
 /** The store of a control plane below the root, as openStore has it for the root. @throws {StorageError} */

@@ -1,0 +1,72 @@
+/**
+ * The beginning of a control plane, before it is loaded for the first time: a clone gets its objects, others the objects
+ * that all begin with. A key says that it is done; until then whoever loads it does it, or goes on with it.
+ */
+import type { Revision, RevisionedStore } from "../../storage/kv/store.js";
+import { type ContentSource, contentOf, putContent, type StoredContent } from "./copy-content.js";
+import type { DefaultContent } from "./default-content.js";
+
+export interface BeginningParts {
+  /** The control plane's own. */
+  readonly store: RevisionedStore;
+  /** With a trailing slash. */
+  readonly prefix: string;
+  readonly defaults: DefaultContent;
+  readonly nowMs: number;
+}
+
+/** No object's. */
+function begunKey(prefix: string): string {
+  return `${prefix}.begun`;
+}
+
+/** Whether it has begun: nothing more is written below. @throws {StorageError} */
+export async function hasBegun(
+  { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return (await store.get(begunKey(prefix), {}, signal)).kv !== undefined;
+}
+
+/** Says that it has begun. @throws {StorageError} */
+export async function markBegun(
+  { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
+  signal: AbortSignal,
+): Promise<void> {
+  const put = { type: "put" as const, key: begunKey(prefix), value: Buffer.from("{}") };
+  await store.commit({ compares: [], operations: [put] }, signal);
+}
+
+/**
+ * Puts what it begins with.
+ * @param original undefined = it is no clone
+ * @throws {StorageError} Compacted: the original's state is not kept any more; {RangeError} it had none
+ */
+export async function putBeginning(
+  { store, prefix, defaults, nowMs }: BeginningParts,
+  original: ContentSource | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  if (original === undefined) {
+    await putContent(store, prefix, defaults.make(nowMs), signal);
+    return;
+  }
+  let objects = 0;
+  for await (const page of contentOf(original, signal)) {
+    objects += page.length;
+    await putContent(store, prefix, page, signal);
+  }
+  if (objects === 0) throw new RangeError("what it is cloned from had no objects then");
+}
+
+/** All objects that a control plane has as of a revision. @throws {StorageError} */
+export async function readContent(
+  { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
+  revision: Revision,
+  signal: AbortSignal,
+): Promise<readonly StoredContent[]> {
+  const found: StoredContent[] = [];
+  const source = { store, prefix, revision, isLeftOut: () => false };
+  for await (const page of contentOf(source, signal)) found.push(...page);
+  return found;
+}

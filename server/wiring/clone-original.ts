@@ -1,0 +1,85 @@
+/** Wiring of what a control plane is cloned from: another one below the root, or the root, without loading it. */
+import { type KeyValue, type Revision, toRevision } from "../../storage/kv/store.js";
+import { KeySpace, type ParsedKey, partitionId } from "../../storage/objects/keys.js";
+import { badRequest, notFound } from "../api/status.js";
+import { CREATOR_BINDING } from "../control-planes/administrator.js";
+import { ROOT } from "../control-planes/control-plane-admission.js";
+import type { CloneSource, ControlPlaneEntry } from "../control-planes/control-plane-index.js";
+import type { ContentSource } from "../control-planes/copy-content.js";
+import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
+import { controlPlaneConfig } from "./control-plane-config.js";
+import type { LoadParts } from "./load-control-plane.js";
+import { readPartStore } from "./store.js";
+
+export interface OpenedOriginal {
+  readonly source: ContentSource;
+  release(): void;
+}
+
+/**
+ * As of the revision that made the clone, or of the one that it names: whoever makes it, and whenever, finds the same.
+ * @throws {StatusError} 404, 400
+ */
+export async function openOriginal(
+  parts: LoadParts,
+  clone: ControlPlaneEntry,
+  { name, resourceVersion }: CloneSource,
+  signal: AbortSignal,
+): Promise<OpenedOriginal> {
+  const { config, facts, storage } = parts;
+  const revision = await revisionOf(parts, clone, resourceVersion, signal);
+  if (name === ROOT) {
+    const { prefix } = new KeySpace(config.etcdPrefix);
+    const isLeftOut = leftOutOfRoot(config.naming);
+    return { source: { store: storage.store, prefix, revision, isLeftOut }, release() {} };
+  }
+  const entry = parts.current(name);
+  const group = controlPlaneGroup(config.naming);
+  if (entry === undefined) throw notFound({ group, resource: CONTROL_PLANES }, name);
+  const original = controlPlaneConfig(config, entry);
+  const { store, release } = readPartStore(original, facts, storage);
+  const { prefix } = new KeySpace(original.etcdPrefix);
+  return { source: { store, prefix, revision, isLeftOut: isCreators }, release };
+}
+
+/** Who made the original has nothing to say in its clone. */
+function isCreators({ partition, path }: ParsedKey): boolean {
+  return path === CREATOR_BINDING && partition.endsWith("/clusterrolebindings");
+}
+
+/** The control planes of the root, and their kind, are the root's alone. */
+function leftOutOfRoot(naming: Parameters<typeof controlPlaneGroup>[0]) {
+  const group = controlPlaneGroup(naming);
+  const kind = partitionId(group, CONTROL_PLANES);
+  const definition = `${CONTROL_PLANES}.${group}`;
+  const service = `.${group}`;
+  return ({ partition, path }: ParsedKey): boolean =>
+    partition === kind ||
+    (path === definition && partition.endsWith("/customresourcedefinitions")) ||
+    (path.endsWith(service) && partition.endsWith("/apiservices"));
+}
+
+async function revisionOf(
+  { config, storage }: LoadParts,
+  { name }: ControlPlaneEntry,
+  resourceVersion: string | undefined,
+  signal: AbortSignal,
+): Promise<Revision> {
+  if (resourceVersion !== undefined) {
+    if (!/^[1-9]\d{0,15}$/.test(resourceVersion)) {
+      throw badRequest(
+        `spec.cloneFrom.resourceVersion: ${JSON.stringify(resourceVersion)} is none`,
+      );
+    }
+    return toRevision(Number(resourceVersion));
+  }
+  const kind = partitionId(controlPlaneGroup(config.naming), CONTROL_PLANES);
+  const key = new KeySpace(config.etcdPrefix).key(kind, name);
+  const { kv } = await storage.plain.get(key, {}, signal);
+  return createdAt(kv);
+}
+
+function createdAt(kv: KeyValue | undefined): Revision {
+  if (kv === undefined) throw new Error("the control plane is gone");
+  return kv.createRevision;
+}
