@@ -2,14 +2,23 @@
 import { type KeyValue, type Revision, toRevision } from "../../storage/kv/store.js";
 import { KeySpace, type ParsedKey, partitionId } from "../../storage/objects/keys.js";
 import { badRequest, notFound } from "../api/status.js";
+import type { Config } from "../config/config.js";
 import { CREATOR_BINDING } from "../control-planes/administrator.js";
 import { ROOT } from "../control-planes/control-plane-admission.js";
 import type { CloneSource, ControlPlaneEntry } from "../control-planes/control-plane-index.js";
 import type { ContentSource } from "../control-planes/copy-content.js";
 import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
+import type { Facts } from "../schema/model.js";
 import { controlPlaneConfig } from "./control-plane-config.js";
-import type { LoadParts } from "./load-control-plane.js";
-import { readPartStore } from "./store.js";
+import { type OpenedStore, readPartStore } from "./store.js";
+
+export interface OriginalParts {
+  readonly config: Config;
+  readonly facts: Facts;
+  readonly storage: OpenedStore;
+  /** The entry of a control plane as it is now. */
+  current(name: string): ControlPlaneEntry | undefined;
+}
 
 export interface OpenedOriginal {
   readonly source: ContentSource;
@@ -21,7 +30,7 @@ export interface OpenedOriginal {
  * @throws {StatusError} 404, 400
  */
 export async function openOriginal(
-  parts: LoadParts,
+  parts: OriginalParts,
   clone: ControlPlaneEntry,
   { name, resourceVersion }: CloneSource,
   signal: AbortSignal,
@@ -60,7 +69,7 @@ function leftOutOfRoot(naming: Parameters<typeof controlPlaneGroup>[0]) {
 }
 
 async function revisionOf(
-  { config, storage }: LoadParts,
+  { config, storage }: OriginalParts,
   { name }: ControlPlaneEntry,
   resourceVersion: string | undefined,
   signal: AbortSignal,
