@@ -24,8 +24,8 @@ import {
 export interface KubeconfigParts {
   readonly naming: Naming;
   readonly planes: ControlPlanes;
-  /** "https://host:port" for clients. */
-  readonly server: () => string;
+  /** "host:port" for clients that did not say how they came here. */
+  readonly serverAddress: () => string;
   /** PEM: the authority by which they verify it. */
   readonly authority: () => string;
 }
@@ -56,7 +56,10 @@ export function withKubeconfigs(parts: KubeconfigParts): RequestMiddleware {
 async function answer(ctx: RequestContext, parts: KubeconfigParts): Promise<void> {
   const { info, signal } = ctx.state;
   const wish = toWish(await readBody(ctx.req, { waiting: ctx.state }));
-  const { kubeconfig, expiresAtMs } = await issueKubeconfig(parts, info.name, wish, signal);
+  // The way that the client came is one that works for it, through a balancer too.
+  const server = `https://${ctx.host || parts.serverAddress()}${CONTROL_PLANES_PATH}${info.name}`;
+  const place = { name: info.name, server };
+  const { kubeconfig, expiresAtMs } = await issueKubeconfig(parts, place, wish, signal);
   ctx.status = 201;
   ctx.set("Content-Type", "application/json");
   const object = {
@@ -95,8 +98,8 @@ function parse(body: Buffer): JsonObject {
 
 /** @throws {StatusError} 403, 404: it is not served */
 async function issueKubeconfig(
-  { naming, planes, server, authority }: KubeconfigParts,
-  name: string,
+  { naming, planes, authority }: KubeconfigParts,
+  { name, server }: { readonly name: string; readonly server: string },
   { user, expirationSeconds }: KubeconfigWish,
   signal: AbortSignal,
 ): Promise<{ readonly kubeconfig: string; readonly expiresAtMs: number }> {
@@ -117,7 +120,7 @@ async function issueKubeconfig(
     lifetimeSeconds: expirationSeconds,
   });
   const cluster = {
-    server: `${server()}${CONTROL_PLANES_PATH}${name}`,
+    server,
     "certificate-authority-data": Buffer.from(authority()).toString("base64"),
   };
   const context = `${user}@${name}`;

@@ -90,7 +90,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       withKubeconfigs({
         naming,
         planes,
-        server: () => `https://${parts.serverAddress()}`,
+        serverAddress: parts.serverAddress,
         authority: () => started?.rootAuthority() ?? "",
       }),
     ],
