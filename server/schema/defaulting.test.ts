@@ -105,16 +105,6 @@ const EXAMPLES: Readonly<
     ],
     [{ spec: { containers: [limited("1")] } }, { "spec.resources": undefined }],
   ],
-  "core Pod spec.resources.limits#2": [
-    [
-      { spec: { resources: { requests: { cpu: "1" } }, containers: [limited("1"), limited("2")] } },
-      { "spec.resources.limits": { cpu: "3" } },
-    ],
-    [
-      { spec: { resources: { requests: { cpu: "1" } }, containers: [limited("1"), {}] } },
-      { "spec.resources.limits": undefined },
-    ],
-  ],
   "core Container imagePullPolicy": [
     [{ image: "nginx" }, { imagePullPolicy: "Always" }],
     [{ image: "host:5000/nginx" }, { imagePullPolicy: "Always" }],

@@ -9,8 +9,12 @@ import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { alignFirst, membersAt, selectable } from "../generic/fields.js";
 import { keepMetadataField } from "../generic/status-parts.js";
 import { dropGatedPodFields } from "./gated-pod-fields.js";
+import { fillInMatchedLabels } from "./matched-labels.js";
+import { dropOldAnnotations } from "./pod-annotations.js";
 import { qualityOfService } from "./pod-qos.js";
+import type { PodSpec } from "./pod-types.js";
 import { podWarnings } from "./pod-warnings.js";
+import { fillInAppArmor } from "./profile-annotations.js";
 import { validatePod, validatePodUpdate } from "./validate-pod.js";
 
 interface PodObject extends ApiObject {
@@ -35,16 +39,22 @@ const SELECTABLE = [
 
 export const podStrategy: ResourceStrategy = {
   judgedBy: ["classes", "accounts"],
-  prepareForCreate(next: PodObject, { nowMs }) {
+  prepareForCreate(next: PodObject, { nowMs, naming, warn }) {
     endsInTime(next);
+    dropOldAnnotations(next.metadata, naming);
     dropGatedPodFields(next);
+    const { metadata } = next;
+    const spec = (next.spec ?? {}) as PodSpec;
+    if (metadata.annotations) fillInAppArmor(metadata.annotations, spec, { naming, warn });
+    fillInMatchedLabels(spec, metadata.labels ?? {});
     next.status = { phase: "Pending", qosClass: qualityOfService(next) };
     if ((next.spec?.schedulingGates?.length ?? 0) > 0) {
       Object.assign(next.status, { conditions: [gatedCondition(nowMs)] });
     }
   },
-  prepareForUpdate(next: PodObject, current: PodObject, { subresource }) {
+  prepareForUpdate(next: PodObject, current: PodObject, { subresource, naming }) {
     endsInTime(next);
+    dropOldAnnotations(next.metadata, naming);
     dropGatedPodFields(next, current);
     if (subresource !== "status") return;
     keepMetadataField(next, current, "ownerReferences");

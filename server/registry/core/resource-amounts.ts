@@ -70,7 +70,7 @@ export function validateResourceName(
   field: string,
   { labelDomain, use, errors }: ResourceRules,
 ): void {
-  if (CONTAINER_RESOURCES.has(name)) return;
+  if (CONTAINER_RESOURCES.has(name) && (use !== "pod" || POD_RESOURCES.includes(name))) return;
   const messages = checkQualifiedName(name);
   for (const why of messages) errors.push(invalidValue(field, name, why));
   if (use === "pod") {

@@ -19,10 +19,13 @@ import { validateLabelKey } from "../../api/validation-selectors.js";
 import { rangeText, validateDnsLabel, validateDnsSubdomain } from "../../api/validation-values.js";
 import { containerTotals } from "../../schema/defaults/pod-resources.js";
 import { formatQuantity } from "../../schema/quantity.js";
+import { validatePodAnnotations } from "./pod-annotations.js";
 import type { PodCheck } from "./pod-check.js";
 import type { DnsConfig, PodClaim, PodSpec, PodTemplateSpec } from "./pod-types.js";
+import { validateProfilesMatch } from "./profile-annotations.js";
 import {
   compareAmounts,
+  isHugePages,
   validateResourceAmount,
   validateResourceName,
 } from "./resource-amounts.js";
@@ -149,20 +152,29 @@ function validateClaims(claims: readonly PodClaim[], field: string, errors: Fiel
 function validatePodResources(field: string, check: PodCheck): void {
   const { errors, spec } = check;
   const at = `${field}.resources`;
+  if (spec.os?.name === "windows") {
+    errors.push(forbiddenField(at, "may not be set for a windows pod"));
+    return;
+  }
   const resources = spec.resources ?? {};
   if (resources.claims) {
     const why = "claims may not be set for Resources at pod-level";
     errors.push(forbiddenField(`${at}.claims`, why));
   }
-  const before = errors.length;
   validateResources(resources, at, { ...check, use: "pod" });
-  if (errors.length > before || !(resources.requests ?? resources.limits)) return;
   for (const [name, total] of containerTotals(spec as never, "requests")) {
-    const own = resources.requests?.[name] ?? "0";
+    const own = resources.requests?.[name];
     const needed = formatQuantity(total);
-    if (compareAmounts(needed, own) <= 0) continue;
+    if (own === undefined || compareAmounts(needed, own) <= 0) continue;
     const why = `must be greater than or equal to aggregate container requests of ${needed}`;
     errors.push(invalidValue(`${at}.requests[${name}]`, own, why));
+  }
+  for (const [name, total] of containerTotals(spec as never, "limits")) {
+    const own = resources.limits?.[name];
+    const used = formatQuantity(total);
+    if (!isHugePages(name) || own === undefined || compareAmounts(used, own) <= 0) continue;
+    const why = `must be greater than or equal to aggregate container limits of ${used}`;
+    errors.push(invalidValue(`${at}.limits[${name}]`, own, why));
   }
   spec.containers?.forEach((container, index) => {
     for (const [name, limit] of Object.entries(container.resources?.limits ?? {})) {
@@ -346,7 +358,13 @@ export function validatePodTemplate(
 ): void {
   const { spec } = template;
   validateTemplateMetadata(template, field, errors);
+  const annotations = template.metadata?.annotations;
+  const at = `${field}.annotations`;
+  validatePodAnnotations({ annotations, spec: spec ?? {} }, { field: at, naming, errors });
   validatePodSpec(spec ?? {}, `${field}.spec`, { naming, podName: undefined, errors });
+  if (annotations) {
+    validateProfilesMatch(annotations, spec ?? {}, { at: `${field}.spec`, naming, errors });
+  }
   if ((spec?.ephemeralContainers?.length ?? 0) > 0) {
     const why = "ephemeral containers not allowed in pod template";
     errors.push(forbiddenField(`${field}.spec.ephemeralContainers`, why));

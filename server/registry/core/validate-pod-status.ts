@@ -50,6 +50,7 @@ export interface PodStatus {
   readonly hostIPs?: readonly { readonly ip: string }[] | null;
   readonly resourceClaimStatuses?: readonly ClaimStatus[] | null;
   readonly extendedResourceClaimStatus?: ExtendedClaim | null;
+  readonly nodeAllocatableResourceClaimStatuses?: readonly unknown[] | null;
   readonly podIPs?: readonly { readonly ip: string }[] | null;
   readonly containerStatuses?: readonly ContainerStatus[] | null;
   readonly initContainerStatuses?: readonly ContainerStatus[] | null;
@@ -58,6 +59,7 @@ export interface PodStatus {
 
 interface ContainerStatus {
   readonly name: string;
+  readonly resources?: object | null;
   readonly user?: {
     readonly linux?: {
       readonly uid?: Whole;
@@ -73,7 +75,10 @@ interface ContainerStatus {
           | null;
       }[]
     | null;
-  readonly state?: { readonly terminated?: { readonly exitCode: Whole } | null } | null;
+  readonly state?: {
+    readonly running?: object | null;
+    readonly terminated?: { readonly exitCode: Whole } | null;
+  } | null;
 }
 
 /** The statuses of containers, and the containers that may be given devices. */

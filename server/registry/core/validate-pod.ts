@@ -10,18 +10,10 @@ import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { type Maybe, rangeText } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
-import { validatePodAnnotationChange } from "./pod-annotations.js";
-import { qualityOfService } from "./pod-qos.js";
-import type {
-  Affinity,
-  Container,
-  NodeSelectorTerm,
-  PodSpec,
-  ResizePolicy,
-  Resources,
-  Toleration,
-} from "./pod-types.js";
-import { compareAmounts } from "./resource-amounts.js";
+import { validatePodAnnotationChange, validatePodAnnotations } from "./pod-annotations.js";
+import type { Affinity, Container, NodeSelectorTerm, PodSpec, Toleration } from "./pod-types.js";
+import { validateProfilesMatch } from "./profile-annotations.js";
+import { validatePodResize, whyNeverResized } from "./validate-pod-resize.js";
 import { validatePodSpec } from "./validate-pod-spec.js";
 import { type PodStatus, validatePodStatus } from "./validate-pod-status.js";
 import { validateTolerations } from "./validate-scheduling.js";
@@ -34,6 +26,8 @@ export interface ValidatedPod extends ApiObject {
 export function validatePod(next: ValidatedPod, { naming }: StrategyContext): FieldError[] {
   const errors = new Problems();
   const spec = next.spec ?? {};
+  const { annotations } = next.metadata;
+  validatePodAnnotations({ annotations, spec }, { field: ANNOTATIONS, naming, errors });
   validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
   validateTokenSources(spec, errors);
   if ((spec.ephemeralContainers?.length ?? 0) > 0) {
@@ -43,8 +37,11 @@ export function validatePod(next: ValidatedPod, { naming }: StrategyContext): Fi
     const why = "cannot be set until all schedulingGates have been cleared";
     errors.push(forbiddenField("spec.nodeName", why));
   }
+  if (annotations) validateProfilesMatch(annotations, spec, { at: "spec", naming, errors });
   return errors;
 }
+
+const ANNOTATIONS = "metadata.annotations";
 
 interface Projection {
   readonly sources?: Maybe<readonly { readonly serviceAccountToken?: object }[]>;
@@ -74,17 +71,32 @@ export function validatePodUpdate(
 ): FieldError[] {
   const { naming, subresource } = context;
   const errors = new Problems();
-  errors.push(...validatePodAnnotationChange(next, current, naming));
+  const spec = next.spec ?? {};
+  const [{ annotations }, { annotations: annotationsBefore }] = [next.metadata, current.metadata];
+  const annotated = { annotations, before: annotationsBefore ?? {}, spec };
+  const use = { field: ANNOTATIONS, naming, errors };
+  const validateAnnotations = () => {
+    errors.push(...validatePodAnnotationChange(next, current, naming));
+    validatePodAnnotations(annotated, use);
+  };
   if (subresource === "status") {
+    validateAnnotations();
     errors.push(...validatePodStatus(next, current));
     return errors;
   }
-  const spec = next.spec ?? {};
+  const never = subresource === "resize" ? whyNeverResized(current, naming) : undefined;
+  if (never !== undefined) return [never];
+  validatePodAnnotations(annotated, use);
   validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
   validateTokenSources(spec, errors);
+  if (subresource === "resize") {
+    validatePodResize(next, current, errors);
+    return errors;
+  }
+  // Their rules are those of all pods, and are told once more to changed ones.
+  validateAnnotations();
   const before = current.spec ?? {};
   if (subresource === "ephemeralcontainers") validateAddedEphemeral(spec, before, errors);
-  else if (subresource === "resize") validateResize(next, current, errors);
   else validateSpecChange(spec, before, errors);
   return errors;
 }
@@ -292,84 +304,4 @@ function validateAddedEphemeral(spec: PodSpec, before: PodSpec, errors: FieldErr
       errors.push(forbiddenField(field, why));
     }
   }
-}
-
-/** The resize endpoint: CPU and memory of running containers, nothing else. */
-function validateResize(next: ValidatedPod, current: ValidatedPod, errors: FieldError[]): void {
-  const [spec, before] = [next.spec ?? {}, current.spec ?? {}];
-  if (before.os?.name === "windows") {
-    errors.push(forbiddenField("", "windows pods cannot be resized"));
-    return;
-  }
-  const { phase } = current.status ?? {};
-  if (phase === "Failed" || phase === "Succeeded") {
-    errors.push(forbiddenField("", "pod that has terminated cannot be resized"));
-    return;
-  }
-  const quality = qualityOfService(next);
-  if ((current.status?.qosClass ?? qualityOfService(current)) !== quality) {
-    const why = "Pod QOS Class may not change as a result of resizing";
-    errors.push(invalidValue("spec", quality, why));
-  }
-  const restored: Record<string, unknown> = { ...spec };
-  for (const list of ["containers", "initContainers"] as const) {
-    const old = before[list] ?? [];
-    restored[list] = spec[list]?.map((container, index) => {
-      const was = old[index];
-      if (was === undefined) return container;
-      if (list === "initContainers" && was.restartPolicy !== "Always") return container;
-      validateContainerResize(container, was, {
-        field: `spec.${list}[${index}].resources`,
-        errors,
-      });
-      return dropMissing({ ...container, resources: restoredResources(container, was) });
-    });
-  }
-  if (!deepEqual(dropMissing(restored), dropMissing({ ...before }))) {
-    errors.push(forbiddenField("spec", "only cpu and memory resources are mutable"));
-  }
-}
-
-const RESIZABLE = ["cpu", "memory"] as const;
-
-/** A container's resources with the previous CPU and memory. */
-function restoredResources(container: Container, was: Container): Resources {
-  const restore = (list: "limits" | "requests") => {
-    const old = was.resources?.[list];
-    if (!old) return undefined;
-    const amounts: Record<string, string> = { ...container.resources?.[list] };
-    for (const name of RESIZABLE) {
-      delete amounts[name];
-      if (old[name] !== undefined) amounts[name] = old[name];
-    }
-    return amounts;
-  };
-  return dropMissing({
-    ...container.resources,
-    limits: restore("limits"),
-    requests: restore("requests"),
-  });
-}
-
-function validateContainerResize(
-  { resources, resizePolicy }: Container,
-  was: Container,
-  { field, errors }: { field: string; errors: FieldError[] },
-): void {
-  for (const list of ["requests", "limits"] as const) {
-    const names = Object.keys(was.resources?.[list] ?? {});
-    if (names.every((name) => resources?.[list]?.[name] !== undefined)) continue;
-    errors.push(forbiddenField(`${field}.${list}`, `resource ${list} cannot be removed`));
-  }
-  const isRestarted = (resizePolicy ?? []).some(
-    ({ resourceName, restartPolicy }: ResizePolicy) =>
-      resourceName === "memory" && restartPolicy === "RestartContainer",
-  );
-  const limit = resources?.limits?.memory;
-  const oldLimit = was.resources?.limits?.memory;
-  if (isRestarted || limit === undefined) return;
-  if (oldLimit !== undefined && compareAmounts(limit, oldLimit) >= 0) return;
-  const verb = oldLimit === undefined ? "added" : "decreased";
-  const why = `memory limits cannot be ${verb} unless resizePolicy is RestartContainer`;
-  errors.push(forbiddenField(`${field}.limits[memory]`, why));
 }

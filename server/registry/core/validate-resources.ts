@@ -10,6 +10,7 @@ import {
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import type { FieldError } from "../../api/status.js";
 import { type Maybe, validateDnsLabel } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type { Quantities, ResizePolicy, Resources } from "./pod-types.js";
@@ -36,26 +37,17 @@ export function validateResources(
 ): void {
   const { labelDomain } = naming;
   const rules: ResourceRules = { labelDomain, use, errors };
-  if (limits) validateAmounts(limits, `${field}.limits`, rules);
-  if (requests) {
-    validateAmounts(requests, `${field}.requests`, rules);
-    for (const name in requests) {
-      const request = requests[name] ?? "0";
-      const limit = limits?.[name];
-      const isFlexible = allowsOvercommit(name, labelDomain);
-      if (limit === undefined) {
-        if (!isFlexible) {
-          const why = "Limit must be set for non overcommitable resources";
-          errors.push(requiredValue(`${field}.limits`, why));
-        }
-        continue;
-      }
-      const order = compareAmounts(request, limit);
-      if (order === 0 || (order < 0 && isFlexible)) continue;
-      const relation = isFlexible ? "less than or equal to" : "equal to";
-      const why = `must be ${relation} ${name} limit of ${limit}`;
-      errors.push(invalidValue(`${field}.requests`, request, why));
-    }
+  for (const name in limits) {
+    const at = `${field}.limits[${name}]`;
+    validateAmount(name, limits[name] ?? "0", at, rules);
+    validatePages(name, limits[name] ?? "0", at, errors);
+  }
+  for (const name in requests) {
+    const request = requests[name] ?? "0";
+    const at = `${field}.requests[${name}]`;
+    validateAmount(name, request, at, rules);
+    compareToLimit(name, { request, limit: limits?.[name] }, field, rules);
+    validatePages(name, request, at, errors);
   }
   if (hasOnlyHugePages(limits, requests)) {
     errors.push(forbiddenField(field, "HugePages require cpu or memory"));
@@ -66,10 +58,11 @@ export function validateResources(
       errors.push(requiredValue(at));
       return;
     }
-    const isRepeated = claims
-      .slice(0, index)
-      .some((other) => other.name === name && (request === "" || other.request === request));
-    if (isRepeated) errors.push(duplicateValue(at, request === "" ? name : `${name}/${request}`));
+    // A claim is used as a whole or by requests, and each of these once.
+    const used = claims.slice(0, index).filter((other) => other.name === name);
+    const isWhole = request === "" || used.some((other) => (other.request ?? "") === "");
+    const isRepeated = isWhole ? used.length > 0 : used.some((other) => other.request === request);
+    if (isRepeated) errors.push(duplicateValue(at, isWhole ? name : `${name}/${request}`));
     if (request !== "") validateDnsLabel(request, `${at}.request`, errors);
     if (claimNames.has(name)) return;
     const known = claimNames.size === 0 ? " which is empty" : `: ${[...claimNames].join(", ")}`;
@@ -89,18 +82,37 @@ function hasOnlyHugePages(limits: Maybe<Quantities>, requests: Maybe<Quantities>
   return isHuge;
 }
 
-function validateAmounts(amounts: Quantities, field: string, rules: ResourceRules): void {
+function validateAmount(name: string, amount: string, at: string, rules: ResourceRules): void {
   const { labelDomain, errors } = rules;
-  for (const name in amounts) {
-    const amount = amounts[name] ?? "0";
-    const at = `${field}[${name}]`;
-    validateResourceName(name, at, rules);
-    validateResourceAmount(name, at, { amount, labelDomain, errors });
-    if (isHugePages(name) && !isPageMultiple(name, amount)) {
-      const why = `${amount} is not positive integer multiple of ${name}`;
-      errors.push(invalidValue(at, amount, why));
-    }
+  validateResourceName(name, at, rules);
+  validateResourceAmount(name, at, { amount, labelDomain, errors });
+}
+
+function validatePages(name: string, amount: string, at: string, errors: FieldError[]): void {
+  if (!isHugePages(name) || isPageMultiple(name, amount)) return;
+  const why = `${amount} is not positive integer multiple of ${name}`;
+  errors.push(invalidValue(at, amount, why));
+}
+
+/** @param field of the resources */
+function compareToLimit(
+  name: string,
+  { request, limit }: { request: string; limit: string | undefined },
+  field: string,
+  { labelDomain, errors }: ResourceRules,
+): void {
+  const isFlexible = allowsOvercommit(name, labelDomain);
+  if (limit === undefined) {
+    if (isFlexible) return;
+    const why = "Limit must be set for non overcommitable resources";
+    errors.push(requiredValue(`${field}.limits`, why));
+    return;
   }
+  const order = compareAmounts(request, limit);
+  if (order === 0 || (order < 0 && isFlexible)) return;
+  const relation = isFlexible ? "less than or equal to" : "equal to";
+  const why = `must be ${relation} ${name} limit of ${limit}`;
+  errors.push(invalidValue(`${field}.requests`, request, why));
 }
 
 const RESIZABLE = ["cpu", "memory"];

@@ -178,11 +178,32 @@ function validateTermKeys(
       validateLabelKey(key, `${field}.${name}[${index}]`, errors);
     });
   }
+  validateKeysOnce(matchLabelKeys ?? [], field, { labelSelector, errors });
   matchLabelKeys?.forEach((key, index) => {
     if (!mismatchLabelKeys?.includes(key)) return;
     const why = "exists in both matchLabelKeys and mismatchLabelKeys";
     errors.push(invalidValue(`${field}.matchLabelKeys[${index}]`, key, why));
   });
+}
+
+/**
+ * A key is not in the selector besides: the pod's own value of it is there already (matched-labels.ts), so that it
+ * would be there twice.
+ */
+function validateKeysOnce(
+  keys: readonly string[],
+  field: string,
+  { labelSelector, errors }: { labelSelector: Maybe<LabelSelector>; errors: FieldError[] },
+): void {
+  const found = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
+  for (const { key } of labelSelector?.matchExpressions ?? []) {
+    const index = keys.lastIndexOf(key);
+    if (index >= 0 && found.has(key)) {
+      const why = "exists in both matchLabelKeys and labelSelector";
+      errors.push(invalidValue(`${field}[${index}]`, key, why));
+    }
+    found.add(key);
+  }
 }
 
 export function validateTolerations(
@@ -322,14 +343,8 @@ function validateSpreadKeys(
     errors.push(forbiddenField(at, "must not be specified when labelSelector is not set"));
     return;
   }
-  const selected = new Set([
-    ...Object.keys(labelSelector?.matchLabels ?? {}),
-    ...(labelSelector?.matchExpressions ?? []).map(({ key }) => key),
-  ]);
   keys.forEach((key, index) => {
     validateLabelKey(key, `${at}[${index}]`, errors);
-    if (!selected.has(key)) return;
-    const why = "exists in both matchLabelKeys and labelSelector";
-    errors.push(invalidValue(`${at}[${index}]`, key, why));
   });
+  validateKeysOnce(keys, field, { labelSelector, errors });
 }

@@ -7,6 +7,7 @@ import {
   tooLongValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { type Maybe, validateId, validateLocalPath } from "../../api/validation-values.js";
@@ -141,6 +142,13 @@ function validateSeccomp(profile: Maybe<Profile>, field: string, errors: FieldEr
 
 /** The longest path that a node can open. */
 const APPARMOR_BYTES_MAX = 4_095;
+
+/** Whether a field may hold the profile. */
+export function isAppArmorProfile(profile: Profile): boolean {
+  const errors = new Problems();
+  validateAppArmor(profile, "", errors);
+  return errors.length === 0;
+}
 
 function validateAppArmor(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
   if (!profile) return;

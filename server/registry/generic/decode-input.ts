@@ -147,7 +147,9 @@ function reportStrictProblems(
     isStrict && repeatedKeys.length > 0
       ? { ...input, repeatedKeys: [joinRepeatedKeys(repeatedKeys)] }
       : input;
-  const problems = strictProblems(input.value, text, unknownFields);
+  // Custom objects are read before their fields are looked up: what is written twice comes first.
+  const shown = isCustom(resource) && !isScale(resource) ? { ...text, isText: false } : text;
+  const problems = strictProblems(input.value, shown, unknownFields);
   if (problems.length === 0) return;
   if (isStrict) {
     throw cannotBeHandled(resource, resource.kind, `strict decoding error: ${problems.join(", ")}`);

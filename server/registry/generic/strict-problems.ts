@@ -11,7 +11,7 @@ export interface TextProblems {
    * Set when the value mirrors the JSON text. Then both kinds are sorted by their position in it, and a
    * duplicate inside an unknown field is reported once, as unknown.
    */
-  readonly isText?: true;
+  readonly isText?: boolean;
   /** Other problems of the text, in full sentences. */
   readonly remarks?: readonly string[];
   /** Replaces `duplicateFields` for YAML: the duplicates by lines of the text. */

@@ -284,7 +284,6 @@ test("S1-CRUD-08: a resize changes cpu and memory of containers and nothing else
           image: "other",
           resources: { requests: { cpu: "1500m" }, limits: { cpu: "3" } },
         },
-        { name: "new", image: "i" },
       ],
     },
   });

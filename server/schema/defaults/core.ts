@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../api/meta.js";
 import { roundUpToMilli } from "../quantity.js";
-import { defaultHugePageLimits, defaultPodLimits, defaultPodRequests } from "./pod-resources.js";
+import { defaultHugePageLimits, defaultPodRequests } from "./pod-resources.js";
 import {
   type DefaultRules,
   ensureObject,
@@ -95,7 +95,6 @@ export const coreDefaults: DefaultRules = {
   },
   "Pod spec.resources.limits": defaultHugePageLimits,
   "Pod spec.resources.requests": defaultPodRequests,
-  "Pod spec.resources.limits#2": defaultPodLimits,
   "Container imagePullPolicy": ofLatest,
   "Container imagePullPolicy#2": ofOthers,
   "ImageVolumeSource pullPolicy": (source) => {

@@ -96,18 +96,3 @@ export function defaultPodRequests(pod: JsonObject): void {
   }
   if (Object.keys(requests).length > 0) resources.requests = requests;
 }
-
-/** The pod's limit, if every container has one and the pod only has a request. */
-export function defaultPodLimits(pod: JsonObject): void {
-  const spec = objectIn(pod, "spec");
-  const resources = objectIn(spec, "resources");
-  if (spec === undefined || objectIn(resources, "requests") === undefined) return;
-  if (resources === undefined || objectIn(resources, "limits") !== undefined) return;
-  const containers = [...itemsIn(spec, "containers"), ...itemsIn(spec, "initContainers")];
-  const limits: JsonObject = {};
-  for (const [key, total] of containerTotals(spec, "limits")) {
-    const isEverywhere = containers.every((container) => amountsOf(container, "limits").has(key));
-    if (isComputed(key) && isEverywhere) limits[key] = formatQuantity(total);
-  }
-  if (Object.keys(limits).length > 0) resources.limits = limits;
-}
