@@ -8,6 +8,7 @@ import type {
   RecordStatus,
   Timeline,
 } from "../../server/recorder/record-types.js";
+import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { shareApi } from "./running-api.js";
 
@@ -201,4 +202,61 @@ test("keelson why --loops names writes that change nothing, managers that fight,
     /^fight: left .* and right .* change data\.a of configmaps default\/fought/m,
   );
   assert.match(told.output, /^relist: .* began 12 lists and 0 watches of secrets/m);
+});
+
+async function why(client: HttpsClient, resource: string, name: string, namespace = "default") {
+  const query = `resource=${resource}&name=${name}&namespace=${namespace}`;
+  const { steps, writes, end } = await ask<Explanation>(client, `/debug/record/why?${query}`);
+  const by = (id: string | undefined) => writes.find((write) => write.id === id);
+  const [first] = steps;
+  const chain = steps.map(({ write }) => [by(write)?.verb, by(write)?.resource, by(write)?.name]);
+  return { chain, end, causedBy: first?.exact[0]?.by, write: by(first?.write) };
+}
+
+test("the garbage collector and the end of a namespace name themselves, and what they act upon", async () => {
+  const { admin } = theApi();
+  const made = await admin.post(CONFIG_MAPS, { metadata: { name: "owner" } });
+  const { uid } = JSON.parse(String(made.bytes)).metadata;
+  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid }];
+  await admin.post(CONFIG_MAPS, { metadata: { name: "dependent", ownerReferences } });
+  await admin.delete(`${CONFIG_MAPS}/owner`);
+  await admin.post("/api/v1/namespaces", { metadata: { name: "ending" } });
+  await admin.post("/api/v1/namespaces/ending/configmaps", { metadata: { name: "inside" } });
+  await admin.delete("/api/v1/namespaces/ending");
+  await eventually("what is deleted is gone", async () => {
+    const paths = ["/api/v1/namespaces/ending", `${CONFIG_MAPS}/dependent`];
+    const answers = await Promise.all(paths.map((path) => admin.get(path)));
+    return answers.every(({ status }) => status === 404);
+  });
+  const collected = await why(admin, "configmaps", "dependent");
+  assert.equal(collected.causedBy, "garbage-collector");
+  assert.deepEqual(collected.chain, [
+    ["delete", "configmaps", "dependent"],
+    ["delete", "configmaps", "owner"],
+  ]);
+  assert.equal(collected.end, "outer");
+  const emptied = await why(admin, "configmaps", "inside", "ending");
+  assert.equal(emptied.causedBy, "namespace-deletion", JSON.stringify(emptied));
+  assert.deepEqual(emptied.chain, [
+    ["delete", "configmaps", "inside"],
+    ["delete", "namespaces", "ending"],
+  ]);
+});
+
+test("defaults and conversions name themselves", async () => {
+  const { admin } = theApi();
+  const scaleTargetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
+  const spec = { maxReplicas: 3, scaleTargetRef };
+  const path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
+  assert.equal((await admin.post(path, { metadata: { name: "web" }, spec })).status, 201);
+  const query = "group=autoscaling&resource=horizontalpodautoscalers&name=web";
+  const { writes } = await ask<Timeline>(admin, `/debug/record/timeline?${query}`);
+  assert.deepEqual(writes[0]?.causes, [
+    {
+      by: "defaulting",
+      name: "",
+      paths: ["spec.minReplicas", "spec.targetCPUUtilizationPercentage"],
+    },
+    { by: "conversion", name: "from autoscaling/v1" },
+  ]);
 });

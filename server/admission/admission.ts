@@ -122,6 +122,8 @@ export interface AdmissionAttributes {
    * records without objects.
    */
   annotate?(key: string, value: string, showing?: "objects"): void;
+  /** Told of each rule that changed the object or refused it; set only if somebody keeps a record of writes. */
+  acted?(finding: RuleFinding): void;
   /** Receives each rule that was evaluated; set only if the request asks for it. */
   explain?(finding: RuleFinding): void;
 }

@@ -110,7 +110,11 @@ async function cleanUp(
   // An established definition has a resource as soon as memory has the definition.
   if (resource === undefined && isConditionTrue(definition, "Established")) return false;
   if (resource !== undefined) {
-    await objects.deleteAll(resource, "", signal);
+    const { group, resource: plural } = definitions;
+    const { name = "", uid = "" } = metadata;
+    const object = { group, resource: plural, namespace: "", name, uid };
+    const ending = objects.because({ by: "definition-deletion", name: "", object });
+    await ending.deleteAll(resource, "", signal);
     await objects.refresh();
     if (objects.count(resource, "") > 0) {
       const message = "CustomResource deletion is in progress";

@@ -48,7 +48,7 @@ export class GarbageCollector {
   #isFollowing = false;
 
   constructor(options: GarbageCollectorOptions) {
-    this.#objects = options.objects;
+    this.#objects = options.objects.because({ by: "garbage-collector", name: "" });
     this.#logger = options.logger;
     this.#queue = new WorkQueue(options.clock);
     this.#lookup = new OwnerLookup(options);
@@ -199,7 +199,8 @@ export class GarbageCollector {
       }
       return;
     }
-    await this.#collect(node, object, waiting.length > 0, signal);
+    const [owner] = [...absent, ...waiting];
+    await this.#collect(node, object, { isAwaited: waiting.length > 0, owner }, signal);
   }
 
   /** Keeps the live owners and drops the other references. */
@@ -210,18 +211,20 @@ export class GarbageCollector {
     signal: AbortSignal,
   ): Promise<void> {
     const dropped = new Set([...absent, ...waiting].map(({ uid }) => uid));
-    await this.#objects.update(node.resource, withoutOwners(object, dropped), "", signal);
+    const objects = this.#because(absent[0] ?? waiting[0], node.namespace);
+    await objects.update(node.resource, withoutOwners(object, dropped), "", signal);
   }
 
   async #collect(
     node: GraphNode,
     object: ApiObject,
-    isAwaited: boolean,
+    { isAwaited, owner }: Lost,
     signal: AbortSignal,
   ): Promise<void> {
     const dependents = this.#graph.dependents(node);
+    const objects = this.#because(owner, node.namespace);
     if (!isAwaited || dependents.length === 0) {
-      await this.#remove(node, object, policyOf(object), signal);
+      await this.#remove(objects, node, object, policyOf(object), signal);
       return;
     }
     let current = object;
@@ -230,12 +233,24 @@ export class GarbageCollector {
       const owners = object.metadata.ownerReferences ?? [];
       const unblocked = owners.map((owner) => ({ ...owner, blockOwnerDeletion: false }));
       const metadata = { ...object.metadata, ownerReferences: unblocked };
-      current = await this.#objects.update(node.resource, { ...object, metadata }, "", signal);
+      current = await objects.update(node.resource, { ...object, metadata }, "", signal);
     }
-    await this.#remove(node, current, "Foreground", signal);
+    await this.#remove(objects, node, current, "Foreground", signal);
+  }
+
+  /** The objects as the collector changes them for the sake of an owner that is gone, or goes. */
+  #because(owner: OwnerReference | undefined, namespace: string): ObjectsApi {
+    const by = "garbage-collector";
+    const kind = owner && this.#objects.byKind(owner.apiVersion, owner.kind);
+    if (owner === undefined || kind === undefined) return this.#objects.because({ by, name: "" });
+    const { group, resource, isNamespaced } = kind;
+    const { name, uid } = owner;
+    const object = { group, resource, namespace: isNamespaced ? namespace : "", name, uid };
+    return this.#objects.because({ by, name: "", object });
   }
 
   async #remove(
+    objects: ObjectsApi,
     { resource, namespace, name, key }: GraphNode,
     { metadata: { uid = "", resourceVersion = "" } }: ApiObject,
     propagationPolicy: "Background" | "Foreground" | "Orphan",
@@ -243,7 +258,7 @@ export class GarbageCollector {
   ): Promise<void> {
     this.#logger.debug({ object: key, propagationPolicy }, "collecting");
     const options = { uid, resourceVersion, propagationPolicy };
-    await this.#objects.remove(resource, { namespace, name }, options, signal);
+    await objects.remove(resource, { namespace, name }, options, signal);
   }
 
   /** Foreground deletion: finishes the owner if its dependents are gone. */
@@ -296,6 +311,13 @@ export class GarbageCollector {
     const metadata = { ...object.metadata, finalizers };
     await this.#objects.update(node.resource, { ...object, metadata }, "", signal);
   }
+}
+
+/** The owners of an object that has to go. */
+interface Lost {
+  /** Whether one of them waits for it. */
+  readonly isAwaited: boolean;
+  readonly owner: OwnerReference | undefined;
 }
 
 function withoutOwners(object: ApiObject, uids: ReadonlySet<string>): ApiObject {

@@ -28,6 +28,7 @@ function open(jobs: ApiObject[]) {
   const byName = new Map(jobs.map((job) => [job.metadata.name ?? "", job]));
   const onChange: ((key: ObjectKey) => void)[] = [];
   const objects: ObjectsApi = {
+    because: () => objects,
     resources: [JOBS],
     resource: () => JOBS,
     byKind: () => JOBS,

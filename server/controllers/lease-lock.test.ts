@@ -32,6 +32,7 @@ class LeaseStore {
       return this.lease;
     };
     return {
+      because: () => this.api(),
       resources: [LEASES],
       resource: () => LEASES,
       byKind: () => LEASES,

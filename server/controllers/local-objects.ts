@@ -11,7 +11,9 @@ import { createObject } from "../registry/write/create.js";
 import { deleteObject } from "../registry/write/delete.js";
 import { deleteCollection } from "../registry/write/delete-collection.js";
 import { updateObject } from "../registry/write/update.js";
+import type { SignalSource } from "../request/lazy-signal.js";
 import { SERVER_USER } from "../request/user-info.js";
+import { type NamedCause, WriteNotes } from "../request/write-notes.js";
 import { parseJson } from "../schema/parse-json.js";
 import { ControlledResources } from "./controlled-resources.js";
 import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
@@ -22,6 +24,24 @@ export function createLocalObjects(
   registry: Registry,
   fieldManager = "keelson-controllers",
 ): ObjectsApi {
+  return localObjects({
+    registry,
+    fieldManager,
+    resources: new ControlledResources(registry.catalog),
+    cause: undefined,
+  });
+}
+
+interface LocalParts {
+  readonly registry: Registry;
+  readonly fieldManager: string;
+  readonly resources: ControlledResources;
+  /** What their writes name. */
+  readonly cause: NamedCause | undefined;
+}
+
+function localObjects(parts: LocalParts): ObjectsApi {
+  const { registry, fieldManager, resources, cause } = parts;
   const options: WriteOptions = {
     isDryRun: false,
     fieldManager,
@@ -29,10 +49,18 @@ export function createLocalObjects(
     user: SERVER_USER,
     warn() {},
   };
-  const resources = new ControlledResources(registry.catalog);
+  const noted = (signal: AbortSignal, base: string | undefined): SignalSource => {
+    if (registry.recorder === undefined) return signal;
+    const notes = new WriteNotes();
+    notes.fieldManager = options.fieldManager;
+    notes.nameBase(base);
+    if (cause !== undefined) notes.add(cause);
+    return { signal, notes };
+  };
   const partitionOf = (resource: ControlledResource) => registry.view.partition(resource.partition);
 
   return {
+    because: (next) => localObjects({ ...parts, cause: next }),
     get resources() {
       return resources.all;
     },
@@ -75,7 +103,7 @@ export function createLocalObjects(
         input: inputOf(object),
         options,
       };
-      return parseAnswer((await createObject(registry, request, signal)).bytes);
+      return parseAnswer((await createObject(registry, request, noted(signal, undefined))).bytes);
     },
     async update(resource, object, subresource, signal) {
       const target = {
@@ -86,7 +114,8 @@ export function createLocalObjects(
         options,
         input: inputOf(object),
       };
-      return parseAnswer((await updateObject(registry, target, signal)).bytes);
+      const told = noted(signal, object.metadata.resourceVersion);
+      return parseAnswer((await updateObject(registry, target, told)).bytes);
     },
     async remove(resource, { namespace, name }, removal, signal) {
       const { propagationPolicy, gracePeriodSeconds, ...preconditions } = removal;
@@ -100,7 +129,7 @@ export function createLocalObjects(
         name,
         options: conditions,
       };
-      await deleteObject(registry, target, signal);
+      await deleteObject(registry, target, noted(signal, preconditions.resourceVersion));
     },
     async deleteAll(resource, namespace, signal) {
       const target = {
@@ -110,7 +139,7 @@ export function createLocalObjects(
         // Dependents are deleted with the namespace, so none need to be orphaned.
         options: { isDryRun: false, propagationPolicy: "Background" as const },
       };
-      await deleteCollection(registry, target, signal);
+      await deleteCollection(registry, target, noted(signal, undefined));
     },
     async watch(resource, onChange, signal) {
       const take = (_type: unknown, object: StoredObject) => onChange(object);

@@ -92,11 +92,14 @@ async function emptyNamespace(
   const finalizers = namespace.spec?.finalizers ?? [];
   if (!finalizers.includes(naming.namespaceFinalizer)) return 0;
 
-  const leftovers = await deleteContent(objects, remote, name, signal);
+  const { uid = "" } = namespace.metadata;
+  const object = { group: "", resource: "namespaces", namespace: "", name, uid };
+  const ending = objects.because({ by: "namespace-deletion", name: "", object });
+  const leftovers = await deleteContent(ending, remote, name, signal);
   const { count, failures, undiscovered } = leftovers;
   if (count === 0 && failures.length === 0 && undiscovered.size === 0) {
     const spec = { finalizers: finalizers.filter((item) => item !== naming.namespaceFinalizer) };
-    await tolerateChange(objects.update(namespaces, { ...namespace, spec }, "finalize", signal));
+    await tolerateChange(ending.update(namespaces, { ...namespace, spec }, "finalize", signal));
     return 0;
   }
   const conditions = namespaceConditions(

@@ -30,6 +30,7 @@
  */
 import type { PartitionId } from "../../storage/objects/keys.js";
 import type { ApiObject, ObjectMeta } from "../api/meta.js";
+import type { NamedCause } from "../request/write-notes.js";
 
 /** A stored resource in its storage version. */
 export interface ControlledResource {
@@ -83,6 +84,8 @@ export interface ObjectsSnapshot {
 }
 
 export interface ObjectsApi {
+  /** The same, whose writes name their cause to who keeps a record. */
+  because(cause: NamedCause): ObjectsApi;
   /** Every stored resource once, in discovery order, as of now. */
   readonly resources: readonly ControlledResource[];
   /** @throws {Error} if it is not served */

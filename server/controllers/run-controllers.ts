@@ -96,19 +96,29 @@ async function lead(options: ControllersOptions, leading: AbortSignal): Promise<
   // Every loop listens for the end: many listeners are not a leak here.
   setMaxListeners(0, leading);
   const parts = { objects, naming, clock, logger };
+  const named = (name: string) => {
+    return { ...parts, objects: objects.because({ by: "control-loop", name }) };
+  };
   const isOn = (name: ControllerName) => isControllerEnabled(name, options.controllers ?? ["*"]);
   await Promise.all([
-    isOn("namespace") && runNamespaceController({ ...parts, remote: options.remote }, leading),
-    isOn("customresourcedefinition") && runDefinitionController(parts, leading),
+    isOn("namespace") &&
+      runNamespaceController({ ...named("namespace"), remote: options.remote }, leading),
+    isOn("customresourcedefinition") &&
+      runDefinitionController(named("customresourcedefinition"), leading),
     isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
-    isOn("resourcequota") && runResourceQuotas({ ...parts, devices: options.devices }, leading),
-    isOn("ttl-after-finished") && runJobTtlController(parts, leading),
-    isOn("clusterrole-aggregation") && runRoleAggregation(parts, leading),
-    isOn("tokencleaner") && runTokenCleaner(parts, leading),
-    isOn("bootstrapsigner") && runBootstrapSigner(parts, leading),
+    isOn("resourcequota") &&
+      runResourceQuotas({ ...named("resourcequota"), devices: options.devices }, leading),
+    isOn("ttl-after-finished") && runJobTtlController(named("ttl-after-finished"), leading),
+    isOn("clusterrole-aggregation") &&
+      runRoleAggregation(named("clusterrole-aggregation"), leading),
+    isOn("tokencleaner") && runTokenCleaner(named("tokencleaner"), leading),
+    isOn("bootstrapsigner") && runBootstrapSigner(named("bootstrapsigner"), leading),
     options.published !== undefined &&
       isOn("validatingadmissionpolicy-status") &&
-      runPolicyStatus({ ...parts, published: options.published }, leading),
+      runPolicyStatus(
+        { ...named("validatingadmissionpolicy-status"), published: options.published },
+        leading,
+      ),
     options.servedGroupVersions !== undefined &&
       runApiServices({ ...parts, served: options.servedGroupVersions }, leading),
     options.storage !== undefined &&
@@ -117,7 +127,7 @@ async function lead(options: ControllersOptions, leading: AbortSignal): Promise<
         { ...parts, stored: options.storage.stored, metrics: options.storage.migrations },
         leading,
       ),
-    runServiceAccounts({ ...parts, isOn }, options.serviceAccounts, leading),
+    runServiceAccounts({ ...named("serviceaccount"), isOn }, options.serviceAccounts, leading),
     // Without enabled loops it would release and retake the lock in a tight loop.
     untilAborted(leading),
   ]);

@@ -36,7 +36,9 @@ export function linksOf(index: RecordIndex, write: RecordedWrite, names: Names):
   const judged = index
     .seenBefore(write)
     .filter(({ write: other }) => !told.has(other.id) && isBefore(other, write))
-    .map((seen) => judge(index, write, seen));
+    .map((seen) => judge(index, write, seen))
+    // A loop of the server sees everything: only what has to do with the object says something.
+    .filter(({ seen, weight }) => seen.read !== undefined || weight > 0);
   judged.sort(byScore);
   const read = judged.slice(0, READ_MAX).map((each) => withNames(each, write, names));
   const best = [...read.sort(byScore), ...judged.slice(READ_MAX)].slice(0, CANDIDATES_MAX);
@@ -51,7 +53,7 @@ export function linksOf(index: RecordIndex, write: RecordedWrite, names: Names):
 /** What the server's own parts say of themselves. */
 function namedLinks(index: RecordIndex, write: RecordedWrite): Link[] {
   return write.causes.flatMap(({ by, name, object }) => {
-    if (object === undefined) return [];
+    if (object === undefined || object.uid === "") return [];
     const { uid } = object;
     const ending = index.lastOf(uid, write, ({ outcome }) => ENDINGS.has(outcome));
     const to = ending ?? index.lastOf(uid, write, ({ changedAnything }) => changedAnything);

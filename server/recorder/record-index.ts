@@ -94,6 +94,7 @@ export class RecordIndex {
 
   /** Whether the client followed anything when it wrote: otherwise nothing that is recorded led it. */
   isFollower(write: RecordedWrite): boolean {
+    if (this.#isOwn(write)) return true;
     const reads = this.#reads.get(this.#nameOf(write.client)) ?? [];
     return reads.some(
       ({ verb, time, endTime }) =>
@@ -114,6 +115,7 @@ export class RecordIndex {
       if (other === undefined || other.id === write.id || seen.has(other.id)) return;
       seen.set(other.id, { write: other, atMs, read });
     };
+    if (this.#isOwn(write)) this.#noteAll(write, note);
     const deliveries = this.#deliveries.get(name) ?? [];
     for (let at = deliveries.length - 1; at >= 0 && seen.size < SEEN_MAX; at--) {
       const { revision, atMs, read } = deliveries[at] as KnownDelivery;
@@ -123,6 +125,21 @@ export class RecordIndex {
     }
     this.#noteListed(write, untilMs, note);
     return [...seen.values()];
+  }
+
+  /** A loop of the server sees everything, as soon as it is stored. */
+  #noteAll(
+    write: RecordedWrite,
+    note: (other: RecordedWrite, atMs: number, read: undefined) => void,
+  ): void {
+    const at = this.writes.indexOf(write);
+    for (const other of this.writes.slice(Math.max(0, at - LISTED_MAX), at).reverse()) {
+      if (other.changedAnything) note(other, Date.parse(other.time), undefined);
+    }
+  }
+
+  #isOwn({ client, connection }: RecordedWrite): boolean {
+    return connection === 0 && this.#nameOf(client).endsWith("\n");
   }
 
   /** What was there when the client listed, or began to watch. */

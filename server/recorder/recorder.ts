@@ -123,7 +123,7 @@ export class Recorder implements WriteRecorder, WatchRecorder {
       changedPaths: paths,
       morePaths: hasMore,
       base: Number(notes?.base ?? ""),
-      causes: notes === undefined || notes.causes.length === 0 ? NO_CAUSES : [...notes.causes],
+      causes: this.#causesOf(resource, request, notes),
     });
   }
 
@@ -211,8 +211,28 @@ export class Recorder implements WriteRecorder, WatchRecorder {
 
   #senderOf(ctx: RequestContext | undefined, notes: WriteNotes | undefined): Sender {
     if (ctx !== undefined) return this.#clients.of(ctx);
-    const loop = notes?.causes.find(({ by }) => by === "control-loop")?.name ?? "";
+    const [cause] = notes?.causes ?? [];
+    const loop = cause?.by === "control-loop" ? cause.name : (cause?.by ?? "");
     return this.#clients.own(SERVER_USER.name, loop);
+  }
+
+  /** What names itself; of confidential kinds without paths. */
+  #causesOf(
+    resource: StoredResource,
+    request: RequestContext | undefined,
+    notes: WriteNotes | undefined,
+  ): KeptWrite["causes"] {
+    const { group, version, codec, storedCodec, conversion } = mainOf(resource);
+    const isConverted = request !== undefined && codec !== storedCodec;
+    if (notes === undefined || (!isConverted && notes.causes.length === 0)) return NO_CAUSES;
+    const isConfidential = this.#options.isConfidential(mainOf(resource));
+    const causes = notes.causes.map(({ paths, ...cause }) => {
+      return paths === undefined || isConfidential ? cause : { ...cause, paths };
+    });
+    if (!isConverted) return causes;
+    const by = conversion?.remote === undefined ? "" : ", by its webhook";
+    const asked = group === "" ? version : `${group}/${version}`;
+    return [...causes, { by: "conversion", name: `from ${asked}${by}` }];
   }
 
   #pathsOf(

@@ -1,6 +1,7 @@
 /** Reads the records of this replica that a question asks for and its sender may read, and merges those of several. */
 
-import { shownDelivery, shownRead, shownWrite } from "./kept.js";
+import type { NamedCause } from "../request/write-notes.js";
+import { type KeptWrite, shownDelivery, shownRead, shownWrite } from "./kept.js";
 import { isShownFor, type RecordQuery } from "./record-query.js";
 import type {
   Delivery,
@@ -40,7 +41,7 @@ export async function readRecords(
       continue;
     }
     clients.set(write.client.id, write.client);
-    writes.push(shownWrite(replica, write));
+    writes.push({ ...shownWrite(replica, write), causes: await shownCauses(write, rights) });
   }
   const reads = new Map<number, RecordedRead>();
   for (const read of recorder.reads.backwards()) {
@@ -69,6 +70,18 @@ export async function readRecords(
     reads: [...reads.values()].reverse(),
     deliveries: deliveries.reverse(),
   };
+}
+
+/** Without names of what who asks may not read. */
+async function shownCauses({ causes }: KeptWrite, rights: Rights): Promise<readonly NamedCause[]> {
+  if (causes.length === 0) return causes;
+  return await Promise.all(
+    causes.map(async (cause) => {
+      const { object, by } = cause;
+      if (object === undefined || (await rights.mayRead(object))) return cause;
+      return { by, name: "" };
+    }),
+  );
 }
 
 /** Of several replicas, as one of them would have it. */

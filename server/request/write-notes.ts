@@ -4,6 +4,8 @@
  * signal does; where nobody records there are none.
  */
 
+import { compareFields, formatFieldPath } from "../api/changed-fields.js";
+
 export interface CauseObject {
   readonly group: string;
   readonly resource: string;
@@ -33,6 +35,9 @@ export interface NamedCause {
 
 /** More causes of one write are not kept. */
 const CAUSES_MAX = 16;
+const PATHS_MAX = 16;
+/** The server gives them whatever is sent. */
+const BOOKKEPT: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 const REVISION = /^[1-9]\d{0,18}$/;
 
 export class WriteNotes {
@@ -49,8 +54,23 @@ export class WriteNotes {
     if (typeof revision === "string" && REVISION.test(revision)) this.base = revision;
   }
 
+  /** A write that is tried again names the same again. */
   add(cause: NamedCause): void {
+    const { by, name } = cause;
+    if (this.causes.some((known) => known.by === by && known.name === name)) return;
     if (this.causes.length < CAUSES_MAX) this.causes.push(cause);
+  }
+
+  /** Which fields have their defaults. @param sent JSON of a body, unchecked */
+  noteDefaults(sent: unknown, object: object): void {
+    if (typeof sent !== "object" || sent === null) return;
+    const paths: string[] = [];
+    compareFields(sent, object, (steps, before) => {
+      if (before === undefined && !BOOKKEPT.has(String(steps[0])))
+        paths.push(formatFieldPath(steps));
+      return paths.length < PATHS_MAX;
+    });
+    if (paths.length > 0) this.add({ by: "defaulting", name: "", paths });
   }
 }
 

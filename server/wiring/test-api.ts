@@ -57,10 +57,12 @@ function orderedFaults(registry: Registry, observer: RequestObserver, logger: Lo
 }
 
 /** A loop that writes may wait for webhooks. Those that elect a leader write for ever. */
-function watchLoops(objects: ObjectsApi, { activity }: RequestObserver): ObjectsApi {
+function watchLoops(objects: ObjectsApi, observer: RequestObserver): ObjectsApi {
+  const { activity } = observer;
   const during = <T>({ resource }: ControlledResource, run: () => Promise<T>) =>
     resource === "leases" ? run() : activity.during(`a control loop that writes ${resource}`, run);
-  const writes: Pick<ObjectsApi, "create" | "update" | "remove" | "deleteAll"> = {
+  const writes: Pick<ObjectsApi, "because" | "create" | "update" | "remove" | "deleteAll"> = {
+    because: (cause) => watchLoops(objects.because(cause), observer),
     create: (resource, ...args) => during(resource, () => objects.create(resource, ...args)),
     update: (resource, ...args) => during(resource, () => objects.update(resource, ...args)),
     remove: (resource, ...args) => during(resource, () => objects.remove(resource, ...args)),

@@ -135,6 +135,8 @@ export class Hearing {
   }
 
   explain(finding: RuleFinding): void {
-    this.subject.attributes.explain?.(finding);
+    const { attributes } = this.subject;
+    if (finding.outcome === "changed" || finding.outcome === "refused") attributes.acted?.(finding);
+    attributes.explain?.(finding);
   }
 }

@@ -56,7 +56,12 @@ export async function handleDelete(
   }
   const result = await deleteObject(
     registry,
-    withMembers(target, { options, warn, remarks: remarksOf(ctx), request: ctx.state }),
+    withMembers(target, {
+      options,
+      warn,
+      remarks: remarksOf(ctx, registry.naming),
+      request: ctx.state,
+    }),
     waitOf(ctx),
   );
   await answerDeleted(ctx, resource, representation, result);
@@ -92,7 +97,7 @@ export async function handleDeleteCollection(
   });
   const { user } = ctx.state;
   const warn = (text: string) => ctx.state.addWarning(text);
-  const remarks = remarksOf(ctx);
+  const remarks = remarksOf(ctx, registry.naming);
   const target = { resource, namespace, selector, limit, options, user, warn, remarks };
   const deleted = await deleteCollection(registry, target, waitOf(ctx));
   await answerDeletedCollection(ctx, services, deleted);

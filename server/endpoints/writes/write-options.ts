@@ -21,6 +21,7 @@ import type {
 } from "../../registry/generic/registry.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
+import type { WriteNotes } from "../../request/write-notes.js";
 import { wantsExplanation } from "./explanation.js";
 
 const FIELD_VALIDATIONS: readonly FieldValidation[] = ["Ignore", "Strict", "Warn"];
@@ -56,7 +57,7 @@ function parseOptions(
   const { query } = state.info;
   const { user } = state;
   const warn = (text: string) => state.addWarning(text);
-  const remarks = remarksOf(ctx);
+  const remarks = remarksOf(ctx, naming);
   const { notes } = state;
   if (query.isEmpty && !isApply) {
     const fieldManager = managerOfUserAgent(ctx);
@@ -66,6 +67,7 @@ function parseOptions(
       warn,
       remarks,
       request: state,
+      decoded: decodedFor(notes),
       isDryRun: false,
       fieldValidation: "Warn",
       // No getter: V8 makes a hidden class for each object literal with one, and keeps the request in it.
@@ -98,28 +100,57 @@ function parseOptions(
     warn,
     remarks,
     request: state,
+    decoded: decodedFor(notes),
     isDryRun,
     fieldValidation: fieldValidation ?? "Warn",
     fieldManager,
   };
 }
 
-/** Receivers of audit annotations and, if requested, of each rule's finding. */
-export function remarksOf(ctx: RequestContext): AdmissionRemarks {
+function decodedFor(notes: WriteNotes | undefined): WriteOptions["decoded"] {
+  return notes && ((sent, object) => notes.noteDefaults(sent, object));
+}
+
+/**
+ * Receivers of audit annotations and, if requested, of each rule's finding.
+ * @param naming for a record of the write; absent = it is none
+ */
+export function remarksOf(ctx: RequestContext, naming?: Naming): AdmissionRemarks {
   const { state } = ctx;
   const annotate = (key: string, value: string, showing?: "objects") => {
     const { audit } = state;
     if (showing === undefined || audit?.wantsRequest === true) audit?.annotations.set(key, value);
   };
-  if (!wantsExplanation(ctx)) return { annotate };
+  const told =
+    state.notes === undefined || naming === undefined
+      ? { annotate }
+      : { annotate, ...actedOn(state.notes, naming) };
+  if (!wantsExplanation(ctx)) return told;
   const { findings } = state;
-  if (findings !== undefined) return { annotate, explain: (finding) => findings.push(finding) };
+  if (findings !== undefined) return { ...told, explain: (finding) => findings.push(finding) };
   return {
-    annotate,
+    ...told,
     explain({ plugin, configuration, rule, outcome, why, milliseconds }) {
       const name = rule === "" ? configuration : `${configuration}/${rule}`;
       const reason = why === "" ? "" : `: ${why}`;
       state.addWarning(`${plugin} ${name} ${outcome} (${milliseconds.toFixed(2)} ms)${reason}`);
+    },
+  };
+}
+
+/** Names the rules that had a hand in the write. */
+function actedOn(notes: WriteNotes, naming: Naming): Pick<AdmissionRemarks, "acted"> {
+  return {
+    acted({ plugin, configuration, rule, outcome }) {
+      const isWebhook = plugin.endsWith("Webhook");
+      const by = isWebhook ? "admission-webhook" : "admission-policy";
+      const name = rule === "" ? configuration : `${configuration}/${rule}`;
+      const kind = isWebhook ? "webhookconfigurations" : "admissionpolicies";
+      const isMutating = plugin.startsWith("Mutating");
+      const resource = `${isMutating ? "mutating" : "validating"}${kind}`;
+      const group = `admissionregistration.${naming.groupDomain}`;
+      const object = { group, resource, namespace: "", name: configuration, uid: "" };
+      notes.add({ by, name: outcome === "refused" ? `${name} refused it` : name, object });
     },
   };
 }

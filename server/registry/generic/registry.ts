@@ -113,6 +113,8 @@ export interface WriteOptions {
   warn(text: string): void;
   /** Receives admission's annotations and explanations of the write. */
   readonly remarks?: AdmissionRemarks;
+  /** Receives what the client sent and what came of it with defaults; absent = nobody wants to know. */
+  readonly decoded?: ((sent: unknown, object: object) => void) | undefined;
   /** Absent = the server's own write, whose objects are small. */
   readonly request?: WritingRequest;
 }
@@ -125,7 +127,7 @@ export interface Judgement {
 }
 
 /** The receiver of admission's remarks about a write. */
-export type AdmissionRemarks = Pick<AdmissionAttributes, "annotate" | "explain">;
+export type AdmissionRemarks = Pick<AdmissionAttributes, "acted" | "annotate" | "explain">;
 
 /** The answer to a write. */
 export interface WriteResult {

@@ -7,7 +7,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
 import { createIdentity, generateName, type Identity } from "../generic/metadata.js";
-import type { ObjectResult, Registry } from "../generic/registry.js";
+import type { ObjectResult, Registry, WriteOptions } from "../generic/registry.js";
 import { servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { type CreateTarget, decideCreate } from "./decide-create.js";
 import { pauseOf } from "./long-write.js";
@@ -77,9 +77,10 @@ export interface DecodedInput {
 export function decodeOnce(
   resource: StoredResource,
   input: ObjectInput,
-  options: Parameters<typeof decodeInput>[2],
+  options: Parameters<typeof decodeInput>[2] & Pick<WriteOptions, "decoded">,
 ): DecodedInput {
   const first = decodeInput(resource, input, options);
+  options.decoded?.(input.value, first);
   let unused: ApiObject | undefined = first;
   return {
     first,
