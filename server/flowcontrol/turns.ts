@@ -107,6 +107,7 @@ export class Turns {
   #modestMs = Number.NEGATIVE_INFINITY;
   /** Whether backlogs have to wait in this turn. */
   #isSpent = false;
+  /** When a backlog last had to wait for the sake of other flows. */
   #heldBackMs = Number.NEGATIVE_INFINITY;
   #looksAgain = false;
   #readsIdleAgain = false;
@@ -123,11 +124,6 @@ export class Turns {
   /** Connections that are not read while their flow has a backlog. */
   get pausedConnections(): number {
     return this.#paused.size;
-  }
-
-  /** When a backlog last had to wait for the sake of other flows. */
-  get heldBackMs(): number {
-    return this.#heldBackMs;
   }
 
   /** Whether a backlog waits, with short breaks, for the sake of other flows. */

@@ -30,7 +30,6 @@ import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
 import { openStore, STORE_START_MS } from "./store.js";
-import { tuneV8 } from "./tune-v8.js";
 
 /**
  * Runs only the control loops, on the etcd from the flags, until `signal` aborts.
@@ -94,7 +93,6 @@ export async function runControlLoops(
   await view.start(lifecycle, signal);
   observed.started();
   spawnCertificateEnds(lifecycle, metrics, () => certificateFilesOf(config));
-  tuneV8();
   encryption?.spawnReload({ view, reopen: (until) => tokenKeys.reopen(until), lifecycle });
   try {
     const { controllers } = config;

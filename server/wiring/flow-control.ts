@@ -30,7 +30,6 @@ import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestStep } from "../request/step.js";
 import type { UserInfo } from "../request/user-info.js";
-import { followBacklogs } from "./heap-growth.js";
 import { partitionOf, sizesOf } from "./listed-sizes.js";
 
 export interface FlowControlStep {
@@ -101,9 +100,6 @@ export function createFlowControl(options: {
           flowControl.adjust(performance.now());
         }
       });
-      lifecycle.spawn("heap-growth", "restart", (signal) =>
-        followBacklogs({ heldBackMs: () => turns.heldBackMs }, signal),
-      );
     },
   };
 }

@@ -18,7 +18,6 @@ import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createCodecs, openAccess } from "./access.js";
 import { spawnLongestDelay } from "./longest-delay.js";
-import { followRequests, holdNewSpace } from "./new-space.js";
 import { observeTasks } from "./observe-tasks.js";
 import { advertisedAddress } from "./own-hosts.js";
 import { createSecurity } from "./security.js";
@@ -26,7 +25,6 @@ import { openServing, type Serving } from "./serving.js";
 import { startReplica } from "./start.js";
 import { openStore, STORE_START_MS } from "./store.js";
 import { openTracing } from "./tracing.js";
-import { tuneV8 } from "./tune-v8.js";
 
 export interface Replica extends AsyncDisposable {
   /** The URL for this machine: "https://127.0.0.1:6443". */
@@ -64,7 +62,6 @@ export function openReplica(
   { logger, verbosity, droppedLines }: ReplicaLog,
 ): Promise<Replica> {
   return openAll(async (opened) => {
-    const isNewSpaceHeld = holdNewSpace();
     const facts = loadFacts(config.naming);
     const exclusions = toExcludedResources(config.admissionPolicyExclusions, facts, config.naming);
     const metrics = createMetrics(config);
@@ -86,17 +83,9 @@ export function openReplica(
       await openServing({ ...upToAccess, build, verbosity, tracing, access }),
     );
     listening = serving;
-    const { lifecycle, requestsUnderWay } = serving;
-    spawnLongestDelay(lifecycle, metrics);
-    if (isNewSpaceHeld) {
-      lifecycle.spawn("new space", "restart", (signal) =>
-        followRequests({ requestsUnderWay }, signal),
-      );
-    }
+    spawnLongestDelay(serving.lifecycle, metrics);
     const url = `https://${reachableHost(config)}:${serving.listener.port}`;
     const started = await startReplica({ ...upToAccess, access, serving, url });
-    // Behind everybody who waits for readiness: what V8 compiled is kept together with its flags.
-    started.ready.then(() => setImmediate(tuneV8)).catch(() => {});
 
     const close = () => opened[Symbol.asyncDispose]();
     return {

@@ -41,8 +41,6 @@ export interface Serving extends AsyncDisposable {
   leave(): void;
   /** With --shutdown-send-retry-after, after the delay: new requests are told to retry. */
   refuseRequests(): void;
-  /** Requests that are not long-running. */
-  requestsUnderWay(): number;
   /** Resolves when only long-running requests are left, or after `deadlineMs`. */
   waitForRequests(deadlineMs: number, signal: AbortSignal): Promise<void>;
 }
@@ -120,7 +118,6 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       refuseRequests() {
         isRefusing = true;
       },
-      requestsUnderWay,
       async waitForRequests(deadlineMs, signal) {
         const endsAtMs = systemClock.monotonic() + deadlineMs;
         while (requestsUnderWay() > 0 && systemClock.monotonic() < endsAtMs) {
