@@ -10,13 +10,16 @@ import { gzipSync } from "node:zlib";
 import { type Console, openConsole } from "../../server/console/run-console.js";
 import { shareApi } from "../fresh-api/running-api.js";
 import { eventually } from "../harness/eventually.js";
+import { HttpsClient } from "../harness/https-client.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { repositoryRoot } from "../tools/find-tool.js";
 import { BusyApi } from "./busy-api.js";
 import { type Chromium, openChromium, type Page, type TraceEvent } from "./chromium.js";
 
-const theApi = shareApi();
+const theApi = shareApi({ record: true });
 const AXE = readFileSync(join(repositoryRoot(), "node_modules/axe-core/axe.min.js"), "utf8");
+/** More than the recorder takes for chance. */
+const VAIN_WRITES = 40;
 const ROWS = 10_000;
 const CHANGES_PER_SECOND = 500;
 const CHANGES = 2_000;
@@ -108,7 +111,10 @@ test("each view shows what the server knows, and axe-core finds nothing in light
     [`${object}?tab=events`, "as it does"],
     [`${object}?tab=graph`, "1 other object\n"],
     [`${object}?tab=history`, "the first one is its creation"],
+    [`${object}?tab=why`, "patch configmaps default/owner, changed: data.a"],
     [`${object}?tab=edit`, "Show what it would do"],
+    ["#/timeline", "create configmaps default/owned, created"],
+    ["#/clients", "The last minute"],
   ];
   for (const [fragment, text] of views) {
     await show(page, fragment);
@@ -196,6 +202,38 @@ test("everything is reached by keys alone: a type, a row, an edit as dry run and
   await eventually("the object is gone", async () => (await stored()).code === 404);
 });
 
+test("the timeline tells by keys why a write happened, and clients that work in vain are named", async (t) => {
+  const { api, admin } = theApi();
+  const path = `${CONFIG_MAPS}/looped`;
+  const made = await admin.post(CONFIG_MAPS, { metadata: { name: "looped" }, data: { a: "1" } });
+  const { resourceVersion } = JSON.parse(String(made.bytes)).metadata;
+  const loop = new HttpsClient(api.url, api);
+  const put = (base: object) => {
+    const body = { metadata: { name: "looped", ...base }, data: { a: "2" } };
+    return loop.request(path, { method: "PUT", body, headers: { "user-agent": "busy-loop/1" } });
+  };
+  await put({ resourceVersion });
+  for (let count = 0; count < VAIN_WRITES; count++) await put({});
+  loop.close();
+  const page = await openPage(t);
+  if (page === undefined) return;
+  await page.press("c");
+  await page.waitForText("no-change");
+  await page.waitForText("busy-loop/1 as ");
+  await show(page, "#/object/core/configmaps/default/looped?tab=why");
+  await page.waitForText("unchanged");
+  await eventually("Tab reaches the newest write", async () => {
+    await page.press("Tab");
+    return await page.evaluate("document.activeElement?.matches('.rows button') === true");
+  });
+  await page.press("Enter");
+  await page.waitForText("Nothing was stored: unchanged");
+  for (let count = 0; count < VAIN_WRITES; count++) await page.press("ArrowUp");
+  await page.press("Enter");
+  await page.waitForText("exact (resourceVersion)");
+  assert.deepEqual(await findingsOf(page), []);
+});
+
 test("markup in every field of an object that takes text is shown as text, in every view", async (t) => {
   const { admin } = theApi();
   const labels = { "example.com/x": "y" };
@@ -214,9 +252,9 @@ test("markup in every field of an object that takes text is shown as text, in ev
   });
   const page = await openPage(t);
   if (page === undefined) return;
-  for (const tab of ["yaml", "events", "history", "edit", "graph"]) {
+  for (const tab of ["yaml", "events", "history", "edit", "graph", "why"]) {
     await show(page, `#/object/core/configmaps/default/hostile?tab=${tab}`);
-    if (tab !== "graph" && tab !== "edit") await page.waitForText("<img src=x onerror=");
+    if (["yaml", "events", "history"].includes(tab)) await page.waitForText("<img src=x onerror=");
     if (tab === "edit")
       await page.waitFor("the editor", "document.querySelector('textarea') !== null");
     assert.equal(await page.evaluate("document.images.length + document.scripts.length"), 1, tab);

@@ -24,10 +24,11 @@ const PICTURES = [
   ["writers", WEB, "shop/web:1.5", "light"],
   ["owners", `${WEB}?tab=graph`, "4 other objects", "dark"],
   ["history", `${WEB}?tab=history`, "the first one is its creation", "light"],
+  ["timeline", `${WEB}?tab=why`, "patch deployments shop/web", "light"],
   ["phone", WEB, "shop/web:1.5", "phone"],
 ] as const;
 
-await using api = await startKeelson({ runsIn: "child" });
+await using api = await startKeelson({ runsIn: "child", record: true });
 const admin = new HttpsClient(api.url, api);
 await furnish(admin);
 const options = { kubeconfig: api.kubeconfigPath, context: undefined, server: undefined, port: 0 };
@@ -48,4 +49,5 @@ for (const [name, fragment, text, look] of PICTURES) {
   writeFileSync(join(FOLDER, `${name}.png`), await page.screenshot());
 }
 clearInterval(writer);
+await touch(admin);
 admin.close();

@@ -25,7 +25,7 @@ export type Route =
       readonly tab: ObjectTab;
     };
 
-export const OBJECT_TABS = ["yaml", "events", "graph", "history", "edit"] as const;
+export const OBJECT_TABS = ["yaml", "events", "graph", "history", "why", "edit"] as const;
 export type ObjectTab = (typeof OBJECT_TABS)[number];
 
 /** Stand for what is empty in a path. */

@@ -3,12 +3,21 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatRoute, parseRoute, type Route } from "../model/routes.js";
 import { Api, type Obstacle } from "./api.js";
 import { findType, nameOf, readCatalog } from "./catalog.js";
+import { ClientsView } from "./clients-view.js";
 import { useLoaded } from "./hooks.js";
 import { Keys, useKeys } from "./keys.js";
 import { ObjectView } from "./object-view.js";
 import { Overview } from "./overview.js";
+import { EVERYTHING } from "./recorded.js";
 import { TableView } from "./table-view.js";
+import { TimelineView } from "./timeline-view.js";
 import { tableOf, type Ui } from "./ui.js";
+
+const VIEWS = [
+  ["overview", "Overview"],
+  ["timeline", "Timeline"],
+  ["clients", "Clients"],
+] as const;
 
 export function Console({ sessionKey }: { readonly sessionKey: string }) {
   const [obstacle, setObstacle] = useState<Obstacle | undefined>(undefined);
@@ -39,7 +48,12 @@ export function Console({ sessionKey }: { readonly sessionKey: string }) {
 
 function Frame({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
   const [isHelpOpen, setHelpOpen] = useState(false);
-  useKeys({ "?": () => setHelpOpen(true), o: () => go({ view: "overview" }) });
+  useKeys({
+    "?": () => setHelpOpen(true),
+    o: () => go({ view: "overview" }),
+    l: () => go({ view: "timeline" }),
+    c: () => go({ view: "clients" }),
+  });
   return (
     <div class="frame">
       <Types ui={ui} route={route} />
@@ -52,8 +66,10 @@ function Frame({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
 }
 
 function View({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
-  if (route.view === "overview") return <Overview ui={ui} />;
-  if (route.view !== "table" && route.view !== "object") return <p>There is no such view.</p>;
+  if (!("type" in route)) {
+    if (route.view === "clients") return <ClientsView ui={ui} />;
+    return route.view === "timeline" ? <WholeTimeline ui={ui} /> : <Overview ui={ui} />;
+  }
   const type = findType(ui.catalog, route.type);
   if (type === undefined)
     return <p role="alert">The server does not serve {nameOf(route.type)}.</p>;
@@ -64,15 +80,34 @@ function View({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
   return <ObjectView key={key} ui={ui} type={type} route={route} />;
 }
 
+function WholeTimeline({ ui }: { readonly ui: Ui }) {
+  return (
+    <section aria-label="Timeline">
+      <h1>Timeline</h1>
+      <TimelineView ui={ui} of={EVERYTHING} />
+    </section>
+  );
+}
+
 function Types({ ui: { catalog }, route }: { readonly ui: Ui; readonly route: Route }) {
   const [wanted, setWanted] = useState("");
   const shown = catalog.types.filter((type) => nameOf(type).includes(wanted.toLowerCase()));
   const current = "type" in route ? nameOf(route.type) : "";
   return (
     <nav aria-label="What is served" class="types">
-      <a href="#/" class="home" {...(route.view === "overview" && { "aria-current": "page" })}>
-        Keelson console
-      </a>
+      <p class="home">Keelson console</p>
+      <ul class="views">
+        {VIEWS.map(([view, title]) => (
+          <li key={view}>
+            <a
+              href={formatRoute({ view })}
+              {...(route.view === view && { "aria-current": "page" })}
+            >
+              {title}
+            </a>
+          </li>
+        ))}
+      </ul>
       <input
         type="search"
         aria-label="Find a type"

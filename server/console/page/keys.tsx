@@ -1,10 +1,12 @@
 /** Keys that work everywhere outside of text fields, and the dialog that lists them. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 const LIST = [
   ["t", "find a type"],
   ["/", "filter the rows of the table"],
   ["o", "the overview"],
+  ["l", "the timeline"],
+  ["c", "the clients"],
   ["↑ ↓ PgUp PgDn Home End", "move in a table"],
   ["Enter", "open the row"],
   ["Esc", "close a dialog"],
@@ -13,7 +15,8 @@ const LIST = [
 
 /** By key: what it does. A key that is the `data-key` of a field goes to that field. */
 export function useKeys(actions: Readonly<Record<string, () => void>>): void {
-  useEffect(() => {
+  // With what is shown: whoever sees the page may press a key.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const { key, target } = event;
       const isText = target instanceof Element && target.matches("input, textarea, select");

@@ -11,6 +11,7 @@ import { EventsTab } from "./events-tab.js";
 import { GraphTab } from "./graph-tab.js";
 import { HistoryTab } from "./history-tab.js";
 import { pause, useWork } from "./hooks.js";
+import { TimelineView } from "./timeline-view.js";
 import { type Shown, tableOf, type Ui } from "./ui.js";
 import { YamlTab } from "./yaml-tab.js";
 
@@ -21,6 +22,7 @@ const TITLES: Readonly<Record<ObjectTab, string>> = {
   events: "Events",
   graph: "Owners",
   history: "History",
+  why: "Why",
   edit: "Edit",
 };
 const PAUSE_MS = 2_000;
@@ -84,9 +86,23 @@ function Tab({ tab, shown }: { readonly tab: ObjectTab; readonly shown: Shown })
       return <GraphTab {...shown} />;
     case "history":
       return <HistoryTab {...shown} />;
+    case "why":
+      return <WhyTab {...shown} />;
     case "edit":
       return <EditTab {...shown} />;
   }
+}
+
+/** What was written of it, and because of what. */
+function WhyTab({ ui, type: { group, resource }, object: { metadata } }: Shown) {
+  const { namespace, name } = membersOf(metadata) ?? {};
+  const of = { group, resource, namespace: textOf(namespace), name: textOf(name) };
+  return (
+    <section aria-label="Why">
+      <h2>What was written of it, and because of what</h2>
+      <TimelineView ui={ui} of={of} />
+    </section>
+  );
 }
 
 function Conditions({ object }: { readonly object: JsonObject }) {
