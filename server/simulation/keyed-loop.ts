@@ -19,6 +19,8 @@ export interface Simulation {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: SimulationSettings;
+  /** Tells whoever waits for rest that something is under way. @returns its end */
+  readonly begin: (what: string) => () => void;
 }
 
 export interface KeyedLoop {
@@ -43,11 +45,13 @@ const AGAIN_MS_MIN = 1;
 
 /** Runs until the signal aborts. */
 export async function runKeyedLoop(
-  { objects, clock, logger }: Simulation,
+  simulation: Simulation,
   { name, watches, sync }: KeyedLoop,
   signal: AbortSignal,
 ): Promise<void> {
+  const { objects, clock, logger } = simulation;
   const queue = new WorkQueue(clock);
+  const retries = new Retries(simulation);
   const watching = watches.map(({ resource, keysOf }) =>
     objects.watch(
       resource,
@@ -63,18 +67,55 @@ export async function runKeyedLoop(
         await objects.refresh();
         const againMs = await sync(keyFrom(key), signal);
         queue.forget(key);
+        retries.end(key);
         if (againMs !== undefined) queue.add(key, Math.max(AGAIN_MS_MIN, againMs));
       } catch (error) {
         if (signal.aborted) return;
-        if (!isLostRace(error))
+        if (!isLostRace(error)) {
           logger.info({ loop: name, key, err: error }, "the simulation tries again");
+        }
         queue.retry(key);
+        retries.add(key, `${name} of the simulation, which try again: ${key}`);
       }
     },
     signal,
     CONCURRENCY,
   );
   await Promise.all([...watching, working]);
+  retries.endAll();
+}
+
+/** What is tried again soon is under way: an account or a class that comes a little later than what needs it. */
+const RETRIES_UNDER_WAY = 5;
+
+class Retries {
+  readonly #begin: Simulation["begin"];
+  readonly #known = new Map<string, { times: number; end: () => void }>();
+
+  constructor({ begin }: Simulation) {
+    this.#begin = begin;
+  }
+
+  add(key: string, what: string): void {
+    const known = this.#known.get(key);
+    if (known === undefined) {
+      this.#known.set(key, { times: 1, end: this.#begin(what) });
+      return;
+    }
+    known.times++;
+    if (known.times === RETRIES_UNDER_WAY + 1) known.end();
+  }
+
+  end(key: string): void {
+    const known = this.#known.get(key);
+    if (known === undefined) return;
+    this.#known.delete(key);
+    if (known.times <= RETRIES_UNDER_WAY) known.end();
+  }
+
+  endAll(): void {
+    for (const key of [...this.#known.keys()]) this.end(key);
+  }
 }
 
 export function textOf({ namespace, name }: ObjectKey): string {

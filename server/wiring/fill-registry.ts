@@ -115,7 +115,8 @@ export async function fillRegistry(
     remote: aggregation.content,
     storage: createStorageMigrations(registry, storage, parts.metrics),
   };
-  const simulated = { ...loops, registry, lifecycle, watched };
+  const begin = (what: string) => parts.testApi?.begin(what) ?? (() => {});
+  const simulated = { ...loops, registry, lifecycle, watched, begin };
   const spawnSimulation = await parts.simulation?.prepare(simulated, signal);
   return () => {
     lifecycle.spawn("controllers", "restart", (until) => runLoops({ ...loops, ...own }, until));

@@ -30,6 +30,8 @@ export interface SimulationParts {
   readonly logger: Logger;
   /** The objects as the server's own loops use them. */
   readonly watched: (objects: ObjectsApi) => ObjectsApi;
+  /** Tells whoever waits for rest that something is under way. @returns its end */
+  readonly begin: (what: string) => () => void;
 }
 
 /** undefined = nothing is simulated. @throws {Error} with one line: a bad file */
@@ -45,18 +47,21 @@ export function openSimulation(config: Config): SimulatedCluster | undefined {
       logOf: (pod, node, container) =>
         isSimulated(node) && !isGone(node) ? simulatedLog(settings, { pod, container }) : undefined,
     },
-    async prepare({ registry, lifecycle, clock, logger, watched }, signal) {
+    async prepare({ registry, lifecycle, clock, logger, watched, begin }, signal) {
       const objects = watched(createLocalObjects(registry, SIMULATION_MANAGER));
       const podWrites = createPodWrites(registry);
       const simulation = {
-        ...{ objects, podWrites, naming, clock, settings },
+        ...{ objects, podWrites, naming, clock, settings, begin },
         logger: logger.child({ component: "simulation" }),
       };
       if (parts.includes("nodes")) await createNodes(simulation, signal);
-      return () =>
+      const begun = begin("the simulation, which has not begun");
+      return () => {
         lifecycle.spawn("simulation", "restart", (until) =>
           runSimulation(simulation, parts, until),
         );
+        begun();
+      };
     },
   };
 }

@@ -26,6 +26,8 @@ export interface TestApi {
   observed(storage: OpenedStore): OpenedStore;
   /** The objects as the server's own loops are to use them. */
   watchLoops(objects: ObjectsApi): ObjectsApi;
+  /** Notes that something moves. @returns its end */
+  begin(what: string): () => void;
   steps(registry: Registry): TestApiSteps;
 }
 
@@ -38,6 +40,7 @@ export function openTestApi(config: Config, logger: Logger): TestApi | undefined
   return {
     observed: (storage) => ({ ...storage, store: observer.watch(storage.store) }),
     watchLoops: (objects) => watchLoops(objects, observer),
+    begin: (what) => observer.activity.begin(what),
     steps: (registry) => ({
       outer: observer.outer,
       inner: observer.inner,
