@@ -3,6 +3,7 @@
  * one namespace defines a kind. It is wired as the real one is, over a store that it may share with
  * others, and its feed may lag behind.
  */
+
 import { join } from "node:path";
 import { parseCommandLine } from "../../server/config/command-line.js";
 import { Metrics } from "../../server/http/metrics.js";
@@ -19,6 +20,7 @@ import { openServing } from "../../server/wiring/serving.js";
 import { startReplica } from "../../server/wiring/start.js";
 import { type OpenedStore, openStore } from "../../server/wiring/store.js";
 import { openAll } from "../../storage/base/cleanup.js";
+import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import type { PartitionObserver } from "../../storage/cache/partition-observer.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
@@ -39,7 +41,8 @@ export interface KindReplica extends AsyncDisposable {
 export async function openSharedStore(dataDir: string): Promise<OpenedStore> {
   const metrics = new Metrics();
   const config = configOf(dataDir, []);
-  const parts = { config, facts: loadFacts(config.naming), metrics, logger: silentLogger };
+  const common = { clock: systemClock, metrics, logger: silentLogger };
+  const parts = { ...common, config, facts: loadFacts(config.naming) };
   return await openStore(parts, AbortSignal.timeout(10_000));
 }
 
@@ -56,7 +59,8 @@ export function openKindReplica(options: {
     const facts = loadFacts(config.naming);
     const store = lagMs === 0 ? options.storage.store : withLag(options.storage.store, lagMs);
     const storage = { ...options.storage, store };
-    const common = { config, facts, metrics: new Metrics(), logger: silentLogger, storage };
+    const quiet = { clock: systemClock, metrics: new Metrics(), logger: silentLogger };
+    const common = { ...quiet, config, facts, storage };
     const deadline = AbortSignal.timeout(10_000);
     const security = await createSecurity(config, silentLogger, storage.readAuthorities, deadline);
     const serverAddress = () => "127.0.0.1:0";

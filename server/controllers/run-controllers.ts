@@ -35,6 +35,8 @@ export interface ControllersOptions {
   readonly devices: DeviceFacts;
   readonly naming: Naming;
   readonly clock: Clock;
+  /** Of the election; default: the same. */
+  readonly electionClock?: Clock;
   readonly logger: Logger;
   /** Unique among all processes; default: host name and a random part. */
   readonly identity?: string;
@@ -80,7 +82,7 @@ export async function runControllers(
   await ensureSystemNamespaces(objects, naming, signal);
   const lock = new LeaseLock({
     objects,
-    clock,
+    clock: options.electionClock ?? clock,
     logger,
     namespace: naming.systemNamespace,
     name: LEASE_NAME,

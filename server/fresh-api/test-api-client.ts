@@ -3,8 +3,10 @@
  * they are the same for an API in this process, one in a child, and one that another language started.
  */
 import type { JsonObject } from "../api/meta.js";
+import { parseDuration } from "../request/duration.js";
 import { FAULTS_PATH } from "../test-api/fault-endpoints.js";
 import {
+  CLOCK_PATH,
   REQUESTS_PATH,
   RESET_PATH,
   SETTLED_PATH,
@@ -83,6 +85,18 @@ export class TestApiClient {
         await this.#ask("DELETE", `${FAULTS_PATH}?id=${id}`);
       },
     };
+  }
+
+  async now(): Promise<Date> {
+    return new Date(String((await this.#ask("GET", CLOCK_PATH)).now));
+  }
+
+  async advance(by: number | string): Promise<Date> {
+    const advanceMs = typeof by === "number" ? by : parseDuration(by);
+    if (advanceMs === undefined || !(advanceMs >= 0)) {
+      throw new RangeError(`${JSON.stringify(by)}: milliseconds, or a duration such as 1h30m`);
+    }
+    return new Date(String((await this.#ask("POST", CLOCK_PATH, { advanceMs })).now));
   }
 
   close(): void {

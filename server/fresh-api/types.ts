@@ -134,6 +134,16 @@ export interface ResetResult {
   readonly modified: number;
 }
 
+/** The API's clock: the times of objects, tokens, TTLs, schedules and the simulated cluster are by it. */
+export interface KeelsonClock {
+  now(): Promise<Date>;
+  /**
+   * Moves it forward in one jump, by milliseconds or a duration such as "1h30m", a year in all. What would have been
+   * due several times is due once. @returns the time then
+   */
+  advance(by: number | string): Promise<Date>;
+}
+
 /** Which requests meet a fault; what is absent matches all. */
 export interface FaultedRequests {
   readonly verb?: string;
@@ -218,6 +228,7 @@ export interface Keelson extends KeelsonAccess, AsyncDisposable {
    * ordinary changes, so clients stay connected and see DELETED, ADDED and MODIFIED. @throws {Error} the snapshot is not kept any more
    */
   reset(snapshot: Snapshot): Promise<ResetResult>;
+  readonly clock: KeelsonClock;
   /** Orders a fault, with the option `faults`. @throws {Error} the order makes no sense, or faults are off */
   fault(requests: FaultedRequests, what: FaultKind): Promise<Fault>;
   /** Makes a control plane, with the option `controlPlanes`. @throws {Error} with what the API says */

@@ -26,6 +26,8 @@ export interface Simulation {
 export interface KeyedLoop {
   /** For logs. */
   readonly name: string;
+  /** One after the other, where one decides by what the one before did. Default false. */
+  readonly isSerial?: boolean;
   readonly watches: readonly {
     readonly resource: ControlledResource;
     /** The keys to look at after a change of this object, or after its end. */
@@ -46,7 +48,7 @@ const AGAIN_MS_MIN = 1;
 /** Runs until the signal aborts. */
 export async function runKeyedLoop(
   simulation: Simulation,
-  { name, watches, sync }: KeyedLoop,
+  { name, isSerial = false, watches, sync }: KeyedLoop,
   signal: AbortSignal,
 ): Promise<void> {
   const { objects, clock, logger } = simulation;
@@ -79,7 +81,7 @@ export async function runKeyedLoop(
       }
     },
     signal,
-    CONCURRENCY,
+    isSerial ? 1 : CONCURRENCY,
   );
   await Promise.all([...watching, working]);
   retries.endAll();

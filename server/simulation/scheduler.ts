@@ -31,7 +31,12 @@ export async function runScheduler(simulation: Simulation, signal: AbortSignal):
   ];
   await runKeyedLoop(
     simulation,
-    { name: "scheduler", watches, sync: (key, until) => schedule(simulation, key, until) },
+    {
+      name: "scheduler",
+      isSerial: true,
+      watches,
+      sync: (key, until) => schedule(simulation, key, until),
+    },
     signal,
   );
 }

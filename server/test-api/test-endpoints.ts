@@ -1,15 +1,17 @@
 /**
- * What a test asks a server: what was requested, whether anything moves any more, and the way back to a state of
- * before.
+ * What a test asks a server: what was requested, whether anything moves any more, the way back to a state of
+ * before, and what time it is.
  */
 import { badRequest } from "../api/status.js";
 import { type Endpoints, numberOf } from "./endpoints.js";
+import { ADVANCE_MS_MAX, type MovableClock } from "./movable-clock.js";
 import type { RequestObserver } from "./request-observer.js";
 import type { Snapshots } from "./snapshots.js";
 
 export const REQUESTS_PATH = "/debug/test-api/requests";
 export const SETTLED_PATH = "/debug/test-api/settled";
 export const SNAPSHOTS_PATH = "/debug/test-api/snapshots";
+export const CLOCK_PATH = "/debug/test-api/clock";
 export const RESET_PATH = "/debug/test-api/reset";
 
 const QUIET_MS = 100;
@@ -17,7 +19,12 @@ const QUIET_MS = 100;
 const WAIT_MS_MAX = 20_000;
 const MS = { fallback: 0, max: Number.MAX_SAFE_INTEGER };
 
-export function testEndpoints({ log, activity }: RequestObserver, snapshots: Snapshots): Endpoints {
+export function testEndpoints(
+  { log, activity }: RequestObserver,
+  snapshots: Snapshots,
+  clock: MovableClock,
+): Endpoints {
+  const time = () => ({ now: new Date(clock.now()).toISOString(), aheadMs: clock.aheadMs });
   return {
     [REQUESTS_PATH]: {
       GET: ({ query }) => ({
@@ -38,6 +45,14 @@ export function testEndpoints({ log, activity }: RequestObserver, snapshots: Sna
         });
         const deadlineMs = numberOf("deadlineMs", query.get("deadlineMs"), limits);
         return activity.settled(quietMs, deadlineMs, signal);
+      },
+    },
+    [CLOCK_PATH]: {
+      GET: time,
+      POST: ({ body: { advanceMs } }) => {
+        const max = ADVANCE_MS_MAX - clock.aheadMs;
+        clock.advance(numberOf("advanceMs", advanceMs, { fallback: 0, max }));
+        return time();
       },
     },
     [SNAPSHOTS_PATH]: { POST: () => snapshots.take() },

@@ -3,8 +3,10 @@
  * they depend on each other: the view needs the catalog's resources, credentials and policy are
  * read from the view, and the catalog's reviews call both.
  */
+
 import { assert } from "../../storage/base/assert.js";
 import { openAll } from "../../storage/base/cleanup.js";
+import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import type { CustomKinds } from "../extensions/custom-kinds.js";
@@ -42,6 +44,8 @@ export function createCodecs({ features }: Config, facts: Facts): KindCodecs {
 }
 
 export interface AccessParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly facts: Facts;
   readonly metrics: Metrics;
@@ -58,18 +62,19 @@ export interface AccessParts {
 
 export type InheritedParts = Pick<
   AuthenticationParts,
-  "config" | "view" | "tokenKeys" | "metrics" | "logger" | "serverAddress"
+  "config" | "clock" | "view" | "tokenKeys" | "metrics" | "logger" | "serverAddress"
 >;
 
 /** @throws {Error} with one line: an unusable mode, configuration or file */
 export function openAccess(parts: AccessParts): Promise<Access> {
   return openAll(async (opened) => {
-    const { config, facts, metrics, logger, security, serverAddress, codecs } = parts;
+    const { config, clock, facts, metrics, logger, security, serverAddress, codecs } = parts;
     const { store, tokenKeys, feedLag } = parts.storage;
     let reviewers: Reviewers | undefined;
     let customKinds: CustomKinds | undefined;
     const builtIn = createServedCatalog({
       config,
+      clock,
       facts,
       tokenKeys,
       codecs,
@@ -90,7 +95,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     const installation = tokenKeys.keys.signing.id;
     const authorization = opened.use(await createAuthorization({ ...common, installation }));
     const isOpenToAll = authorization.authorizer.enabledTypes.has("AlwaysAllow");
-    const asked = { ...common, tokenKeys, serverAddress };
+    const asked = { ...common, clock, tokenKeys, serverAddress };
     const authentication = opened.use(
       parts.inherit?.(asked) ?? (await createAuthentication({ ...asked, isOpenToAll, security })),
     );

@@ -1,5 +1,5 @@
 /** Wiring of admission: the plugins for every write, in order. */
-import { systemClock } from "../../storage/base/clock.js";
+import type { Clock } from "../../storage/base/clock.js";
 import type { Admission, AdmissionPlugin } from "../admission/admission.js";
 import { AdmissionChain } from "../admission/chain.js";
 import { createConfiguredPlugins, requireSettings } from "../admission/configured-plugins.js";
@@ -20,6 +20,8 @@ import { asksFor } from "./rules.js";
 import type { Views } from "./storage.js";
 
 export interface AdmissionParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly views: Views;
   readonly authorization: Pick<Authorization, "authorizer" | "guards">;
@@ -49,7 +51,7 @@ export function createAdmission(parts: AdmissionParts): Admission {
     naming,
     catalog,
     settings,
-    clock: systemClock,
+    clock: parts.clock,
     ask: asksFor(authorization.authorizer),
     ...(images !== undefined && { askAboutImages: (...asked) => images.ask(...asked) }),
   });
@@ -73,13 +75,13 @@ export function createAdmission(parts: AdmissionParts): Admission {
       unreachableTolerationSeconds: config.defaultUnreachableTolerationSeconds,
       podSecurity: settings.PodSecurity,
     }),
-    new ServiceAccountAdmission({ view, fresh, naming, clock: systemClock }),
+    new ServiceAccountAdmission({ view, fresh, naming, clock: parts.clock }),
     ...rules,
     new ResourceQuota({
       view,
       fresh,
       naming,
-      clock: systemClock,
+      clock: parts.clock,
       limited: settings.ResourceQuota ?? [],
     }),
   ];

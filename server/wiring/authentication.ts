@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
@@ -60,6 +60,8 @@ export interface Authentication extends AsyncDisposable {
 }
 
 export interface AuthenticationParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly security: Security;
   readonly tokenKeys: TokenKeys;
@@ -98,7 +100,7 @@ async function openAuthenticators(
     const text = await readFile(config.tokenAuthFile, "utf8");
     before.push(new TokenFileAuthenticator(parseTokenFile(config.tokenAuthFile, text, logger)));
   }
-  const legacyTokenUses = new LegacyTokenUses(naming, systemClock);
+  const legacyTokenUses = new LegacyTokenUses(naming, parts.clock);
   const own = registryAuthenticators({ ...parts, legacyTokenUses });
   const after: Authenticator[] = [jwt.authenticator];
   if (config.authenticationTokenWebhookConfigFile !== "") {
@@ -127,15 +129,15 @@ async function openAuthenticators(
 /** Those whose credentials are objects of this registry. */
 export function registryAuthenticators({
   config,
+  clock,
   tokenKeys,
   view,
   metrics,
   legacyTokenUses,
-}: Pick<AuthenticationParts, "config" | "tokenKeys" | "view" | "metrics"> & {
+}: Pick<AuthenticationParts, "config" | "clock" | "tokenKeys" | "view" | "metrics"> & {
   readonly legacyTokenUses: LegacyTokenUses;
 }): readonly Authenticator[] {
   const { naming } = config;
-  const clock = systemClock;
   const accounts = new ServiceAccountAuthenticator({
     keys: tokenKeys.keys,
     settings: tokenKeys.settings,
@@ -197,7 +199,7 @@ async function createJwt(parts: AuthenticationParts) {
   const authenticator = new JwtAuthenticator({
     checked,
     hostRoots: await readHostRoots(process.env.SSL_CERT_FILE),
-    clock: systemClock,
+    clock: parts.clock,
     logger,
     metrics: observed,
   });

@@ -57,7 +57,10 @@ export async function runControlLoops(
   const metrics = new Metrics();
   const observed = await openObserved(config, metrics, logger);
   await using _listener = observed.listener;
-  await using storage = await openStore({ config, facts, metrics, logger }, deadline);
+  await using storage = await openStore(
+    { clock: systemClock, config, facts, metrics, logger },
+    deadline,
+  );
   const { store, encryption, tokenKeys } = storage;
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, catalog, logger);

@@ -2,7 +2,6 @@
  * Wiring of authentication in a control plane below the root: who its users are the root's authenticators say, but for
  * the root's own service accounts and bootstrap tokens; it has its own.
  */
-import { systemClock } from "../../storage/base/clock.js";
 import { type Authenticator, UnionAuthenticator } from "../authn/authenticator.js";
 import { createIssuerDiscovery } from "../authn/service-account/issuer-discovery.js";
 import { LegacyTokenUses } from "../authn/service-account/legacy-token-uses.js";
@@ -23,7 +22,7 @@ export interface InheritedAuthentication
 
 export function inheritAuthentication(parts: InheritedAuthentication): Authentication {
   const { root, hasRootAccess, tokenKeys } = parts;
-  const legacyTokenUses = new LegacyTokenUses(parts.config.naming, systemClock);
+  const legacyTokenUses = new LegacyTokenUses(parts.config.naming, parts.clock);
   const { before, after, anonymous } = root.common;
   const own = registryAuthenticators({ ...parts, legacyTokenUses });
   const entering = hasRootAccess ? (member: Authenticator) => member : withoutMasters;

@@ -4,7 +4,7 @@
  * outside (serving.ts). The root is one of them.
  */
 import type { Cleanup } from "../../storage/base/cleanup.js";
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { AdmissionPlugin } from "../admission/admission.js";
@@ -31,6 +31,7 @@ import type { RequestMiddleware } from "../request/request-state.js";
 import type { RequestStep } from "../request/step.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
+import type { MovableClock } from "../test-api/movable-clock.js";
 import type { Access } from "./access.js";
 import type { AdmissionFiles } from "./admission-files.js";
 import { type Aggregation, createAggregation } from "./aggregation.js";
@@ -68,6 +69,10 @@ export interface ControlPlane {
 }
 
 export interface ControlPlaneParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
+  /** The same, where it can be moved. */
+  readonly movable?: MovableClock | undefined;
   readonly config: Config;
   readonly build: BuildInfo;
   readonly facts: Facts;
@@ -100,7 +105,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   const { config, facts, metrics, logger, access, lifecycle, admissionFiles } = parts;
   const { catalog, outgoing, views } = access;
   const { view, freshness } = views;
-  const testApi = openTestApi(config, logger);
+  const testApi = openTestApi(config, logger, parts.movable);
   const storage = testApi?.observed(parts.storage) ?? parts.storage;
   const record = openRecord({ config, metrics, access, storage });
   const recorder = record?.recorder;

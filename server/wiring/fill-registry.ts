@@ -1,5 +1,5 @@
 /** Wiring of what a control plane makes and keeps itself: its own objects, and its loops. */
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { ViewedDevices } from "../admission/quota/device-facts.js";
@@ -33,6 +33,8 @@ import type { OpenedStore } from "./store.js";
 
 export interface FilledParts
   extends Pick<ControlPlane, "aggregation" | "registry" | "testApi" | "simulation"> {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly facts: Facts;
   readonly metrics: Metrics;
@@ -73,7 +75,7 @@ export async function fillRegistry(
   const { signal } = lifecycle;
   const watched = (ofLoops: ObjectsApi) => parts.testApi?.watchLoops(ofLoops) ?? ofLoops;
   const objects = watched(createLocalObjects(registry));
-  const loops = { objects, naming, clock: systemClock, logger: parts.logger };
+  const loops = { objects, naming, clock: parts.clock, logger: parts.logger };
   await ensureSystemNamespaces(objects, naming, signal);
   await ensureSystemPriorityClasses(objects, naming, signal);
   await reconcileBootstrapPolicy(loops, signal);
@@ -107,6 +109,8 @@ export async function fillRegistry(
   const { controllers } = config;
   const published = createPublishedTypes(parts.facts, registry.catalog);
   const own = {
+    // Who leads does not lose the lead by a jump.
+    electionClock: systemClock,
     devices: new ViewedDevices(registry.view, naming),
     serviceAccounts,
     controllers,

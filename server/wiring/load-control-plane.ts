@@ -3,7 +3,7 @@
  * of the store, with what it shares of the process.
  */
 import { openAll } from "../../storage/base/cleanup.js";
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { SharedFeed } from "../../storage/kv/shared-feed.js";
@@ -46,6 +46,8 @@ import type { Tracing } from "./tracing.js";
 
 /** What the process has, for all control planes. */
 export interface LoadParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly build: BuildInfo;
   readonly facts: Facts;
@@ -84,14 +86,14 @@ export function loadControlPlane(
   signal: AbortSignal,
 ): Promise<LoadedControlPlane> {
   return openAll(async (opened) => {
-    const { facts, metrics, feed, access: root } = parts;
+    const { clock, facts, metrics, feed, access: root } = parts;
     const config = controlPlaneConfig(parts.config, entry);
     const basePath = basePathOf(entry);
     const logger = parts.logger.child({ controlPlane: entry.name });
     const part = feed.part(entry.uid, () => root.views.freshness.fresh());
     opened.use(part);
     const storage = await openPartStore(
-      { config, facts, logger, root: parts.storage, part },
+      { config, clock, facts, logger, root: parts.storage, part },
       signal,
     );
     opened.use(storage);
@@ -103,7 +105,7 @@ export function loadControlPlane(
     const hasRootAccess = config.controlPlaneRootAccess;
     const access = opened.use(
       await openAccess({
-        ...{ config, facts, metrics, logger, storage, serverAddress },
+        ...{ config, clock, facts, metrics, logger, storage, serverAddress },
         codecs: parts.codecs,
         security: parts.security,
         inherit: (asked) =>

@@ -1,5 +1,5 @@
 /** Wiring of the registry: the dependencies of writes. */
-import { systemClock } from "../../storage/base/clock.js";
+import type { Clock } from "../../storage/base/clock.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { SharedDeadline } from "../../storage/base/shared-deadline.js";
 import { partitionId } from "../../storage/objects/keys.js";
@@ -27,6 +27,8 @@ import { isGateEnabled } from "./served-catalog.js";
 import type { OpenedStore } from "./store.js";
 
 export interface RegistryParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly storage: Pick<OpenedStore, "store" | "encryption">;
   readonly access: Access;
@@ -45,7 +47,7 @@ const COMMIT_DEADLINE_MS = 60_000;
 const COMMIT_SLACK_MS = 5_000;
 
 export function createRegistry(parts: RegistryParts): Registry {
-  const { config, metrics, exclusions } = parts;
+  const { config, clock, metrics, exclusions } = parts;
   const { catalog, views, authorization, outgoing } = parts.access;
   const { store, encryption } = parts.storage;
   const { naming } = config;
@@ -58,13 +60,14 @@ export function createRegistry(parts: RegistryParts): Registry {
     store,
     view: views.view,
     freshness: views.freshness,
-    clock: systemClock,
+    clock,
     naming,
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
-    ownership: createOwnership({ naming, clock: systemClock, catalog }),
+    ownership: createOwnership({ naming, clock, catalog }),
     declarative: declarativeOf(config, metrics),
     admission: createAdmission({
       config,
+      clock,
       views,
       authorization,
       metrics,

@@ -5,7 +5,7 @@
  */
 import { resolve } from "node:path";
 import { openAll } from "../../storage/base/cleanup.js";
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import { type Features, gatesIn } from "../config/feature-gates.js";
@@ -15,6 +15,7 @@ import { MetricRegistry } from "../http/metric-registry.js";
 import { Metrics } from "../http/metrics.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
+import { MovableClock } from "../test-api/movable-clock.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createCodecs, openAccess } from "./access.js";
 import { spawnLongestDelay } from "./longest-delay.js";
@@ -68,7 +69,9 @@ export function openReplica(
     metrics.observeDroppedLogLines(droppedLines);
     const { tasks, failure } = observeTasks(metrics);
     const codecs = createCodecs(config, facts);
-    const common = { config, facts, codecs, exclusions, metrics, logger, tasks };
+    const movable = config.enableTestApi ? new MovableClock(systemClock) : undefined;
+    const clock: Clock = movable ?? systemClock;
+    const common = { clock, movable, config, facts, codecs, exclusions, metrics, logger, tasks };
     let listening: Serving | undefined;
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 

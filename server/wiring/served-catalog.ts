@@ -2,7 +2,7 @@
  * Wiring of a replica's initial catalog: the resources that the flags enable, and those with dependencies of
  * their own.
  */
-import { systemClock } from "../../storage/base/clock.js";
+import type { Clock } from "../../storage/base/clock.js";
 import type { Authenticator } from "../authn/authenticator.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { RulesSource } from "../authz/subject-rules.js";
@@ -25,6 +25,8 @@ import { COMPUTED } from "./computed-sources.js";
 import type { TokenKeys } from "./token-keys.js";
 
 export interface CatalogParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly facts: Facts;
   readonly tokenKeys: TokenKeys;
@@ -43,6 +45,7 @@ export interface Reviewers {
 /** The enabled resources of the facts, with reviews and token requests. */
 export function createServedCatalog({
   config,
+  clock,
   facts,
   tokenKeys,
   codecs,
@@ -73,7 +76,7 @@ export function createServedCatalog({
     isEnabled: enabledResources(config.runtimeConfig, facts),
     release: config.releases.emulated,
     virtual: {
-      ...createAuthenticationReviews({ authenticator, clock: systemClock, apiAudiences }),
+      ...createAuthenticationReviews({ authenticator, clock, apiAudiences }),
       ...createAuthorizationReviews({ authorizer, rules }),
     },
     actions: Object.keys(createActions(tokenKeys)),

@@ -2,7 +2,7 @@
  * Wiring of serving: the port, with what all control planes of this process share, and the root control plane.
  */
 import { openAll } from "../../storage/base/cleanup.js";
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
@@ -15,6 +15,7 @@ import { withShutdownRefusal } from "../http/shutdown-refusal.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
+import type { MovableClock } from "../test-api/movable-clock.js";
 import type { Access } from "./access.js";
 import { openAdmissionFiles } from "./admission-files.js";
 import { openAudit } from "./audit.js";
@@ -46,6 +47,10 @@ export interface Serving extends AsyncDisposable {
 }
 
 export interface ServingParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
+  /** The same, where it can be moved. */
+  readonly movable?: MovableClock | undefined;
   readonly config: Config;
   readonly build: BuildInfo;
   readonly facts: Facts;

@@ -1,5 +1,5 @@
 /** Wiring of the start: the preconditions of readiness, and the background work from then on. */
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
@@ -20,6 +20,8 @@ import type { OpenedStore } from "./store.js";
 const SETTLE_MS = 100;
 
 export interface StartParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly facts: Facts;
   readonly metrics: Metrics;

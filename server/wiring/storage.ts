@@ -1,6 +1,6 @@
 /** Wiring of the storage layer: the store from the flags, the view over it, and its bookkeeping. */
 import { join } from "node:path";
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle, TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "../../storage/cache/event-ring.js";
@@ -23,6 +23,8 @@ import { observeBatches, observeEmbeddedStore, observeEtcdRequests } from "./sto
 const BURST_FACTOR = 4;
 
 interface PlainStoreParts {
+  /** Of leases of the embedded store. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -34,10 +36,9 @@ interface PlainStoreParts {
  * one costs memory and start-up time. @throws {StorageError}
  */
 export async function openPlainStore(
-  { config, logger, metrics, tasks = {} }: PlainStoreParts,
+  { config, clock, logger, metrics, tasks = {} }: PlainStoreParts,
   signal: AbortSignal,
 ): Promise<RevisionedStore & { readonly space?: EmbeddedStore["space"] }> {
-  const clock = systemClock;
   if (config.isEmbedded) {
     const { openEmbeddedStore } = await import("../../storage/embedded/embedded-store.js");
     const directory = join(config.dataDir, "store");

@@ -4,7 +4,7 @@
  * authorities.
  */
 import { openAll } from "../../storage/base/cleanup.js";
-import { systemClock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { FeedLag } from "../../storage/cache/feed-lag.js";
@@ -48,6 +48,8 @@ export interface OpenedStore extends AsyncDisposable {
 }
 
 export interface StoreParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly facts: Facts;
   readonly metrics: Metrics;
@@ -58,7 +60,7 @@ export interface StoreParts {
 /** @throws {Error} with one line: store unreachable or in use, an unusable file */
 export function openStore(parts: StoreParts, signal: AbortSignal): Promise<OpenedStore> {
   return openAll(async (opened) => {
-    const { config, facts, metrics, logger } = parts;
+    const { config, clock, facts, metrics, logger } = parts;
     const bareStore = opened.use(await openPlainStore(parts, signal));
     const latency = createLatencyMetric(metrics);
     const feedLag = new FeedLag((lagMs) => latency("store").observe(lagMs / 1000));
@@ -71,7 +73,7 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
     // Shared values are not objects: they are encrypted, but not converted.
     const sealed = encryption?.store ?? fed;
     const store = withStoredForm(config, facts, sealed);
-    const tokenKeys = await openTokenKeys({ config, store: sealed, logger }, signal);
+    const tokenKeys = await openTokenKeys({ config, clock, store: sealed, logger }, signal);
     return {
       store,
       stored: store,
@@ -97,6 +99,8 @@ function openFeed(config: Config, store: RevisionedStore): SharedFeed {
 }
 
 export interface PartStoreParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   /** The part's; its prefix is below the root's. */
   readonly config: Config;
   readonly facts: Facts;
@@ -118,7 +122,7 @@ export function readPartStore(
 
 /** The store of a control plane below the root, as openStore has it for the root. @throws {StorageError} */
 export async function openPartStore(
-  { config, facts, logger, root, part }: PartStoreParts,
+  { config, clock, facts, logger, root, part }: PartStoreParts,
   signal: AbortSignal,
 ): Promise<OpenedStore> {
   const below = root.encryption?.below(config, part);
@@ -130,7 +134,7 @@ export async function openPartStore(
     store,
     stored: store,
     encryption,
-    tokenKeys: await openTokenKeys({ config, store: sealed, logger, keyType: "ec" }, signal),
+    tokenKeys: await openTokenKeys({ config, clock, store: sealed, logger, keyType: "ec" }, signal),
     feed: undefined,
     async [Symbol.asyncDispose]() {
       below?.release();

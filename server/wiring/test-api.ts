@@ -9,6 +9,7 @@ import type { RequestStep } from "../request/step.js";
 import { withEndpoints } from "../test-api/endpoints.js";
 import { faultEndpoints } from "../test-api/fault-endpoints.js";
 import { Faults } from "../test-api/faults.js";
+import type { MovableClock } from "../test-api/movable-clock.js";
 import { RequestObserver } from "../test-api/request-observer.js";
 import { Snapshots } from "../test-api/snapshots.js";
 import { testEndpoints } from "../test-api/test-endpoints.js";
@@ -32,7 +33,11 @@ export interface TestApi {
 }
 
 /** undefined = an ordinary server, which pays nothing for it. */
-export function openTestApi(config: Config, logger: Logger): TestApi | undefined {
+export function openTestApi(
+  config: Config,
+  logger: Logger,
+  clock: MovableClock | undefined,
+): TestApi | undefined {
   const { enableTestApi, enableFaultInjection, naming, etcdPrefix } = config;
   if (!enableTestApi && !enableFaultInjection) return undefined;
   const leases = `coordination.${naming.groupDomain}`;
@@ -46,7 +51,9 @@ export function openTestApi(config: Config, logger: Logger): TestApi | undefined
       inner: observer.inner,
       middlewares: [
         observer.middleware,
-        ...(enableTestApi ? [withEndpoints(testEndpoints(observer, new Snapshots(registry)))] : []),
+        ...(enableTestApi && clock !== undefined
+          ? [withEndpoints(testEndpoints(observer, new Snapshots(registry), clock))]
+          : []),
         ...(enableFaultInjection ? orderedFaults(registry, observer, logger) : []),
       ],
     }),

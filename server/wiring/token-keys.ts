@@ -3,7 +3,7 @@
  * share. All changes at run time go through here.
  */
 import { readFile } from "node:fs/promises";
-import { systemClock } from "../../storage/base/clock.js";
+import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 import { type SharedValueStore, UnreadableValueError } from "../../storage/kv/shared-value.js";
@@ -34,6 +34,8 @@ export interface TokenKeys {
 }
 
 export interface TokenKeyParts {
+  /** Of what objects and tokens say about time. */
+  readonly clock: Clock;
   readonly config: Config;
   readonly store: SharedValueStore;
   readonly logger: Logger;
@@ -58,7 +60,7 @@ export async function openTokenKeys(parts: TokenKeyParts, signal: AbortSignal): 
   return {
     settings,
     keys,
-    issuer: new TokenIssuer({ keys, settings, naming: config.naming, clock: systemClock }),
+    issuer: new TokenIssuer({ keys, settings, naming: config.naming, clock: parts.clock }),
     files,
     replace(changed) {
       given = toGivenKeys(toKeyFiles(config, changed));
