@@ -53,23 +53,27 @@ export async function runKeyedLoop(
 ): Promise<void> {
   const { objects, clock, logger } = simulation;
   const queue = new WorkQueue(clock);
-  const retries = new Retries(simulation);
+  const underWay = new UnderWay(simulation, name);
   const watching = watches.map(({ resource, keysOf }) =>
     objects.watch(
       resource,
       (key) => {
-        for (const found of keysOf(key)) queue.add(found);
+        for (const found of keysOf(key)) {
+          underWay.changed(found);
+          queue.add(found);
+        }
       },
       signal,
     ),
   );
   const working = queue.run(
     async (key) => {
+      const changes = underWay.changesOf(key);
       try {
         await objects.refresh();
         const againMs = await sync(keyFrom(key), signal);
         queue.forget(key);
-        retries.end(key);
+        underWay.looked(key, changes);
         if (againMs !== undefined) queue.add(key, Math.max(AGAIN_MS_MIN, againMs));
       } catch (error) {
         if (signal.aborted) return;
@@ -77,47 +81,70 @@ export async function runKeyedLoop(
           logger.info({ loop: name, key, err: error }, "the simulation tries again");
         }
         queue.retry(key);
-        retries.add(key, `${name} of the simulation, which try again: ${key}`);
+        underWay.failed(key);
       }
     },
     signal,
     isSerial ? 1 : CONCURRENCY,
   );
   await Promise.all([...watching, working]);
-  retries.endAll();
+  underWay.endAll();
 }
 
 /** What is tried again soon is under way: an account or a class that comes a little later than what needs it. */
-const RETRIES_UNDER_WAY = 5;
+const TRIES_UNDER_WAY = 5;
 
-class Retries {
+/** The keys that are to be looked at now, and those whose look failed lately. */
+class UnderWay {
   readonly #begin: Simulation["begin"];
-  readonly #known = new Map<string, { times: number; end: () => void }>();
+  readonly #loop: string;
+  readonly #known = new Map<string, { changes: number; failures: number; end: () => void }>();
 
-  constructor({ begin }: Simulation) {
+  constructor({ begin }: Simulation, loop: string) {
     this.#begin = begin;
+    this.#loop = loop;
   }
 
-  add(key: string, what: string): void {
+  changed(key: string): void {
     const known = this.#known.get(key);
-    if (known === undefined) {
-      this.#known.set(key, { times: 1, end: this.#begin(what) });
-      return;
+    if (known !== undefined) known.changes++;
+    else {
+      const end = once(this.#begin(`the simulation of ${this.#loop}: ${key}`));
+      this.#known.set(key, { changes: 1, failures: 0, end });
     }
-    known.times++;
-    if (known.times === RETRIES_UNDER_WAY + 1) known.end();
   }
 
-  end(key: string): void {
+  /** What `looked` is to be told after it. */
+  changesOf(key: string): number {
+    return this.#known.get(key)?.changes ?? 0;
+  }
+
+  /** It was looked at as it was after so many changes. */
+  looked(key: string, changes: number): void {
     const known = this.#known.get(key);
-    if (known === undefined) return;
+    if (known === undefined || known.changes !== changes) return;
     this.#known.delete(key);
-    if (known.times <= RETRIES_UNDER_WAY) known.end();
+    known.end();
+  }
+
+  failed(key: string): void {
+    if (!this.#known.has(key)) this.changed(key);
+    const known = this.#known.get(key);
+    if (known !== undefined && ++known.failures > TRIES_UNDER_WAY) known.end();
   }
 
   endAll(): void {
-    for (const key of [...this.#known.keys()]) this.end(key);
+    for (const { end } of this.#known.values()) end();
+    this.#known.clear();
   }
+}
+
+function once(run: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (!isDone) run();
+    isDone = true;
+  };
 }
 
 export function textOf({ namespace, name }: ObjectKey): string {

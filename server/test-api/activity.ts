@@ -3,6 +3,10 @@
  * and end; who waits sleeps until the first moment at which it can have been quiet for long enough.
  */
 import type { Clock } from "../../storage/base/clock.js";
+import { nextTurn } from "../../storage/base/next-turn.js";
+
+/** From a commit to what follows from it: the feed, its followers, their queues. */
+const TURNS = 10;
 
 export interface Quiet {
   readonly isSettled: boolean;
@@ -47,7 +51,13 @@ export class Activity {
       const nowMs = this.#clock.monotonic();
       // What is under way will note its end.
       const quietAtMs = (this.#underWay > 0 ? nowMs : this.#movedAtMs) + quietMs;
-      if (this.#underWay === 0 && quietAtMs <= nowMs) return { isSettled: true, last: this.#last };
+      if (this.#underWay === 0 && quietAtMs <= nowMs) {
+        const movedAtMs = this.#movedAtMs;
+        // A thread that was held up may wake who waits before it does what came in between.
+        for (let turn = 0; turn < TURNS; turn++) await nextTurn();
+        if (this.#underWay > 0 || this.#movedAtMs !== movedAtMs) continue;
+        return { isSettled: true, last: this.#last };
+      }
       if (nowMs >= endsAtMs) return { isSettled: false, last: this.#last };
       await this.#clock.sleep(Math.max(1, Math.min(quietAtMs, endsAtMs) - nowMs), signal);
     }
