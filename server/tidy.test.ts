@@ -367,6 +367,13 @@ test("docs/dev/invariants.md names every invariant that is asserted, and files t
     ),
     ([path]) => `docs/dev/invariants.md names ${path}, which does not exist`,
   );
+  const inside = page.slice(page.indexOf("## Inside one process"));
+  const rows = [...inside.matchAll(/^\| \*\*(\w+)\*\* \|.*\| `([^`]+)`[^|`]*\|$/gm)];
+  assert.ok(rows.length > 10);
+  expectNone(
+    rows.filter(([, name, path]) => byPath.get(String(path))?.code.includes(`"${name}"`) !== true),
+    ([, name, path]) => `docs/dev/invariants.md: ${path} does not assert ${name}`,
+  );
 });
 
 test("docs/dev/thread.md has the constants as they are", () => {

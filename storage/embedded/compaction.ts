@@ -6,6 +6,7 @@
  * It proceeds in chunks through the commit queue, so commits wait for one chunk at most. After a
  * crash the next call continues, as the log still begins with the remaining work.
  */
+import { assert } from "../base/assert.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision } from "../kv/store.js";
 import type { CommitQueue } from "./commit-queue.js";
@@ -47,6 +48,7 @@ export async function compactStore(request: CompactionRequest): Promise<void> {
 function planChunk(database: StoreDatabase, plan: GroupPlan): boolean {
   const { log, history } = database;
   const end = compactedOfSnapshot(database);
+  assert(end <= plan.revision, "CompactedIsPast");
   let removals = 0;
   for (const { key: revision, value } of log.getRange({ start: 0, end, limit: CHUNK_REMOVALS })) {
     // The versions that a damaged record ended stay for good: nobody knows which they are.

@@ -3,6 +3,7 @@
  * watches have them, bounded by number and bytes; others are read back from the log and history
  * tables, so that a watch that is far behind costs no memory however long it takes.
  */
+import { assert } from "../base/assert.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, StoreEvent } from "../kv/store.js";
 import { compactedOfSnapshot, damaged, type StoreDatabase } from "./database.js";
@@ -51,11 +52,13 @@ export class EventLog {
 
   append(revisions: readonly RevisionEvents[]): void {
     for (const events of revisions) {
+      assert(events.revision > this.#head, "LogMovesOn");
       if (events.revision !== this.#head + 1) this.forgetRecent(events.revision - 1);
       this.#recent.set(events.revision, events);
       this.#recentBytes += events.bytes;
       this.#head = events.revision;
     }
+    assert(this.#recent.size === this.#head - this.#oldestRecent + 1, "RecentIsUnbroken");
     while (this.#recent.size > RECENT_REVISIONS_MAX || this.#recentBytes > RECENT_BYTES_MAX) {
       this.#dropOldest();
     }
