@@ -119,4 +119,86 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
     cause: /^POST (?:self)?subject\w*reviews: \.details\.kind: "\w+" for nothing$/,
     reason: "a refused review names its kind",
   },
+  {
+    cause:
+      /^(?:POST|PUT) resourceclaimtemplates: (?:201 for 422|(?:only there|told \d times for \d): spec\.metadata\.(?:finalizers|ownerReferences|managedFields): FieldValueForbidden: )/,
+    reason: "an empty list counts as none, where it may not be set as well",
+  },
+  {
+    cause:
+      /^(?:POST|PUT) pods: (?:20[01] for 422|only there: spec\.resources\.claims: FieldValueForbidden: )/,
+    reason: "an empty list counts as none, where it may not be set as well",
+  },
+  {
+    cause:
+      /^(?:PUT|PATCH) (?:endpointslices|(?:mutating|validating)webhookconfigurations): (?:\.metadata\.generation: "1" for "2"|only there: \.ports: FieldManagerConflict: )/,
+    reason: "an empty list is no change from none, and nobody's to own",
+  },
+  {
+    cause:
+      /^(?:POST|PUT) customresourcedefinitions: (?:(?:200|201|409) for 422|only there: spec\.validation\.openAPIV3Schema\.\S*(?:\$ref|x-kubernetes-(?:map|list)-type): FieldValueForbidden: )/,
+    reason: "an empty text counts as none, where any text is refused as well",
+  },
+  {
+    cause:
+      /^PUT customresourcedefinitions: only there: status\.storedVersions: FieldValueInvalid: /,
+    reason: "two storage versions are one mistake, which is told of the versions",
+  },
+  {
+    cause:
+      /^PUT resourceclaims: (?:only here: spec\.devices\.\S+: FieldValueRequired: Required value$|shown otherwise: spec: FieldValueInvalid: )/,
+    reason:
+      "a spec that may not change is told what it lacks as well; the object in a message has the fields of the API",
+  },
+  {
+    cause: /^PUT resourceclaimtemplates: shown otherwise: spec: FieldValueInvalid: /,
+    reason: "the object in a message has the fields of the API",
+  },
+  {
+    cause:
+      /^(?:POST|PUT) resourceclaim(?:template)?s: only there: spec\.devices\.requests\[\]\.adminAccess: FieldValueForbidden: /,
+    reason: "administrators' access is judged of a claim that keeps the rules",
+  },
+  {
+    cause:
+      /^PUT services: only here: spec\.clusterIPs\[\]: FieldValueInvalid: Invalid value: …: may not change once set$/,
+    reason: "an address that is none is another address, too",
+  },
+  {
+    cause:
+      /^(?:POST|PUT) (?:\w+): shown otherwise: \S*(?:onExitCodes\.values|nodeSelectorTerms): FieldValueInvalid: Invalid value: …: (?:at least one value is required|must have exactly one node selector term)$/,
+    reason:
+      "a list that is absent is null in a message; the peer has an empty one, and null for others",
+  },
+  {
+    cause: /^POST selfsubjectaccessreviews: shown otherwise: spec\.nonResourceAttributes: /,
+    reason: "the object in a message has the fields of the API",
+  },
+  {
+    cause: /^GET ipaddresses: \.rows\[\]\.cells\[\]: nothing for "T"$/,
+    reason: "a row has as many cells as there are columns; the peer's has one more",
+  },
+  {
+    cause: /^GET \/apis\/apiextensions\.k8s\.io\/v1: \.resources\[\]\.storageVersionHash: /,
+    reason: "definitions are stored as v1; the peer stores v1beta1 (docs/use/api-coverage.md)",
+  },
+  {
+    cause: /^DELETE resourcequotas: \.status\.(?:hard|used): an object for nothing$/,
+    reason: "usage is counted here without a controller",
+  },
+  {
+    cause:
+      /^DELETE customresourcedefinitions: (?:message: "Operation cannot be fulfilled on |\.details\.)/,
+    reason: "a refused delete names the object's kind",
+  },
+  {
+    cause:
+      /^PATCH configmaps: (?:message: "the body of the request was in an unknown format - |\.details: nothing for an object)/,
+    reason: "a patch of a media type that is not taken is told those that are",
+  },
+  {
+    cause:
+      /^POST configmaps: only (?:here|there): dryRun: FieldValueNotSupported: Unsupported value: /,
+    reason: "the value in the message is the one that was sent; the peer shows a list of it",
+  },
 ];

@@ -15,17 +15,22 @@ import {
 } from "./validate-policies.js";
 import { validatesWebhooks } from "./validate-webhooks.js";
 
+/** Told under each other's name (validate-webhooks.ts). */
+const SERVICE_NAMES = /\.clientConfig\.service\.(?:name|namespace)$/;
+
 /** All of them judge other writes, so a client replaces them only with a resourceVersion. */
 export const admissionStrategies: StrategyTable = {
   "admissionregistration/mutatingwebhookconfigurations": {
     ...judgesBy("webhooks"),
     ...validatesWebhooks,
+    ownFields: SERVICE_NAMES,
     ...replacedWhenSeen,
     generationFields: ["webhooks"],
   },
   "admissionregistration/validatingwebhookconfigurations": {
     ...judgesBy("webhooks"),
     ...validatesWebhooks,
+    ownFields: SERVICE_NAMES,
     ...replacedWhenSeen,
     generationFields: ["webhooks"],
   },

@@ -9,12 +9,19 @@ import type { Maybe } from "../../api/validation-values.js";
 import type { CelEnvironment, CelProgram, CelType } from "../../cel/environment.js";
 import { budgetFactor } from "../../cel/over-budget.js";
 
+export interface ExpressionRules {
+  readonly environment: CelEnvironment;
+  readonly costMax: number;
+  /** The exact types of the result, in upstream's notation; the first is told. Absent = what the types cover. */
+  readonly only?: readonly string[];
+}
+
 /** @returns the minimum cost, charged to a shared budget; 0 if it does not compile */
 export function validateExpression(
   expression: Maybe<string>,
   types: readonly CelType[],
   field: string,
-  { environment, costMax }: { readonly environment: CelEnvironment; readonly costMax: number },
+  { environment, costMax, only }: ExpressionRules,
   errors: FieldError[],
 ): number {
   if ((expression ?? "").trim() === "") {
@@ -28,6 +35,10 @@ export function validateExpression(
     const why = `compilation failed: ${(error as Error).message}`;
     errors.push(invalidValue(field, expression, why));
     return 0;
+  }
+  if (only !== undefined && !only.includes(program.resultType)) {
+    const why = `must evaluate to ${only[0]} but got ${program.resultType}`;
+    errors.push(invalidValue(field, expression, why));
   }
   return validateCost(expression, program, field, costMax, errors);
 }

@@ -123,7 +123,7 @@ test("validating policies are accepted or refused by their rules, field by field
     ],
     [
       policy({ variables: [{ name: "if", expression: "1" }] }),
-      'spec.variables[0].name: Invalid value: "if": name is not a valid CEL identifier',
+      'spec.variables[0].name: Invalid value: "if": must be a valid CEL identifier',
     ],
     [
       policy({
@@ -212,6 +212,32 @@ test("what no budget pays for, whatever it is asked about, is refused when it is
   ]);
 });
 
+test("R46: keys of audit annotations and kinds of parameters are judged whole", () => {
+  const spec = { matchConstraints, validations };
+  const annotated = (annotation: object) => ({ spec: { ...spec, auditAnnotations: [annotation] } });
+  const at = "spec.auditAnnotations[0]";
+  const form =
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+  checkProblems("admissionregistration.k8s.io/v1/validatingadmissionpolicies", [
+    [annotated({ key: "a", valueExpression: "'b'" })],
+    [
+      annotated({ key: "", valueExpression: "" }),
+      `${at}.key: Invalid value: "x/": name part must be non-empty`,
+      `${at}.key: Invalid value: "x/": ${form}`,
+      `${at}.valueExpression: Required value: valueExpression is not specified`,
+    ],
+    [
+      { spec: { ...spec, paramKind: { kind: "a".repeat(64) } } },
+      "spec.paramKind.apiVersion: Required value",
+      `spec.paramKind.kind: Invalid value: "${"a".repeat(64)}": may have mixed case, but should otherwise match: must be no more than 63 characters`,
+    ],
+    [
+      { spec: { ...spec, paramKind: { kind: "A", apiVersion: "a/b/c" } } },
+      'spec.paramKind.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c',
+    ],
+  ]);
+});
+
 test("bindings are accepted or refused by their rules, field by field", () => {
   const binding = (parts: object): TestObject => ({
     spec: { policyName: "a", validationActions: ["Deny"], ...parts },
@@ -220,6 +246,8 @@ test("bindings are accepted or refused by their rules, field by field", () => {
   checkProblems("admissionregistration.k8s.io/v1/validatingadmissionpolicybindings", [
     [binding({})],
     [binding({ paramRef: ref })],
+    // Where parameters are looked for is not judged.
+    [binding({ paramRef: { ...ref, namespace: "Bad_" } })],
     [binding({ policyName: "" }), "spec.policyName: Required value"],
     [
       binding({ validationActions: [] }),
@@ -258,7 +286,16 @@ test("mutating policies are accepted or refused by their rules, field by field",
   checkProblems(MUTATING, [
     [merged("Object{metadata: Object.metadata{labels: {'a': 'b'}}}")],
     [patched('[JSONPatch{op: "remove", path: "/a"}]')],
-    [patched("[]")],
+    ...[
+      ["[]", "list(dyn)"],
+      ["[1]", "list(int)"],
+    ].map(
+      ([expression = "", type = ""]) =>
+        [
+          patched(expression),
+          `spec.mutations[0].jsonPatch.expression: Invalid value: "${expression}": must evaluate to list(JSONPatch) but got ${type}`,
+        ] as const,
+    ),
     [changing(), "spec.mutations: Required value: mutations must contain at least one item"],
     [
       changing({ patchType: "Merge" }),

@@ -23,7 +23,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import {
-  checkDnsLabel,
+  checkDns1035Label,
   checkDnsSubdomain,
   checkPathSegmentName,
   checkQualifiedName,
@@ -53,8 +53,11 @@ const FAILURE_POLICIES = ["Fail", "Ignore"];
 const MATCH_POLICIES = ["Equivalent", "Exact"];
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
 const ACTIONS = ["Audit", "Deny", "Warn"];
-const NOT_FOUND_ACTIONS = ["Allow", "Deny"];
+/** In the order of the messages. */
+const NOT_FOUND_ACTIONS = ["Deny", "Allow"];
 const REINVOCATIONS = ["IfNeeded", "Never"];
+/** Types of a patch; a list of anything else is none, and so is an empty one. */
+const PATCH_LISTS = ["list(JSONPatch)"];
 const PATCH_TYPES = ["ApplyConfiguration", "JSONPatch"];
 const AUDIT_ANNOTATIONS_MAX = 20;
 const VALUE_EXPRESSION_BYTES_MAX = 5 * 1024;
@@ -88,7 +91,7 @@ function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, erro
     const field = `spec.variables[${index}]`;
     if (name === "") errors.push(requiredValue(`${field}.name`, "name is not specified"));
     else if (!IDENTIFIER.test(name) || RESERVED.has(name)) {
-      errors.push(invalidValue(`${field}.name`, name, "name is not a valid CEL identifier"));
+      errors.push(invalidValue(`${field}.name`, name, "must be a valid CEL identifier"));
     }
     if (names.has(name)) errors.push(duplicateValue(`${field}.name`, name));
     names.add(name);
@@ -112,13 +115,13 @@ function validateParamKind(
 ): void {
   if (!apiVersion) errors.push(requiredValue("spec.paramKind.apiVersion"));
   else if (!/^(?:[a-z0-9.-]+\/)?[a-z][a-z0-9-]*$/.test(apiVersion)) {
-    const why = "must be a group and a version, such as rules.example.com/v1";
+    const why = `unexpected GroupVersion string: ${apiVersion}`;
     errors.push(invalidValue("spec.paramKind.apiVersion", apiVersion, why));
   }
   if (!kind) errors.push(requiredValue("spec.paramKind.kind"));
-  else if (!/^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$/.test(kind)) {
-    const why = "may have mixed case, but should otherwise match: a DNS-1035 label";
-    errors.push(invalidValue("spec.paramKind.kind", kind, why));
+  for (const why of kind ? checkDns1035Label(kind.toLowerCase()) : []) {
+    const shown = `may have mixed case, but should otherwise match: ${why}`;
+    errors.push(invalidValue("spec.paramKind.kind", kind, shown));
   }
 }
 
@@ -226,13 +229,10 @@ function validateAnnotations(
   const keys = new Set<string>();
   annotations.forEach(({ key, valueExpression }, index) => {
     const field = `spec.auditAnnotations[${index}]`;
-    if (key === "") errors.push(requiredValue(`${field}.key`));
-    else {
-      // A generated name is not known yet; it is as long as a name may be.
-      const qualified = `${metadata.name || "policy"}/${key}`;
-      for (const why of checkQualifiedName(qualified)) {
-        errors.push(invalidValue(`${field}.key`, key, why));
-      }
+    // A generated name is not known yet; it is as long as a name may be.
+    const qualified = `${metadata.name || "policy"}/${key}`;
+    for (const why of checkQualifiedName(qualified)) {
+      errors.push(invalidValue(`${field}.key`, qualified, why));
     }
     if (keys.has(key)) errors.push(duplicateValue(`${field}.key`, key));
     keys.add(key);
@@ -240,6 +240,8 @@ function validateAnnotations(
     if (Buffer.byteLength((valueExpression ?? "").trim()) > VALUE_EXPRESSION_BYTES_MAX) {
       const why = `must not exceed ${VALUE_EXPRESSION_BYTES_MAX} bytes in length`;
       errors.push(requiredValue(at, why));
+    } else if ((valueExpression ?? "").trim() === "") {
+      errors.push(requiredValue(at, "valueExpression is not specified"));
     } else cost += validateExpression(valueExpression, STRING_OR_NULL, at, budget, errors);
   });
   return cost;
@@ -295,11 +297,12 @@ function validateMutation(
   } else {
     const at = `${field}.${own}.expression`;
     const budget = { environment, costMax: EXPRESSION_COST_MAX };
-    cost = validateExpression(written.expression, mutationTypes(isPatch), at, budget, errors);
+    const rules = isPatch ? { ...budget, only: PATCH_LISTS } : budget;
+    cost = validateExpression(written.expression, mutationTypes(isPatch), at, rules, errors);
   }
   if (unwanted) {
     const why = `must not be specified when patchType is ${patchType}`;
-    errors.push(invalidValue(`${field}.${other}`, "{...}", why));
+    errors.push(invalidValue(`${field}.${other}`, `{${other}}`, why));
   }
   return cost;
 }
@@ -320,7 +323,7 @@ function validateBinding(binding: StoredBinding, isValidating: boolean): FieldEr
 }
 
 function validateParamRef(
-  { name, namespace, selector, parameterNotFoundAction }: ParamRef,
+  { name, selector, parameterNotFoundAction }: ParamRef,
   errors: FieldError[],
 ): void {
   const field = "spec.paramRef";
@@ -336,11 +339,6 @@ function validateParamRef(
     errors.push(requiredValue(field, "one of name or selector must be specified"));
   }
   validateLabelSelector(selector, `${field}.selector`, errors);
-  if (namespace) {
-    for (const why of checkDnsLabel(namespace)) {
-      errors.push(invalidValue(`${field}.namespace`, namespace, why));
-    }
-  }
   if (!parameterNotFoundAction) errors.push(requiredValue(`${field}.parameterNotFoundAction`));
   else if (!NOT_FOUND_ACTIONS.includes(parameterNotFoundAction)) {
     const at = `${field}.parameterNotFoundAction`;

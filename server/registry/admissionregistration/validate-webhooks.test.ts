@@ -97,7 +97,26 @@ test("mutating webhooks are accepted or refused by their rules, field by field",
     ],
     [
       at("https://"),
-      'webhooks[0].clientConfig.url: Invalid value: "https://": url must be a valid URL: host must be specified; desired format: https://host[/path]',
+      'webhooks[0].clientConfig.url: Invalid value: "": host must be specified; desired format: https://host[/path]',
+    ],
+    [
+      at("https:///x"),
+      'webhooks[0].clientConfig.url: Invalid value: "": host must be specified; desired format: https://host[/path]',
+    ],
+    [
+      at(""),
+      "webhooks[0].clientConfig.url: Invalid value: \"\": 'https' is the only allowed URL scheme; desired format: https://host[/path]",
+      'webhooks[0].clientConfig.url: Invalid value: "": host must be specified; desired format: https://host[/path]',
+    ],
+    [
+      at("https://h/%zz"),
+      'webhooks[0].clientConfig.url: Required value: url must be a valid URL: parse "https://h/%zz": invalid URL escape "%zz"; desired format: https://host[/path]',
+    ],
+    [at("https://h:99999/a")],
+    // The two are told under each other's name.
+    [
+      hooks({ clientConfig: { service: { name: "a", namespace: "" } } }),
+      "webhooks[0].clientConfig.service.name: Required value",
     ],
     [
       at("https://u:p@a.b/c"),
@@ -132,8 +151,8 @@ test("mutating webhooks are accepted or refused by their rules, field by field",
       behind({ port: 0 }),
       "webhooks[0].clientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive",
     ],
-    [behind({ namespace: "" }), "webhooks[0].clientConfig.service.namespace: Required value"],
-    [behind({ name: "" }), "webhooks[0].clientConfig.service.name: Required value"],
+    [behind({ namespace: "" }), "webhooks[0].clientConfig.service.name: Required value"],
+    [behind({ name: "" }), "webhooks[0].clientConfig.service.namespace: Required value"],
     [
       hooks({ admissionReviewVersions: [] }),
       "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",

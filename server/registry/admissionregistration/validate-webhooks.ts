@@ -182,8 +182,9 @@ export function validateClientConfig(
   } else if (service) {
     const { name, namespace, path, port } = service;
     const at = `${field}.service`;
-    if (name === "") errors.push(requiredValue(`${at}.name`));
-    if (namespace === "") errors.push(requiredValue(`${at}.namespace`));
+    // Clients know each of the two by the other's field: kube-apiserver takes one for the other.
+    if (namespace === "") errors.push(requiredValue(`${at}.name`));
+    if (name === "") errors.push(requiredValue(`${at}.namespace`));
     validateServicePort(port, `${at}.port`, errors);
     if (path) validateUrlPath(path, `${field}.service.path`, errors);
   }
@@ -191,29 +192,44 @@ export function validateClientConfig(
 
 const URL_FORM = "; desired format: https://host[/path]";
 
+/** Scheme, authority, path, query and fragment (RFC 3986, appendix B). */
+const URL_PARTS = /^(?:([a-z][a-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/is;
+
 function validateUrl(text: string, field: string, errors: FieldError[]): void {
-  const refuse = (value: string, why: string) =>
-    errors.push(invalidValue(field, value, `${why}${URL_FORM}`));
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase() ?? "";
-  if (scheme !== "https") {
-    refuse(scheme, "'https' is the only allowed URL scheme");
+  const [, scheme = "", authority = "", path = "", query = "", fragment = ""] =
+    URL_PARTS.exec(text) ?? [];
+  const userEnd = authority.lastIndexOf("@");
+  const host = authority.slice(userEnd + 1);
+  const why = whyNoUrl(host, [authority, path, fragment]);
+  if (why !== undefined) {
+    const parsed = `parse ${JSON.stringify(text)}: ${why}`;
+    errors.push(requiredValue(field, `url must be a valid URL: ${parsed}${URL_FORM}`));
     return;
   }
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    refuse(text, "url must be a valid URL: host must be specified");
-    return;
+  const refuse = (value: string, problem: string) =>
+    errors.push(invalidValue(field, value, `${problem}${URL_FORM}`));
+  if (scheme.toLowerCase() !== "https") {
+    refuse(scheme.toLowerCase(), "'https' is the only allowed URL scheme");
   }
+  if (host === "") refuse("", "host must be specified");
   const forbid = (what: string, value: string) => {
     if (value === "") return;
     errors.push(invalidValue(field, value, `${what} not permitted in the URL`));
   };
-  const { username, password } = url;
-  forbid("user information is", password === "" ? username : `${username}:${password}`);
-  forbid("fragments are", url.hash.slice(1));
-  forbid("query parameters are", url.search.slice(1));
+  forbid("user information is", authority.slice(0, Math.max(userEnd, 0)));
+  forbid("fragments are", fragment);
+  forbid("query parameters are", query);
+}
+
+/** What keeps a text from being a URL; a port of any size is none of it. */
+function whyNoUrl(host: string, escaped: readonly string[]): string | undefined {
+  for (const part of escaped) {
+    const wrong = /%(?![0-9a-f]{2}).{0,2}/is.exec(part);
+    if (wrong !== null) return `invalid URL escape ${JSON.stringify(wrong[0])}`;
+  }
+  if (host.startsWith("[") && !host.includes("]")) return "missing ']' in host";
+  const port = /:(?!\d*$)[^\]]*$/.exec(host.replace(/^\[.*\]/s, ""));
+  return port === null ? undefined : `invalid port ${JSON.stringify(port[0])} after host`;
 }
 
 function validateUrlPath(path: string, field: string, errors: FieldError[]): void {

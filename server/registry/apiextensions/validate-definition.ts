@@ -270,17 +270,13 @@ function checkConversion(
   const field = "spec.conversion";
   if (!conversion) return;
   const { strategy = "" } = conversion;
-  if (strategy === "") {
-    errors.push(requiredValue(`${field}.strategy`, ""));
-    return;
-  }
-  if (!CONVERSIONS.includes(strategy)) {
+  if (strategy === "") errors.push(requiredValue(`${field}.strategy`, ""));
+  else if (!CONVERSIONS.includes(strategy)) {
     errors.push(unsupportedValue(`${field}.strategy`, strategy, CONVERSIONS));
-    return;
   }
   const { clientConfig, conversionReviewVersions } = conversion?.webhook ?? {};
   const versions = conversionReviewVersions ?? [];
-  if (strategy === "None") {
+  if (strategy !== "Webhook") {
     const why = "should not be set when strategy is not set to Webhook";
     if (clientConfig) errors.push(forbiddenField(`${field}.webhookClientConfig`, why));
     if (versions.length > 0) {

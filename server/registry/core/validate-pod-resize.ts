@@ -19,14 +19,19 @@ interface ResizedPod extends ApiObject {
 }
 
 /** What no pod of these kinds may do; nothing else is told of them then. */
-export function whyNeverResized(pod: ResizedPod, { labelDomain }: Naming): FieldError | undefined {
-  if (pod.metadata.annotations?.[`${labelDomain}/config.mirror`] !== undefined) {
+export function whyNeverResized(pod: ResizedPod, naming: Naming): FieldError | undefined {
+  if (isStaticPod(pod, naming)) {
     return forbiddenField("[]", "static pods cannot be resized");
   }
   if (pod.spec?.os?.name === "windows") {
     return forbiddenField("[]", "windows pods cannot be resized");
   }
   return undefined;
+}
+
+/** Whether it mirrors a file of its node. */
+export function isStaticPod({ metadata }: ApiObject, { labelDomain }: Naming): boolean {
+  return metadata.annotations?.[`${labelDomain}/config.mirror`] !== undefined;
 }
 
 /** @param errors those of the pod's other rules; with any of them the last rule is not asked */

@@ -13,7 +13,7 @@ import type { StrategyContext } from "../../kinds/strategy.js";
 import { validatePodAnnotationChange, validatePodAnnotations } from "./pod-annotations.js";
 import type { Affinity, Container, NodeSelectorTerm, PodSpec, Toleration } from "./pod-types.js";
 import { validateProfilesMatch } from "./profile-annotations.js";
-import { validatePodResize, whyNeverResized } from "./validate-pod-resize.js";
+import { isStaticPod, validatePodResize, whyNeverResized } from "./validate-pod-resize.js";
 import { validatePodSpec } from "./validate-pod-spec.js";
 import { type PodStatus, validatePodStatus } from "./validate-pod-status.js";
 import { validateTolerations } from "./validate-scheduling.js";
@@ -86,6 +86,9 @@ export function validatePodUpdate(
   }
   const never = subresource === "resize" ? whyNeverResized(current, naming) : undefined;
   if (never !== undefined) return [never];
+  if (subresource === "ephemeralcontainers" && isStaticPod(current, naming)) {
+    return [forbiddenField("[]", "static pods do not support ephemeral containers")];
+  }
   validatePodAnnotations(annotated, use);
   validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
   validateTokenSources(spec, errors);

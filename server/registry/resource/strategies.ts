@@ -53,14 +53,12 @@ export const resourceStrategies: StrategyTable = {
   },
   "resource/resourceclaimtemplates": {
     returnsDeletedObject: true,
-    validate(next) {
-      const errors = new Problems();
-      const { spec = {} } = next as ResourceClaimTemplate;
-      validateClaimMetadata(spec.metadata, "spec.metadata", errors);
-      validateClaimSpec(spec.spec, "spec.spec", errors);
-      return errors;
-    },
-    validateUpdate: (next, current) => checkImmutable(next, current, ["spec"]),
+    validate: validateTemplate,
+    // What may not change is judged all the same.
+    validateUpdate: (next, current) => [
+      ...checkImmutable(next, current, ["spec"]),
+      ...validateTemplate(next),
+    ],
   },
   "resource/resourceslices": {
     generationFields: ["spec"],
@@ -94,6 +92,14 @@ export const resourceStrategies: StrategyTable = {
         : validateTaintRule(next as DeviceTaintRule, current as DeviceTaintRule),
   },
 };
+
+function validateTemplate(next: ApiObject) {
+  const errors = new Problems();
+  const { spec = {} } = next as ResourceClaimTemplate;
+  validateClaimMetadata(spec.metadata, "spec.metadata", errors);
+  validateClaimSpec(spec.spec, "spec.spec", errors);
+  return errors;
+}
 
 /** What is reported about devices goes with their allocation, as clients may not know of such reports. */
 function dropDeallocated(next: ApiObject, current: ApiObject): void {

@@ -15,7 +15,9 @@ export function validateClaimMetadata(
   validateLabels(metadata?.labels ?? {}, `${field}.labels`, errors);
   for (const [name, value] of Object.entries(metadata ?? {})) {
     if (ALLOWED.has(name) || isEmpty(value)) continue;
-    errors.push(forbiddenField(`${field}.${name}`, "cannot be set"));
+    // The one field whose name kube-apiserver spells otherwise.
+    const shown = name === "uid" ? "uID" : name;
+    errors.push(forbiddenField(`${field}.${shown}`, "cannot be set"));
   }
 }
 

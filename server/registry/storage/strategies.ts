@@ -50,7 +50,6 @@ export const storageStrategies: StrategyTable = {
     ...validatesCsiStorageCapacity,
     warnings: storageCapacityWarnings,
     ...replacedWhenSeen,
-    returnsDeletedObject: true,
   },
   "storage/storageclasses": {
     ...validatesStorageClass,
