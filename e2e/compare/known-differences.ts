@@ -81,7 +81,8 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
       "protection of volumes is off without the controllers that end it (docs/use/admission.md)",
   },
   {
-    cause: /certificatesigningrequests: (?:\S*\.spec\.(?:username|extra|groups)|\.rows)/,
+    cause:
+      /certificatesigningrequests(?:\/status)?: (?:\S*\.spec\.(?:username|extra|groups)|\.rows)/,
     reason: "the two are asked by users of different names",
   },
   {
@@ -121,17 +122,17 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
   },
   {
     cause:
-      /^(?:POST|PUT) resourceclaimtemplates: (?:201 for 422|(?:only there|told \d times for \d): spec\.metadata\.(?:finalizers|ownerReferences|managedFields): FieldValueForbidden: )/,
+      /^(?:POST|PUT) resourceclaimtemplates: (?:20[01] for 422|(?:only there|told \d times for \d): spec\.metadata\.(?:finalizers|ownerReferences|managedFields): FieldValueForbidden: )/,
     reason: "an empty list counts as none, where it may not be set as well",
   },
   {
     cause:
-      /^(?:POST|PUT) pods: (?:20[01] for 422|only there: spec\.resources\.claims: FieldValueForbidden: )/,
+      /^(?:POST|PUT) (?:pods|podtemplates|deployments|(?:daemon|replica|stateful)sets|replicationcontrollers|(?:cron)?jobs): (?:20[01] for 422|only there: \S*spec\.resources\.claims: FieldValueForbidden: )/,
     reason: "an empty list counts as none, where it may not be set as well",
   },
   {
     cause:
-      /^(?:PUT|PATCH) (?:endpointslices|(?:mutating|validating)webhookconfigurations): (?:\.metadata\.generation: "1" for "2"|only there: \.ports: FieldManagerConflict: )/,
+      /^(?:PUT|PATCH) (?:endpointslices|networkpolicies|(?:mutating|validating)webhookconfigurations): (?:\.metadata\.generation: "1" for "2"|only there: \.ports: FieldManagerConflict: )/,
     reason: "an empty list is no change from none, and nobody's to own",
   },
   {
@@ -146,7 +147,7 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
   },
   {
     cause:
-      /^PUT resourceclaims: (?:only here: spec\.devices\.\S+: FieldValueRequired: Required value$|shown otherwise: spec: FieldValueInvalid: )/,
+      /^PUT resourceclaims: (?:only here: spec\.devices\.\S+: FieldValue(?:Required: Required value$|NotSupported: )|shown otherwise: spec: FieldValueInvalid: )/,
     reason:
       "a spec that may not change is told what it lacks as well; the object in a message has the fields of the API",
   },
@@ -156,7 +157,7 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
   },
   {
     cause:
-      /^(?:POST|PUT) resourceclaim(?:template)?s: only there: spec\.devices\.requests\[\]\.adminAccess: FieldValueForbidden: /,
+      /^(?:POST|PUT) resourceclaim(?:template)?s(?:\/status)?: only there: (?:spec\.devices\.requests|status\.allocation\.devices\.results)\[\]\.adminAccess: FieldValueForbidden: /,
     reason: "administrators' access is judged of a claim that keeps the rules",
   },
   {
@@ -166,7 +167,7 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
   },
   {
     cause:
-      /^(?:POST|PUT) (?:\w+): shown otherwise: \S*(?:onExitCodes\.values|nodeSelectorTerms): FieldValueInvalid: Invalid value: …: (?:at least one value is required|must have exactly one node selector term)$/,
+      /^(?:POST|PUT) (?:\w+): shown otherwise: \S*(?:onExitCodes\.values|nodeSelectorTerms|successPolicy|cidrs): FieldValueInvalid: Invalid value: …: (?:at least one value is required|must have exactly one node selector term|requires indexed completion mode|field is immutable)$/,
     reason:
       "a list that is absent is null in a message; the peer has an empty one, and null for others",
   },
@@ -200,5 +201,10 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
     cause:
       /^POST configmaps: only (?:here|there): dryRun: FieldValueNotSupported: Unsupported value: /,
     reason: "the value in the message is the one that was sent; the peer shows a list of it",
+  },
+  {
+    cause:
+      /^(?:POST|PUT) mutatingadmissionpolic(?:ies|ybindings): only there: spec\.match\w+\.resourceRules\.operations: FieldValueNotSupported: /,
+    reason: "an operation that is none is told once, with its index",
   },
 ];

@@ -59,6 +59,12 @@ export function textColumn(name: string, cell: CellOf): ColumnRule {
   return rule(name, "string", cell);
 }
 
+/** A text that is a name. */
+export function nameColumn(name: string, cell: CellOf): ColumnRule {
+  const { column } = rule(name, "string", cell);
+  return { column: { ...column, format: "name" }, cell };
+}
+
 export function integerColumn(name: string, cell: CellOf): ColumnRule {
   return rule(name, "integer", cell);
 }

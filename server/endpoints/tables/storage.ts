@@ -10,6 +10,7 @@ import {
   list,
   NAME,
   NAME_COLUMN,
+  nameColumn,
   orNone,
   specText,
   table,
@@ -55,7 +56,7 @@ export function storageTables({ labelDomain }: Naming): Tables {
     ),
     "storage/volumeattachments": table(
       NAME,
-      specText("Attacher", "attacher"),
+      nameColumn("Attacher", (object) => text(object, "spec", "attacher")),
       textColumn("PV", (object) => text(object, "spec", "source", "persistentVolumeName")),
       specText("Node", "nodeName"),
       booleanColumn("Attached", (object) => at(object, "status", "attached") === true),

@@ -114,14 +114,30 @@ function validateParamKind(
   errors: FieldError[],
 ): void {
   if (!apiVersion) errors.push(requiredValue("spec.paramKind.apiVersion"));
-  else if (!/^(?:[a-z0-9.-]+\/)?[a-z][a-z0-9-]*$/.test(apiVersion)) {
-    const why = `unexpected GroupVersion string: ${apiVersion}`;
-    errors.push(invalidValue("spec.paramKind.apiVersion", apiVersion, why));
-  }
+  else validateParamVersion(apiVersion, "spec.paramKind.apiVersion", errors);
   if (!kind) errors.push(requiredValue("spec.paramKind.kind"));
-  for (const why of kind ? checkDns1035Label(kind.toLowerCase()) : []) {
-    const shown = `may have mixed case, but should otherwise match: ${why}`;
-    errors.push(invalidValue("spec.paramKind.kind", kind, shown));
+  const ofKind = kind ? checkDns1035Label(kind.toLowerCase()) : [];
+  if (ofKind.length > 0) {
+    const why = `may have mixed case, but should otherwise match: ${ofKind.join(",")}`;
+    errors.push(invalidValue("spec.paramKind.kind", kind, why));
+  }
+}
+
+/** "group/version" or "version" */
+function validateParamVersion(text: string, field: string, errors: FieldError[]): void {
+  const parts = text === "/" ? [""] : text.split("/");
+  if (parts.length > 2) {
+    errors.push(invalidValue(field, text, `unexpected GroupVersion string: ${text}`));
+    return;
+  }
+  const version = parts.at(-1) ?? "";
+  const group = parts.length === 2 ? (parts[0] ?? "") : "";
+  const ofGroup = group === "" ? [] : checkDnsSubdomain(group);
+  if (ofGroup.length > 0) errors.push(invalidValue(field, group, ofGroup.join(",")));
+  if (version === "") errors.push(invalidValue(field, text, "version must be specified"));
+  else {
+    const ofVersion = checkDns1035Label(version);
+    if (ofVersion.length > 0) errors.push(invalidValue(field, version, ofVersion.join(",")));
   }
 }
 
