@@ -32,6 +32,7 @@ export type {
   SimulationOptions,
   SimulationRule,
   Snapshot,
+  TimelineOptions,
 } from "./fresh-api/types.js";
 
 /** The emitted file beside this one. */
@@ -79,6 +80,7 @@ function toKeelson(
     clock: { now: () => testApi.now(), advance: (by) => testApi.advance(by) },
     reset: (snapshot) => testApi.reset(snapshot),
     fault: (requests, what) => testApi.fault(requests, what),
+    timeline: (options) => testApi.timeline(options),
     controlPlane: (asked = {}) => planes.make(asked),
     fork: () => planes.fork(),
     stop,

@@ -260,3 +260,11 @@ test("defaults and conversions name themselves", async () => {
     { by: "conversion", name: "from autoscaling/v1" },
   ]);
 });
+
+test("timeline() draws what was written lately, for reports of failed tests", async () => {
+  const { admin, api } = theApi();
+  await admin.post(CONFIG_MAPS, { metadata: { name: "drawn" } });
+  const svg = await api.timeline({ lastMs: 60_000, title: "a failed test", lanes: "object" });
+  assert.match(svg, /<title>a failed test<\/title>/);
+  assert.match(svg, /create {2}configmaps default\/drawn/);
+});

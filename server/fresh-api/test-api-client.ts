@@ -3,6 +3,8 @@
  * they are the same for an API in this process, one in a child, and one that another language started.
  */
 import type { JsonObject } from "../api/meta.js";
+import { RECORD_PATH, type Timeline } from "../recorder/record-types.js";
+import { drawTimeline } from "../recorder/svg-timeline.js";
 import { parseDuration } from "../request/duration.js";
 import { FAULTS_PATH } from "../test-api/fault-endpoints.js";
 import {
@@ -23,8 +25,11 @@ import type {
   ResetResult,
   SettleOptions,
   Snapshot,
+  TimelineOptions,
 } from "./types.js";
 
+const TIMELINE_MS = 1_000;
+const TIMELINE_WRITES = 300;
 const QUIET_MS = 100;
 const SETTLE_MS = 30_000;
 /** One request asks for at most so long. */
@@ -97,6 +102,15 @@ export class TestApiClient {
       throw new RangeError(`${JSON.stringify(by)}: milliseconds, or a duration such as 1h30m`);
     }
     return new Date(String((await this.#ask("POST", CLOCK_PATH, { advanceMs })).now));
+  }
+
+  async timeline(options: TimelineOptions = {}): Promise<string> {
+    const { lastMs = TIMELINE_MS, lanes = "client", title = "what happened" } = options;
+    const sinceMs = Math.floor(Date.now() - lastMs);
+    const path = `${RECORD_PATH}/timeline?sinceMs=${sinceMs}&limit=${TIMELINE_WRITES}`;
+    const { clients, writes, links } = (await this.#ask("GET", path)) as unknown as Timeline;
+    const likeliest = links.filter(({ certainty, rank }) => certainty === "exact" || rank === 1);
+    return drawTimeline({ title, lanes, clients, writes, links: likeliest, followed: new Set() });
   }
 
   close(): void {

@@ -112,6 +112,14 @@ export interface RequestsAsked {
   readonly verb?: string;
 }
 
+export interface TimelineOptions {
+  /** How far back it goes, in milliseconds. Default 1,000. */
+  readonly lastMs?: number;
+  /** What the lanes are. Default "client". */
+  readonly lanes?: "client" | "object";
+  readonly title?: string;
+}
+
 export interface SettleOptions {
   /** How long nothing may have moved, in milliseconds. Default 100. */
   readonly quietMs?: number;
@@ -235,6 +243,11 @@ export interface Keelson extends KeelsonAccess, AsyncDisposable {
   controlPlane(options?: ControlPlaneOptions): Promise<KeelsonControlPlane>;
   /** A control plane with all that this API has now, with the option `controlPlanes`. @throws {Error} with what the API says */
   fork(): Promise<KeelsonControlPlane>;
+  /**
+   * What was written lately and because of what, as a picture (SVG), with the option `record`. For reports of failed
+   * tests. @throws {Error} nobody records
+   */
+  timeline(options?: TimelineOptions): Promise<string>;
   /** Ends it and removes what it kept. */
   stop(): Promise<void>;
 }

@@ -105,8 +105,7 @@ export class Recorder implements WriteRecorder, WatchRecorder {
       revision: outcome === "unchanged" ? 0 : revision,
       previousRevision: previousRevision ?? 0,
       atMs,
-      receivedAtMs:
-        request === undefined ? atMs : performance.timeOrigin + request.state.receivedAtMs,
+      receivedAtMs: request === undefined ? atMs : ORIGIN_MS + request.state.receivedAtMs,
       verb,
       group,
       version: request?.state.info.version ?? version,
@@ -188,7 +187,7 @@ export class Recorder implements WriteRecorder, WatchRecorder {
       revision: 0,
       previousRevision: 0,
       atMs: this.#options.now(),
-      receivedAtMs: performance.timeOrigin + state.receivedAtMs,
+      receivedAtMs: ORIGIN_MS + state.receivedAtMs,
       verb: verbIn(info, notes),
       group,
       version,
@@ -289,6 +288,8 @@ function cut(field: string): string {
   return field.slice(0, FIELD_CHARS_MAX);
 }
 
+/** Of monotonic time, in milliseconds since 1970. */
+const ORIGIN_MS = performance.timeOrigin;
 const NO_CAUSES: KeptWrite["causes"] = [];
 const NO_OWNERS: KeptWrite["owners"] = [];
 

@@ -33,10 +33,11 @@ export function openRecord({
 }: RecordWiring): Recording | undefined {
   if (config.record === "") return undefined;
   const { view } = access.views;
+  const originMs = performance.timeOrigin;
   const recorder = new Recorder({
     replica: randomBytes(4).toString("hex"),
     bytesMax: config.recordBytes,
-    now: () => performance.timeOrigin + performance.now(),
+    now: () => originMs + performance.now(),
     isConfidential: confidentialKinds(storage),
     revision: () => view.revision,
   });
