@@ -16,7 +16,7 @@ import { after, before, describe, test } from "node:test";
 import { connect } from "node:tls";
 import { gunzipSync } from "node:zlib";
 import { WebSocket } from "ws";
-import { SpdySession } from "../server/spdy/session.js";
+import { SpdySession } from "../server/connect/spdy/session.js";
 import { type ApiService, HUGE_BYTES, openApiService } from "./harness/api-service.js";
 import { eventually, within } from "./harness/eventually.js";
 import { Kubectl } from "./harness/kubectl.js";

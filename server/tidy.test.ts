@@ -23,7 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/apply", "server/cel", "server/codec", "server/encryption", "server/types"],
   ["server/structural"],
   ["server/outbound"],
-  ["server/client", "server/request", "server/spdy"],
+  ["server/client", "server/request"],
   ["server/kinds", "server/proxy", "server/response"],
   [
     "server/admission",
@@ -39,7 +39,7 @@ const LAYERS: readonly (readonly string[])[] = [
     "server/aggregation",
     "server/connect",
     "server/controllers",
-    "server/extensions",
+    "server/definitions",
     "server/recorder",
     "server/test-api",
   ],

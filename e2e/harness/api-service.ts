@@ -17,7 +17,7 @@ import type { AddressInfo } from "node:net";
 import { type Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AuthorizationV1Api, CoreV1Api, KubeConfig } from "@kubernetes/client-node";
-import { SpdySession } from "../../server/spdy/session.js";
+import { SpdySession } from "../../server/connect/spdy/session.js";
 import type { ApiObject } from "./https-client.js";
 import { TestAuthority } from "./test-authority.js";
 

@@ -17,7 +17,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
-import { SpdySession, type SpdyStream } from "../../server/spdy/session.js";
+import { SpdySession, type SpdyStream } from "../../server/connect/spdy/session.js";
 import type { TestIdentity } from "./test-authority.js";
 
 export interface AgentOptions {

@@ -19,9 +19,9 @@ import { describeFailure } from "../outbound/failures.js";
 import { openUpgrade, type UpgradeOutcome, type UpgradeRequest } from "../proxy/pass-upgrade.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Upgrade } from "../request/upgrade.js";
-import { SpdySession, type SpdyStream } from "../spdy/session.js";
 import type { StreamOptions } from "./options.js";
 import { acceptWebSocket, bytesOf, sendMessage } from "./server-web-socket.js";
+import { SpdySession, type SpdyStream } from "./spdy/session.js";
 
 export interface Translation {
   readonly naming: Naming;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { PolicySpec } from "../admission/policies/policy.js";
 import { POLICY_LIBRARY } from "../admission/policies/testing/policy-library.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
-import { createCustomCodecs } from "../extensions/custom-codec.js";
+import { createCustomCodecs } from "../definitions/custom-codec.js";
 import { withCustom } from "../kinds/catalog.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import { createMainResource } from "../kinds/served-resource.js";

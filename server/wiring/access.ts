@@ -9,7 +9,7 @@ import { openAll } from "../../storage/base/cleanup.js";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
-import type { CustomKinds } from "../extensions/custom-kinds.js";
+import type { CustomKinds } from "../definitions/custom-kinds.js";
 import type { Metrics } from "../http/metrics.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";

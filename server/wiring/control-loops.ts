@@ -10,7 +10,7 @@ import { LeasePulse } from "../controllers/lease-pulse.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { createPublishedTypes } from "../controllers/published-types.js";
 import { LEASE_NAME, runControllers } from "../controllers/run-controllers.js";
-import type { CustomKinds } from "../extensions/custom-kinds.js";
+import type { CustomKinds } from "../definitions/custom-kinds.js";
 import { Health } from "../http/health.js";
 import { Metrics } from "../http/metrics.js";
 import { PlainListener } from "../http/plain-listener.js";

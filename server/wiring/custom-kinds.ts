@@ -2,10 +2,10 @@
 import { assert } from "../../storage/base/assert.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import type { Config } from "../config/config.js";
-import { ConversionClients } from "../extensions/conversion-clients.js";
-import { createCustomCodecs } from "../extensions/custom-codec.js";
-import { CustomKinds } from "../extensions/custom-kinds.js";
-import { WebhookConverter } from "../extensions/webhook-converter.js";
+import { ConversionClients } from "../definitions/conversion-clients.js";
+import { createCustomCodecs } from "../definitions/custom-codec.js";
+import { CustomKinds } from "../definitions/custom-kinds.js";
+import { WebhookConverter } from "../definitions/webhook-converter.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
 import { resolveService } from "../outbound/services.js";
