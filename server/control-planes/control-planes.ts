@@ -33,6 +33,8 @@ export interface LoadedControlPlane {
   /** Of tokens of its service accounts. */
   readonly issuer: TokenIssuer;
   size(): ControlPlaneSize;
+  /** For its watches, several times a second. */
+  tick(): void;
   /** Ends its watches, waits for its requests, and frees what it has. */
   close(): Promise<void>;
 }
@@ -87,6 +89,13 @@ export class ControlPlanes {
     return [...this.#slots.values()].flatMap(({ loaded }) =>
       loaded === undefined ? [] : [loaded],
     );
+  }
+
+  /** Requests that are not long-running, and loads. */
+  requestsUnderWay(): number {
+    let count = 0;
+    for (const { loaded } of this.#slots.values()) count += loaded?.usage.requests ?? 1;
+    return count;
   }
 
   /** @param request its path begins with CONTROL_PLANES_PATH */

@@ -93,7 +93,14 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     customKinds = followDefinitions(kinds, views.view);
     const common = { config, view: views.view, metrics, logger };
     const installation = tokenKeys.keys.signing.id;
-    const authorization = opened.use(await createAuthorization({ ...common, installation }));
+    const authorization = opened.use(
+      await createAuthorization({
+        ...common,
+        installation,
+        // Below the root there are no webhooks that authorize.
+        ...(parts.inherit !== undefined && { hostRoots: [] }),
+      }),
+    );
     const isOpenToAll = authorization.authorizer.enabledTypes.has("AlwaysAllow");
     const asked = { ...common, clock, tokenKeys, serverAddress };
     const authentication = opened.use(

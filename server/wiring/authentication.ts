@@ -134,8 +134,10 @@ export function registryAuthenticators({
   view,
   metrics,
   legacyTokenUses,
+  verifiedTokensMax,
 }: Pick<AuthenticationParts, "config" | "clock" | "tokenKeys" | "view" | "metrics"> & {
   readonly legacyTokenUses: LegacyTokenUses;
+  readonly verifiedTokensMax?: number;
 }): readonly Authenticator[] {
   const { naming } = config;
   const accounts = new ServiceAccountAuthenticator({
@@ -146,6 +148,7 @@ export function registryAuthenticators({
     clock,
     observer: observeTokens(metrics),
     legacyUses: legacyTokenUses,
+    ...(verifiedTokensMax !== undefined && { verifiedTokensMax }),
   });
   if (!config.enableBootstrapTokenAuth) return [accounts];
   const secrets = view.partition(partitionId("", "secrets"));

@@ -48,6 +48,8 @@ export interface AuthorizationParts {
   readonly view: RegistryView;
   /** Identifies the store's installation, whose replicas may share decisions. */
   readonly installation: string;
+  /** Who vouches for webhooks that name nobody; default: whom the host believes. */
+  readonly hostRoots?: readonly string[];
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
@@ -75,7 +77,7 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
     compile: createConditionCompiler(naming),
     ...(shared !== undefined && { shared }),
     installation: parts.installation,
-    defaultAuthorities: await readHostRoots(process.env.SSL_CERT_FILE),
+    defaultAuthorities: parts.hostRoots ?? (await readHostRoots(process.env.SSL_CERT_FILE)),
     naming,
     metrics: observed,
     clock: systemClock,

@@ -13,6 +13,9 @@ import {
   registryAuthenticators,
 } from "./authentication.js";
 
+/** Of each: there are many of them, and each keeps room for so many. */
+const VERIFIED_TOKENS_MAX = 500;
+
 export interface InheritedAuthentication
   extends Omit<AuthenticationParts, "security" | "isOpenToAll"> {
   readonly root: Pick<Authentication, "common" | "isIdentityHeader">;
@@ -24,7 +27,11 @@ export function inheritAuthentication(parts: InheritedAuthentication): Authentic
   const { root, hasRootAccess, tokenKeys } = parts;
   const legacyTokenUses = new LegacyTokenUses(parts.config.naming, parts.clock);
   const { before, after, anonymous } = root.common;
-  const own = registryAuthenticators({ ...parts, legacyTokenUses });
+  const own = registryAuthenticators({
+    ...parts,
+    legacyTokenUses,
+    verifiedTokensMax: VERIFIED_TOKENS_MAX,
+  });
   const entering = hasRootAccess ? (member: Authenticator) => member : withoutMasters;
   const members = [
     ...before.map(entering),

@@ -20,6 +20,7 @@ import { runStatusReports } from "../control-planes/status-reports.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import { LeaseLock } from "../controllers/lease-lock.js";
 import type { ObjectsApi } from "../controllers/objects-api.js";
+import { runTickers } from "../endpoints/reads/watch-ticker.js";
 import type { RequestListener } from "../http/application.js";
 import type { Metrics } from "../http/metrics.js";
 import { QuietMetrics } from "../http/quiet-metrics.js";
@@ -48,6 +49,8 @@ export interface OpenedControlPlanes extends AsyncDisposable {
   readonly guards: readonly AdmissionPlugin[];
   /** Of the root's requests. */
   readonly beside: readonly RequestMiddleware[];
+  /** Requests that are not long-running. */
+  requestsUnderWay(): number;
   /** Sends each request to its control plane. */
   dispatch(root: RequestListener): RequestListener;
   /** The root's view is loaded. @throws {StatusError} the kind cannot be made */
@@ -103,6 +106,9 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       await ensureDefinition(objects, naming, lifecycle.signal);
       started = those;
       lifecycle.spawn("control planes", "restart", (signal) => planes.run(signal));
+      lifecycle.spawn("watches of control planes", "restart", (signal) =>
+        runTickers(systemClock, () => planes.loaded, signal),
+      );
       lifecycle.spawn("feeds of control planes", "restart", async (signal) => {
         while (!signal.aborted) {
           await systemClock.sleep(TELL_MS, signal);
@@ -123,6 +129,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
         lock.run((leading) => runKeeper({ ...loop, store, partsPrefix, planes }, leading), signal),
       );
     },
+    requestsUnderWay: () => planes.requestsUnderWay(),
     [Symbol.asyncDispose]: () => planes.close(),
   };
 }

@@ -40,7 +40,7 @@ export interface FlowControlStep {
   readonly isHoldingBack: () => boolean;
   /** Debug pages by path. */
   readonly documents: Readonly<Record<string, DocumentHandler>>;
-  /** Adjusts limits to the demand, and the heap's growth to backlogs. */
+  /** Adjusts limits to the demand. */
   spawn(lifecycle: Lifecycle): void;
 }
 

@@ -146,7 +146,6 @@ export function loadControlPlane(
       parts.defaults.keep(await readContent(own, access.views.view.revision, signal));
     }
     spawnLoops();
-    lifecycle.spawn("watch ticker", "restart", (until) => plane.ticker.run(until));
     access.views.view.recall(lifecycle);
     return {
       entry,
@@ -154,6 +153,7 @@ export function loadControlPlane(
       usage,
       registry: plane.registry,
       issuer: storage.tokenKeys.issuer,
+      tick: () => plane.ticker.tick(),
       size: () => sizeOf(access.views.view),
       async close() {
         isEnding = true;

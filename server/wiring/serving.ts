@@ -106,7 +106,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       },
       planes?.dispatch(root.handle) ?? root.handle,
     );
-    const { requestsUnderWay } = root;
+    const requestsUnderWay = () => root.requestsUnderWay() + (planes?.requestsUnderWay() ?? 0);
     const quietMs = Math.min(config.shutdownDelayMs, QUIET_MS_MAX);
     opened.defer(() => listener.close(config.shutdownGracePeriodMs, quietMs));
     opened.defer(() => root.endAll());

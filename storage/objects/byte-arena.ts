@@ -72,12 +72,17 @@ export class Slabs implements BytePlacer {
       return { memory: Buffer.allocUnsafeSlow(length), start: 0, end: length };
     }
     if (this.#used + length > this.#newest.length) {
-      this.#newest = Buffer.allocUnsafeSlow(this.#slabBytes);
+      this.#newest = Buffer.allocUnsafeSlow(Math.max(this.#nextBytes(), length));
       this.#used = 0;
     }
     const start = this.#used;
     this.#used += length;
     return { memory: this.#newest, start, end: this.#used };
+  }
+
+  /** The first slabs are smaller: a process may hold a thousand registries of a few objects. */
+  #nextBytes(): number {
+    return Math.min(this.#slabBytes, Math.max(this.#newest.length * 2, this.#slabBytes / 8));
   }
 
   #isLarge(length: number): boolean {
@@ -89,10 +94,11 @@ export class ByteArena implements BytePlacer {
   readonly #slabs = new Slabs();
   readonly #accounts = new Map<Buffer, Slab>();
   #live = 0;
+  #used = 0;
 
   /** Bytes of all slabs that have live bytes. */
   get used(): number {
-    return this.#accounts.size * SLAB_BYTES;
+    return this.#used;
   }
 
   /** Live bytes in slabs. */
@@ -125,6 +131,7 @@ export class ByteArena implements BytePlacer {
     if (account === undefined) {
       account = { used: 0, live: 0 };
       this.#accounts.set(memory, account);
+      this.#used += memory.length;
       this.#forgetIfEmpty(before);
     }
     const length = place.end - place.start;
@@ -152,6 +159,8 @@ export class ByteArena implements BytePlacer {
   }
 
   #forgetIfEmpty(memory: Buffer): void {
-    if (this.#accounts.get(memory)?.live === 0) this.#accounts.delete(memory);
+    if (this.#accounts.get(memory)?.live !== 0) return;
+    this.#accounts.delete(memory);
+    this.#used -= memory.length;
   }
 }

@@ -59,6 +59,8 @@ export interface ServiceAccountAuthenticatorOptions {
   readonly observer?: ServiceAccountObserver;
   /** Hears of each use of a token out of a Secret. */
   readonly legacyUses?: LegacyTokenUses;
+  /** How many tokens are remembered as verified; default 10,000. Room for all of them is kept from the start. */
+  readonly verifiedTokensMax?: number;
 }
 
 interface VerifiedToken {
@@ -86,7 +88,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
   readonly #legacyIssuer: string;
   readonly #revokedLabel: string;
   /** By digest: verifications are valid as long as the keys are. */
-  readonly #verified = new LRUCache<string, VerifiedToken>({ max: VERIFIED_TOKENS_MAX });
+  readonly #verified: LRUCache<string, VerifiedToken>;
   #keysVersion = 0;
 
   /** The last token of each connection; dropped with the connection. */
@@ -97,6 +99,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
 
   constructor(options: ServiceAccountAuthenticatorOptions) {
     this.#options = options;
+    this.#verified = new LRUCache({ max: options.verifiedTokensMax ?? VERIFIED_TOKENS_MAX });
     this.#issuers = new Set(options.settings.issuers);
     this.#legacyIssuer = legacyIssuer(options.naming);
     this.#revokedLabel = `${options.naming.labelDomain}/legacy-token-invalid-since`;

@@ -88,11 +88,25 @@ export class WatchTicker {
     watch.end();
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#clock.sleep(TICK_MS, signal);
-      const now = this.now();
-      for (const watch of this.#watches) watch.tick(now);
-    }
+  /** Looks at all watches once. */
+  tick(): void {
+    const now = this.now();
+    for (const watch of this.#watches) watch.tick(now);
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return runTickers(this.#clock, () => [this], signal);
+  }
+}
+
+/** Ticks until the signal aborts; one timer for the watches of many. */
+export async function runTickers(
+  clock: Clock,
+  tickers: () => readonly Pick<WatchTicker, "tick">[],
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(TICK_MS, signal);
+    for (const ticker of tickers()) ticker.tick();
   }
 }
