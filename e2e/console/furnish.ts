@@ -14,7 +14,8 @@ export async function furnish(admin: HttpsClient): Promise<void> {
     headers: Readonly<Record<string, string>> = {},
   ) => {
     const query = `${path.includes("?") ? "&" : "?"}fieldManager=${manager}`;
-    const answer = await admin.request(path + query, { method, body, headers });
+    const named = { "user-agent": `${manager}/1.0`, ...headers };
+    const answer = await admin.request(path + query, { method, body, headers: named });
     return JSON.parse(String(answer.bytes)) as { metadata: { uid: string } };
   };
   const core = `/api/v1/namespaces/${NAMESPACE}`;

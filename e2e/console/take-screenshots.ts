@@ -15,7 +15,7 @@ const FOLDER = process.argv[2] ?? join(repositoryRoot(), "docs/use/console");
 const WEB = "#/object/apps/deployments/shop/web";
 
 /** So that something moves. */
-const WRITE_EVERY_MS = 200;
+const WRITE_EVERY_MS = 1_000;
 
 /** Name, fragment, what the page says when it is there, and how it is looked at. */
 const PICTURES = [
@@ -24,7 +24,7 @@ const PICTURES = [
   ["writers", WEB, "shop/web:1.5", "light"],
   ["owners", `${WEB}?tab=graph`, "4 other objects", "dark"],
   ["history", `${WEB}?tab=history`, "the first one is its creation", "light"],
-  ["timeline", `${WEB}?tab=why`, "patch deployments shop/web", "light"],
+  ["timeline", "#/timeline", "release-bot/1.0", "light"],
   ["phone", WEB, "shop/web:1.5", "phone"],
 ] as const;
 
@@ -42,12 +42,13 @@ const writer = setInterval(() => void touch(admin), WRITE_EVERY_MS);
 mkdirSync(FOLDER, { recursive: true });
 for (const [name, fragment, text, look] of PICTURES) {
   if (look === "phone") await page.resize(390, 560, "dark");
-  else await page.resize(900, 480, look);
+  else await page.resize(820, 440, look);
   await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
   await page.waitForText(text);
   await page.waitFor("nothing is still being read", "!document.body.innerText.includes('still')");
+  // The timeline is of the shop.
+  if (name === "overview") clearInterval(writer);
   writeFileSync(join(FOLDER, `${name}.png`), await page.screenshot());
 }
-clearInterval(writer);
 await touch(admin);
 admin.close();

@@ -46,12 +46,17 @@ const JSON_TYPE = "application/json";
 
 export class Api {
   readonly #key: string;
+  readonly #root: string;
   readonly #changed: (obstacle: Obstacle | undefined) => void;
   #obstacle: Obstacle | undefined;
 
-  /** @param changed told when an obstacle comes or goes */
-  constructor(key: string, changed: (obstacle: Obstacle | undefined) => void) {
+  /**
+   * @param root before all paths: "" or "/clusters/NAME"
+   * @param changed told when an obstacle comes or goes
+   */
+  constructor(key: string, root: string, changed: (obstacle: Obstacle | undefined) => void) {
     this.#key = key;
+    this.#root = root;
     this.#changed = changed;
   }
 
@@ -105,7 +110,7 @@ export class Api {
     };
     let answer: Response;
     try {
-      answer = await fetch(PREFIX + path, {
+      answer = await fetch(PREFIX + this.#root + path, {
         method,
         headers,
         signal,

@@ -27,6 +27,7 @@ export const METADATA_LIST = `application/json;as=PartialObjectMetadataList;v=v1
 export const SYSTEM_NAMESPACE = NAMING.systemNamespace;
 /** The label of Leases that replicas of the API server keep. */
 export const REPLICA_LABEL = `apiserver.${NAMING.labelDomain}/identity`;
+export const CONTROL_PLANES = { group: `tenancy.${NAMING.groupDomain}`, resource: "controlplanes" };
 export const LEASES = { group: `coordination.${NAMING.groupDomain}`, resource: "leases" };
 
 interface Listed {

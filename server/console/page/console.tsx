@@ -21,7 +21,10 @@ const VIEWS = [
 
 export function Console({ sessionKey }: { readonly sessionKey: string }) {
   const [obstacle, setObstacle] = useState<Obstacle | undefined>(undefined);
-  const api = useMemo(() => new Api(sessionKey, setObstacle), [sessionKey]);
+  /** "" = the root. */
+  const [plane, setPlane] = useState("");
+  const root = plane === "" ? "" : `/clusters/${encodeURIComponent(plane)}`;
+  const api = useMemo(() => new Api(sessionKey, root, setObstacle), [sessionKey, root]);
   const [round, setRound] = useState(0);
   const catalog = useLoaded((signal) => readCatalog(api, signal), [api, round]);
   const route = useRoute();
@@ -38,15 +41,32 @@ export function Console({ sessionKey }: { readonly sessionKey: string }) {
         <main class="alone">
           <h1>Keelson console</h1>
           <p role="status">{catalog.problem ?? "Asking the server what it serves …"}</p>
+          {plane !== "" && <Leave plane={plane} leave={() => setPlane("")} />}
         </main>
       ) : (
-        <Frame ui={{ api, catalog: catalog.value, go }} route={route} />
+        <Frame
+          ui={{ api, catalog: catalog.value, go, enter: setPlane }}
+          plane={plane}
+          route={route}
+        />
       )}
     </>
   );
 }
 
-function Frame({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
+function Leave({ plane, leave }: { readonly plane: string; readonly leave: () => void }) {
+  return (
+    <p>
+      In the control plane <b>{plane}</b>{" "}
+      <button type="button" onClick={leave}>
+        Leave it
+      </button>
+    </p>
+  );
+}
+
+function Frame(props: { readonly ui: Ui; readonly plane: string; readonly route: Route }) {
+  const { ui, plane, route } = props;
   const [isHelpOpen, setHelpOpen] = useState(false);
   useKeys({
     "?": () => setHelpOpen(true),
@@ -56,7 +76,7 @@ function Frame({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
   });
   return (
     <div class="frame">
-      <Types ui={ui} route={route} />
+      <Types ui={ui} plane={plane} route={route} />
       <main id="main" tabIndex={-1}>
         <View ui={ui} route={route} />
       </main>
@@ -89,13 +109,16 @@ function WholeTimeline({ ui }: { readonly ui: Ui }) {
   );
 }
 
-function Types({ ui: { catalog }, route }: { readonly ui: Ui; readonly route: Route }) {
+function Types(props: { readonly ui: Ui; readonly plane: string; readonly route: Route }) {
+  const { plane, route } = props;
+  const { catalog, enter } = props.ui;
   const [wanted, setWanted] = useState("");
   const shown = catalog.types.filter((type) => nameOf(type).includes(wanted.toLowerCase()));
   const current = "type" in route ? nameOf(route.type) : "";
   return (
     <nav aria-label="What is served" class="types">
       <p class="home">Keelson console</p>
+      {plane !== "" && <Leave plane={plane} leave={() => enter("")} />}
       <ul class="views">
         {VIEWS.map(([view, title]) => (
           <li key={view}>

@@ -14,6 +14,7 @@ import {
   type ServedType,
   SYSTEM_NAMESPACE,
 } from "./catalog.js";
+import { ControlPlanes } from "./control-planes.js";
 import { type Loaded, usePolled } from "./hooks.js";
 import { tableOf, type Ui } from "./ui.js";
 import { formatAge, formatRate, plural } from "./words.js";
@@ -47,6 +48,7 @@ export function Overview({ ui }: { readonly ui: Ui }) {
     <section class="overview" aria-label="Overview">
       <h1>Overview</h1>
       <Moving ui={ui} counts={counter} />
+      <ControlPlanes ui={ui} />
       <Replicas ui={ui} />
       <Turns ui={ui} />
       <Served ui={ui} counts={counter} />

@@ -8,6 +8,8 @@ export interface Ui {
   readonly api: Api;
   readonly catalog: Catalog;
   readonly go: (route: Route) => void;
+  /** Shows the API of a control plane in place of the root's. */
+  readonly enter: (controlPlane: string) => void;
 }
 
 /** What every side of an object is given. */
