@@ -20,6 +20,7 @@ import { readAccess } from "./fresh-api/access.js";
 import { applyManifests, linesOf } from "./fresh-api/apply-manifests.js";
 import { type PlacedObject, readManifests } from "./fresh-api/manifests.js";
 import { runWithApi } from "./fresh-api/run-with-api.js";
+import { signatureOf, watchManifests } from "./fresh-api/watch-manifests.js";
 import { warningsAbout } from "./node-release.js";
 import { reportReady } from "./report-ready.js";
 import { readBuildInfo } from "./wiring/build-info.js";
@@ -30,6 +31,8 @@ import { openReplica, type Replica } from "./wiring/replica.js";
 const HEARTBEAT_MS = 60_000;
 /** How long what is missing may take to come. */
 const MANIFESTS_MS = 30_000;
+/** Until the process ends. */
+const NEVER = new AbortController().signal;
 
 async function main(): Promise<boolean> {
   // A full disk or a closed pipe behind them ends nothing.
@@ -96,7 +99,9 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
   warn(config, logger);
   let replica: Replica;
   let objects: readonly PlacedObject[];
+  let signature: string;
   try {
+    signature = config.watchManifests ? await signatureOf(config.manifests) : "";
     objects = await readManifests(config.manifests);
     replica = await openReplica(config, build, log);
   } catch (error) {
@@ -121,6 +126,11 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
   if (!(await putManifests(objects, replica))) {
     if (!isEnding()) await replica.shutDown().finally(() => process.exit());
     return false;
+  }
+  if (config.watchManifests) {
+    const access = await readAccess(replica.kubeconfigPath);
+    const watched = { paths: config.manifests, access, logger };
+    void watchManifests(watched, signature, NEVER);
   }
   logger.info({ afterMs: Math.round(performance.now() - startedAtMs) }, "ready");
   if (config.readyFd >= 0) sayReady(config.readyFd, replica, logger);

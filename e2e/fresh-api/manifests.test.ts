@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { startKeelson } from "../../server/start-keelson.js";
 import { COMMAND } from "../harness/command.js";
+import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { readKubeconfig, runServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
@@ -224,4 +225,32 @@ test("what the API refuses ends the start at once; unreadable files end it befor
     refused.output,
     /^keelson: manifests: \S+refused\.json: ConfigMap UPPER: .+\(422\)$/m,
   );
+});
+
+test("People 3: with --watch-manifests changes of the files are applied, also behind a mistake", async () => {
+  await using folder = await makeTempDir("watched-manifests");
+  const file = join(folder.path, "a.yaml");
+  const put = (value: string) =>
+    writeFile(file, JSON.stringify({ ...configMap("watched"), data: { a: value } }));
+  await put("first");
+  await using api = await startKeelson({
+    manifests: [folder.path],
+    flags: { "watch-manifests": true },
+  });
+  const client = new HttpsClient(api.url, api);
+  const path = "/api/v1/namespaces/default/configmaps";
+  const valueOf = async (name: string) => {
+    const answer = await client.get(`${path}/${name}`);
+    return answer.status === 200 ? (answer.object.data as { a: string }).a : undefined;
+  };
+  assert.equal(await valueOf("watched"), "first");
+  await writeFile(file, "{ no yaml");
+  await writeFile(join(folder.path, "b.json"), JSON.stringify(configMap("other")));
+  await put("second, and longer");
+  await eventually(
+    "the change is there",
+    async () => (await valueOf("watched")) === "second, and longer",
+  );
+  await eventually("the new file is there", async () => (await valueOf("other")) === "b");
+  client.close();
 });

@@ -67,6 +67,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     securePort: 6443,
     readyFd: -1,
     manifests: [],
+    watchManifests: false,
     enableControlPlanes: false,
     controlPlaneRootAccess: true,
     controlPlaneIdleMs: 600_000,

@@ -176,6 +176,14 @@ export const FLAGS = {
     commands: SERVE_ONLY,
     help: "A file or a folder (*.yaml, *.yml, *.json, with the folders in it) of objects that are applied at every start before it is told that the API is ready; repeatable. Definitions and namespaces come first; what is not there after 30 s ends the start.",
   },
+  watchManifests: {
+    name: "watch-manifests",
+    type: "boolean",
+    default: "false",
+    section: "Serving",
+    commands: SERVE_ONLY,
+    help: "Whether the files of --manifests are applied again when they change. What is wrong with them is logged; what they do not have any more stays.",
+  },
   advertiseAddress: {
     name: "advertise-address",
     type: "string",

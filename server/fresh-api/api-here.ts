@@ -9,9 +9,10 @@ import { createLog, createSilentLog } from "../wiring/create-logger.js";
 import { openReplica } from "../wiring/replica.js";
 import { type AdminAccess, readAccess } from "./access.js";
 import { applyManifests } from "./apply-manifests.js";
-import { readManifests } from "./manifests.js";
+import { isPath, readManifests } from "./manifests.js";
 import { makeTemporaryFolder, removeStaleFolders } from "./temporary-folder.js";
 import type { KeelsonOptions } from "./types.js";
+import { signatureOf, watchManifests } from "./watch-manifests.js";
 import { within } from "./within.js";
 
 /** An API that runs, wherever. */
@@ -45,6 +46,8 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
       if (commandLine.action !== "run") throw new RangeError("flags of a start are expected");
       const { config } = commandLine;
       const untilMs = performance.now() + deadlineMs;
+      const files = [...config.manifests, ...(options.manifests ?? []).filter(isPath)];
+      const signature = config.watchManifests ? await signatureOf(files) : "";
       const objects = await readManifests([...config.manifests, ...(options.manifests ?? [])]);
       const log = logs ? createLog(config) : createSilentLog();
       const replica = await openReplica(config, readBuildInfo(process.env), log);
@@ -52,6 +55,15 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
       await within("the API is not ready", replica.ready, deadlineMs);
       const access = await readAccess(replica.kubeconfigPath);
       await applyManifests(objects, access, untilMs - performance.now());
+      if (config.watchManifests) {
+        const ending = new AbortController();
+        const watched = { paths: files, access, logger: log.logger };
+        const watching = watchManifests(watched, signature, ending.signal);
+        opened.defer(() => {
+          ending.abort();
+          return watching;
+        });
+      }
       return { access, stop: () => opened[Symbol.asyncDispose]() };
     });
   } finally {

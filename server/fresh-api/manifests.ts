@@ -51,6 +51,11 @@ export async function readManifests(
   return reader.objects;
 }
 
+/** Whether it is the place of a file or folder. */
+export function isPath(manifest: Manifest): manifest is string {
+  return typeof manifest === "string" && !isText(manifest);
+}
+
 /** No path has a line break, or begins as JSON does. */
 function isText(manifest: string): boolean {
   return /\n|^\s*\{/.test(manifest);
