@@ -239,18 +239,18 @@ test("People 3: with --watch-manifests changes of the files are applied, also be
   });
   const client = new HttpsClient(api.url, api);
   const path = "/api/v1/namespaces/default/configmaps";
-  const valueOf = async (name: string) => {
+  const dataOf = async (name: string) => {
     const answer = await client.get(`${path}/${name}`);
     return answer.status === 200 ? (answer.object.data as { a: string }).a : undefined;
   };
-  assert.equal(await valueOf("watched"), "first");
+  assert.equal(await dataOf("watched"), "first");
   await writeFile(file, "{ no yaml");
   await writeFile(join(folder.path, "b.json"), JSON.stringify(configMap("other")));
   await put("second, and longer");
   await eventually(
     "the change is there",
-    async () => (await valueOf("watched")) === "second, and longer",
+    async () => (await dataOf("watched")) === "second, and longer",
   );
-  await eventually("the new file is there", async () => (await valueOf("other")) === "b");
+  await eventually("the new file is there", async () => (await dataOf("other")) === "b");
   client.close();
 });
