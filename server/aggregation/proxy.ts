@@ -1,13 +1,13 @@
 /**
- * Proxies a request to the server behind an APIService, with the user's identity (server/proxy). Its discovery is
+ * Proxies a request to the server behind an APIService, with the user's identity (server/client). Its discovery is
  * bounded, because clients ask for it one group after the other.
  */
 import { StatusError } from "../api/status.js";
+import { forwardedHeaders, userHeaders } from "../client/forwarded-headers.js";
+import { passRequest } from "../client/pass-request.js";
+import { InvalidUpgrade, openUpgrade, passOutcome } from "../client/pass-upgrade.js";
 import { describeFailure } from "../outbound/failures.js";
 import { UnreachableService } from "../outbound/services.js";
-import { forwardedHeaders, userHeaders } from "../proxy/forwarded-headers.js";
-import { passRequest } from "../proxy/pass-request.js";
-import { InvalidUpgrade, openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";
 import type { RequestContext } from "../request/request-state.js";
 import { upgradeTo } from "../request/upgrade.js";
 import { answerUnavailable, withoutRedirect } from "./refusals.js";

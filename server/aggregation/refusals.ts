@@ -4,7 +4,7 @@
  * (CVE-2022-3172).
  */
 import { Readable } from "node:stream";
-import { type PassedAnswer, sendAnswer } from "../proxy/pass-request.js";
+import { type PassedAnswer, sendAnswer } from "../client/pass-request.js";
 import type { RequestContext } from "../request/request-state.js";
 
 const TEXT = [

@@ -7,7 +7,7 @@
 import { formatGroupVersion } from "../api/names.js";
 import type { Naming } from "../api/naming.js";
 import { firstOf } from "../api/shown-value.js";
-import { userHeaders } from "../proxy/forwarded-headers.js";
+import { userHeaders } from "../client/forwarded-headers.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import type { ResourceFact } from "../schema/model.js";
 import { parseJson } from "../schema/parse-json.js";

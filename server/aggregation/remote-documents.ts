@@ -4,8 +4,8 @@
  * last documents stay, marked as stale.
  */
 import { formatGroupVersion } from "../api/names.js";
+import { userHeaders } from "../client/forwarded-headers.js";
 import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
-import { userHeaders } from "../proxy/forwarded-headers.js";
 import { createUser, MASTERS_GROUP } from "../request/user-info.js";
 import type { ResourceFact } from "../schema/model.js";
 import type { RemoteService } from "./api-services.js";

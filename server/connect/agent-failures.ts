@@ -6,8 +6,8 @@ import {
   relayedFailure,
   StatusError,
 } from "../api/status.js";
+import { InvalidUpgrade } from "../client/pass-upgrade.js";
 import { describeFailure } from "../outbound/failures.js";
-import { InvalidUpgrade } from "../proxy/pass-upgrade.js";
 import { ClientGoneError } from "../request/request-state.js";
 
 const REASONS: Readonly<Record<number, readonly [string, string]>> = {

@@ -8,7 +8,7 @@
  *   ANY  .../services/web/proxy/x    proxies.ts   the request goes on to a pod, or to the agent
  *
  * Requests arrive authorized. All but logs pass admission (CONNECT) with their options as the object; the
- * current view decides the target. server/proxy makes the connections.
+ * current view decides the target. server/client makes the connections.
  */
 import type { AdmissionAttributes } from "../admission/admission.js";
 import type { ApiObject } from "../api/meta.js";

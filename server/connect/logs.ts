@@ -1,7 +1,7 @@
 /** pods/log: streams a container's log from its node's agent. */
 import type { Readable } from "node:stream";
 import { invalid } from "../api/status.js";
-import { sendAnswer } from "../proxy/pass-request.js";
+import { sendAnswer } from "../client/pass-request.js";
 import type { RequestContext } from "../request/request-state.js";
 import { upgradeOf } from "../request/upgrade.js";
 import type { ResponseSink } from "../response/sink.js";

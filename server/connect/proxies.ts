@@ -9,13 +9,13 @@
 import { posix } from "node:path";
 import type { Pool } from "undici";
 import { badRequest, nodeUnreachable, StatusError, serviceUnavailable } from "../api/status.js";
+import { forwardedHeaders } from "../client/forwarded-headers.js";
+import { passRequest } from "../client/pass-request.js";
+import { InvalidUpgrade, openUpgrade, passOutcome } from "../client/pass-upgrade.js";
 import type { Place } from "../outbound/connection-pools.js";
 import { describeFailure } from "../outbound/failures.js";
 import { judgeHost, RefusedAddress } from "../outbound/judged-address.js";
 import { TlsSettings } from "../outbound/tls-connections.js";
-import { forwardedHeaders } from "../proxy/forwarded-headers.js";
-import { passRequest } from "../proxy/pass-request.js";
-import { InvalidUpgrade, openUpgrade, passOutcome } from "../proxy/pass-upgrade.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestContext } from "../request/request-state.js";
 import { upgradeTo } from "../request/upgrade.js";

@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
-import type { PassedAnswer } from "../proxy/pass-request.js";
+import type { PassedAnswer } from "../client/pass-request.js";
 import { rewriteAnswer, rewriteUrl } from "./rewrite.js";
 
 const places = {

@@ -3,7 +3,7 @@
  * (rewrite-html.ts). This server decides about CORS, so their CORS headers are removed.
  */
 import { createGunzip, createInflate } from "node:zlib";
-import type { PassedAnswer } from "../proxy/pass-request.js";
+import type { PassedAnswer } from "../client/pass-request.js";
 import { HtmlLinks } from "./rewrite-html.js";
 
 export interface ProxiedPlaces {

@@ -8,8 +8,8 @@
  *   WebSocket of other protocols       gets the same: every agent takes those
  */
 import { badRequest } from "../api/status.js";
-import { forwardedHeaders } from "../proxy/forwarded-headers.js";
-import { openUpgrade, passOutcome, type UpgradeRequest } from "../proxy/pass-upgrade.js";
+import { forwardedHeaders } from "../client/forwarded-headers.js";
+import { openUpgrade, passOutcome, type UpgradeRequest } from "../client/pass-upgrade.js";
 import type { RequestContext } from "../request/request-state.js";
 import { type Upgrade, upgradeTo } from "../request/upgrade.js";
 import { protocolsOffered, refuseForeignOrigin } from "../response/web-socket-sink.js";

@@ -15,8 +15,8 @@
 import type { WebSocket } from "ws";
 import type { Naming } from "../api/naming.js";
 import { internalError, type Status, StatusError } from "../api/status.js";
+import { openUpgrade, type UpgradeOutcome, type UpgradeRequest } from "../client/pass-upgrade.js";
 import { describeFailure } from "../outbound/failures.js";
-import { openUpgrade, type UpgradeOutcome, type UpgradeRequest } from "../proxy/pass-upgrade.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Upgrade } from "../request/upgrade.js";
 import type { StreamOptions } from "./options.js";

@@ -8,7 +8,7 @@ import {
   openUpgrade,
   passOutcome,
   type UpgradeRequest,
-} from "../proxy/pass-upgrade.js";
+} from "../client/pass-upgrade.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Upgrade } from "../request/upgrade.js";
 import { acceptWebSocket } from "./server-web-socket.js";

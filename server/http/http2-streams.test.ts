@@ -6,7 +6,7 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { Pool } from "undici";
-import { passRequest } from "../proxy/pass-request.js";
+import { passRequest } from "../client/pass-request.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import { deferred } from "../request/testing/test-server.js";
 import { sendBytes } from "../response/send-bytes.js";

@@ -11,7 +11,7 @@ import { EncryptedStore } from "../../storage/encryption/encrypted-store.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { KeySpace, partitionId } from "../../storage/objects/keys.js";
 import type { Config } from "../config/config.js";
-import { parseEncryptionConfiguration } from "../encryption/configuration.js";
+import { parseEncryptionConfiguration } from "../config/encryption-configuration.js";
 import { runFileWatch } from "../http/file-watch.js";
 import type { Metrics } from "../http/metrics.js";
 import { authoritiesKeyOf } from "./authorities.js";

@@ -1,21 +1,21 @@
 /** Objects over an encrypted store: rotation by writes, lost keys, and keys that come back. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EncryptedStore } from "../../storage/encryption/encrypted-store.js";
-import type { RevisionedStore } from "../../storage/kv/store.js";
-import { KeySpace } from "../../storage/objects/keys.js";
-import { createNaming } from "../api/naming.js";
-import type { Registry } from "../registry/generic/registry.js";
+import { EncryptedStore } from "../../../storage/encryption/encrypted-store.js";
+import type { RevisionedStore } from "../../../storage/kv/store.js";
+import { KeySpace } from "../../../storage/objects/keys.js";
+import { createNaming } from "../../api/naming.js";
+import { parseEncryptionConfiguration } from "../../config/encryption-configuration.js";
+import type { Registry } from "../generic/registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../registry/generic/testing/registry-harness.js";
-import { createObject } from "../registry/write/create.js";
-import { deleteCorruptObject } from "../registry/write/delete-corrupt.js";
-import { patchObject } from "../registry/write/update.js";
-import { parseEncryptionConfiguration } from "./configuration.js";
+} from "../generic/testing/registry-harness.js";
+import { createObject } from "./create.js";
+import { deleteCorruptObject } from "./delete-corrupt.js";
+import { patchObject } from "./update.js";
 
 const naming = createNaming("kubernetes");
 const KEY = "/registry/core/secrets/default/db";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming } from "../api/naming.js";
-import { parseEncryptionConfiguration } from "./configuration.js";
+import { parseEncryptionConfiguration } from "./encryption-configuration.js";
 
 const naming = createNaming("kubernetes");
 const SECRET = Buffer.alloc(32, 1).toString("base64");
