@@ -7,6 +7,7 @@ import { linksOf, NAMES_NOTHING } from "./links.js";
 import { findLoops } from "./loops.js";
 import { RecordIndex } from "./record-index.js";
 import type { Delivery, RecordedClient, RecordedRead, RecordedWrite } from "./record-types.js";
+import { mergeRecords } from "./records.js";
 import { drawTimeline } from "./svg-timeline.js";
 
 const START_MS = Date.parse("2030-01-01T00:00:00Z");
@@ -234,4 +235,31 @@ test("the picture has a row for each write, arrows for links, and takes text as 
     assert.equal([...svg.matchAll(/class="arrow candidate"/g)].length, 1);
     assert.match(svg, /&lt;script&gt;/);
   }
+});
+
+test("records of several replicas are one: by revision, with what one wrote and another delivered", () => {
+  const watch = watchOf(robot.id);
+  const own = { ...robot, id: "other-c7" };
+  const made = writeOf(10, { outcome: "created", verb: "create" });
+  const led = writeOf(12, { id: "other-w1", name: "a-child", client: own.id, outcome: "created" });
+  const refused = writeOf(13, { id: "w13", revision: "", outcome: "refused", time: at(115) });
+  const first = { next: "a:1", hidden: 1, clients, writes: [made, refused], reads: [watch] };
+  const second = {
+    next: "b:1",
+    hidden: 2,
+    clients: [own],
+    writes: [led],
+    reads: [],
+    deliveries: [],
+  };
+  const merged = mergeRecords([{ ...first, deliveries: [sent(watch, 10, 102)] }, second]);
+  assert.deepEqual(
+    [merged.next, merged.hidden, merged.writes.map(({ id }) => id)],
+    ["a:1,b:1", 3, ["w10", "w13", "other-w1"]],
+  );
+  const { candidates } = linksOf(new RecordIndex(merged), led, NAMES_NOTHING);
+  assert.deepEqual(
+    candidates.map(({ to }) => to),
+    ["w10"],
+  );
 });

@@ -40,6 +40,8 @@ export interface RecordParts {
   readonly recorder: Recorder;
   readonly authorizer: Authorizer;
   readonly texts: ObjectTexts;
+  /** Where this API has replicas; none = there is this one only. */
+  readonly replicas: () => readonly ReplicaAsked[];
 }
 
 /** Of the question for one path. */
@@ -51,7 +53,8 @@ interface Asked {
 type Answer = (parts: RecordParts, asked: Asked) => object | Promise<object>;
 
 const ANSWERS: Readonly<Record<string, Answer>> = {
-  [RECORD_PATH]: ({ recorder }) => statusOf(recorder),
+  [RECORD_PATH]: statusOf,
+  [`${RECORD_PATH}/records`]: answerRecords,
   [`${RECORD_PATH}/timeline`]: answerTimeline,
   [`${RECORD_PATH}/why`]: answerWhy,
   [`${RECORD_PATH}/blame`]: answerBlame,
@@ -101,7 +104,7 @@ function isKnown({ groups }: UserInfo): boolean {
   return groups.includes(AUTHENTICATED_GROUP);
 }
 
-function statusOf(recorder: Recorder): RecordStatus {
+function statusOf({ recorder, replicas }: RecordParts): RecordStatus {
   const { replica, writes, reads, deliveries, bytes, bytesMax, startedAtMs } = recorder;
   const sinceMs = writes.dropped > 0 ? (writes.oldest?.atMs ?? startedAtMs) : startedAtMs;
   return {
@@ -114,11 +117,20 @@ function statusOf(recorder: Recorder): RecordStatus {
     bytes,
     bytesMax,
     dropped: 0,
-    replicas: ALONE,
+    replicas: replicas(),
   };
 }
 
-const ALONE: readonly ReplicaAsked[] = [];
+/** What this replica has recorded, for who puts it together with that of others. */
+async function answerRecords(parts: RecordParts, { query, rights }: Asked): Promise<object> {
+  const records = await readRecords(parts.recorder, query, rights);
+  return {
+    kind: "Records",
+    replica: parts.recorder.replica,
+    replicas: parts.replicas(),
+    ...records,
+  };
+}
 
 async function answerTimeline(parts: RecordParts, { query, rights }: Asked): Promise<Timeline> {
   const { recorder, texts } = parts;
@@ -133,7 +145,7 @@ async function answerTimeline(parts: RecordParts, { query, rights }: Asked): Pro
   return {
     kind: "Timeline",
     replica: recorder.replica,
-    replicas: ALONE,
+    replicas: parts.replicas(),
     next,
     hidden,
     clients: together(clients, all.clients),
@@ -157,7 +169,7 @@ async function answerWhy(parts: RecordParts, { query, rights }: Asked): Promise<
   const { steps, end } = explain(index, write, texts.names);
   return {
     kind: "Explanation",
-    replicas: ALONE,
+    replicas: parts.replicas(),
     hidden: all.hidden,
     ...named(all, index, steps),
     steps,
@@ -174,7 +186,7 @@ async function answerBlame(parts: RecordParts, { query, rights }: Asked): Promis
   const own = { ...everything(query), group, resource, namespace, name };
   const { writes, clients } = await readRecords(parts.recorder, own, rights);
   const fields = blameFields(object, writes, clients);
-  return { kind: "Blame", replicas: ALONE, object, fields };
+  return { kind: "Blame", replicas: parts.replicas(), object, fields };
 }
 
 async function answerLoops(parts: RecordParts, { query, rights }: Asked): Promise<Loops> {
@@ -184,7 +196,7 @@ async function answerLoops(parts: RecordParts, { query, rights }: Asked): Promis
   const loops = findLoops(records);
   const named = new Set(loops.flatMap(({ clients }) => clients));
   const clients = records.clients.filter(({ id }) => named.has(id));
-  return { kind: "Loops", replicas: ALONE, hidden: records.hidden, clients, loops };
+  return { kind: "Loops", replicas: parts.replicas(), hidden: records.hidden, clients, loops };
 }
 
 /** What the steps of an explanation name. */

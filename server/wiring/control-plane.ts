@@ -107,7 +107,13 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   const { view, freshness } = views;
   const testApi = openTestApi(config, logger, parts.movable);
   const storage = testApi?.observed(parts.storage) ?? parts.storage;
-  const record = openRecord({ config, metrics, access, storage });
+  const record = openRecord({
+    config,
+    metrics,
+    access,
+    storage,
+    serverAddress: parts.serverAddress,
+  });
   const recorder = record?.recorder;
   const registry = createRegistry({ ...parts, storage, admissionFiles, recorder });
   observeStorage(metrics, views);

@@ -7,6 +7,7 @@ import type { Metrics } from "../http/metrics.js";
 import { ObjectTexts } from "../recorder/object-texts.js";
 import { openRecordPaths, withRecord } from "../recorder/record-endpoints.js";
 import { Recorder } from "../recorder/recorder.js";
+import { livingReplicas } from "../recorder/replicas.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { Access } from "./access.js";
 import type { OpenedStore } from "./store.js";
@@ -22,6 +23,8 @@ export interface RecordWiring {
   readonly metrics: Metrics;
   readonly access: Access;
   readonly storage: Pick<OpenedStore, "encryption">;
+  /** "host:port" of this replica. */
+  readonly serverAddress: () => string;
 }
 
 /** undefined = nobody records, and nothing is paid for it. */
@@ -30,6 +33,7 @@ export function openRecord({
   metrics,
   access,
   storage,
+  serverAddress,
 }: RecordWiring): Recording | undefined {
   if (config.record === "") return undefined;
   const { view } = access.views;
@@ -44,9 +48,11 @@ export function openRecord({
   observe(metrics, recorder);
   const { authorizer } = access.authorization;
   const texts = new ObjectTexts(view);
+  const now = () => Date.now();
+  const replicas = () => livingReplicas({ view, naming: config.naming, own: serverAddress, now });
   return {
     recorder,
-    middleware: withRecord({ recorder, authorizer, texts }),
+    middleware: withRecord({ recorder, authorizer, texts, replicas }),
     authorizer: openRecordPaths(authorizer),
   };
 }
