@@ -175,7 +175,7 @@ test("A13: what another server keeps of a namespace goes with it, and one that c
   await eventually("the namespace is gone", () => isGone("stays"));
 });
 
-test("a service that is dead is said to be, answers 503, and delays nothing else", async () => {
+test("NEW-5: a service that is dead is said to be, answers 503, and delays nothing else", async () => {
   await using front = await startServer();
   {
     await using back = await startServer({ flags: ["--anonymous-auth=true"] });

@@ -9,17 +9,15 @@ import { RULE_COSTS } from "../../server/structural/testing/rule-costs.js";
 import { loadFacts } from "../../server/types/load-facts.js";
 import { type Random, seededRandom } from "../consistency/random.js";
 import { MINIMAL_OBJECTS } from "../fixtures/minimal-objects.js";
+import {
+  annotations,
+  CUSTOM_FURNITURE,
+  customObjects,
+  pairsOfFields,
+  resizes,
+} from "./more-questions.js";
 import { type Change, changed, changesOf, type Json } from "./one-change.js";
-
-export interface Question {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: unknown;
-  readonly type?: string;
-  readonly accept?: string;
-  /** Changes the object that is there, and sends that. */
-  readonly edit?: (stored: Json) => Json;
-}
+import type { Question } from "./question.js";
 
 export interface Campaign {
   readonly name: string;
@@ -76,6 +74,7 @@ export const FURNITURE: readonly Question[] = [
     type: "application/merge-patch+json",
   },
   ...SUBJECTS.map(({ collection, object }) => ({ method: "POST", path: collection, body: object })),
+  ...CUSTOM_FURNITURE,
 ];
 
 function named(apiVersion: string, kind: string, name: string): Json {
@@ -96,6 +95,10 @@ export function campaignsOf(seed: number, share: number): readonly Campaign[] {
     { name: "errors", questions: errors() },
     { name: "definitions with a mistake", questions: Object.values(REFUSED).map(judged) },
     { name: "rules of definitions", questions: rules() },
+    { name: "annotations of pods", questions: annotations() },
+    { name: "fields beside each other", questions: pairsOfFields() },
+    { name: "resizes of pods", questions: resizes() },
+    { name: "custom objects", questions: customObjects() },
   ];
 }
 

@@ -125,7 +125,7 @@ describe("S1-WATCH-26: watches over WebSockets", () => {
     }
   });
 
-  test("A32: an event in Protobuf is a binary frame without a length before it", async () => {
+  test("A32, NEW-4: an event in Protobuf is a binary frame without a length before it", async () => {
     const headers = { accept: "application/vnd.kubernetes.protobuf;stream=watch" };
     const socket = open("watch=1&resourceVersion=0", { headers });
     const messages = gather(socket);

@@ -50,7 +50,7 @@ test("a path is appended to the address, and every status is an answer", async (
   client.close();
 });
 
-test("CVE-2020-8561: a redirect is an answer, so that no webhook sends this server anywhere", async () => {
+test("CVE-2020-8561, NEW-2: a redirect is an answer, so that no webhook sends this server anywhere", async () => {
   for (const status of [301, 302, 307, 308]) {
     await using stub = await openWebhookStub(({ url }) => ({
       status: url === "/review" ? status : 200,
