@@ -4,6 +4,11 @@ import type { HttpsClient } from "../harness/https-client.js";
 const NAMESPACE = "shop";
 const MERGE = { "content-type": "application/merge-patch+json" };
 
+interface Made {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
 /** The shop, with a few versions of its Deployment behind it. */
 export async function furnish(admin: HttpsClient): Promise<void> {
   const write = async (
@@ -16,7 +21,7 @@ export async function furnish(admin: HttpsClient): Promise<void> {
     const query = `${path.includes("?") ? "&" : "?"}fieldManager=${manager}`;
     const named = { "user-agent": `${manager}/1.0`, ...headers };
     const answer = await admin.request(path + query, { method, body, headers: named });
-    return JSON.parse(String(answer.bytes)) as { metadata: { uid: string } };
+    return JSON.parse(String(answer.bytes)) as { metadata: Made };
   };
   const core = `/api/v1/namespaces/${NAMESPACE}`;
   const apps = `/apis/apps/v1/namespaces/${NAMESPACE}`;
@@ -26,7 +31,11 @@ export async function furnish(admin: HttpsClient): Promise<void> {
     spec: { replicas: 2, ...workload("shop/web:1.4") },
   });
   const web = `${apps}/deployments/web`;
-  await write("PATCH", web, "autoscaler", { spec: { replicas: 3 } }, MERGE);
+  const { resourceVersion } = deployment.metadata;
+  const scale = { metadata: { resourceVersion }, spec: { replicas: 3 } };
+  await write("PATCH", web, "autoscaler", scale, MERGE);
+  // Refused: somebody has written meanwhile.
+  await write("PATCH", web, "release-bot", scale, MERGE);
   await write(
     "PATCH",
     web,

@@ -44,6 +44,7 @@ for (const [name, fragment, text, look] of PICTURES) {
   if (look === "phone") await page.resize(390, 560, "dark");
   else await page.resize(820, 440, look);
   await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
+  if (name === "timeline") await chooseNamespace();
   await page.waitForText(text);
   await page.waitFor("nothing is still being read", "!document.body.innerText.includes('still')");
   // The timeline is of the shop.
@@ -52,3 +53,10 @@ for (const [name, fragment, text, look] of PICTURES) {
 }
 await touch(admin);
 admin.close();
+
+async function chooseNamespace(): Promise<void> {
+  await page.waitForText("Timeline");
+  await page.press("/");
+  await page.type("shop");
+  await page.press("Enter");
+}

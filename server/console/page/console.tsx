@@ -101,10 +101,23 @@ function View({ ui, route }: { readonly ui: Ui; readonly route: Route }) {
 }
 
 function WholeTimeline({ ui }: { readonly ui: Ui }) {
+  const [namespace, setNamespace] = useState("");
   return (
     <section aria-label="Timeline">
       <h1>Timeline</h1>
-      <TimelineView ui={ui} of={EVERYTHING} />
+      <p>
+        <label>
+          Namespace{" "}
+          <input
+            type="text"
+            data-key="/"
+            placeholder="all (/)"
+            value={namespace}
+            onChange={({ currentTarget }) => setNamespace(currentTarget.value.trim())}
+          />
+        </label>
+      </p>
+      <TimelineView key={namespace} ui={ui} of={{ ...EVERYTHING, namespace }} />
     </section>
   );
 }

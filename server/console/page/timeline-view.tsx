@@ -2,7 +2,7 @@
  * What was written, by whom, what came of it, and what led to it: the newest writes as rows, clients or objects as lanes. A
  * chosen row tells why it happened. Forms and letters say what colours say, and each row says it in words.
  */
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RecordedWrite, Timeline, WriteOutcome } from "../../recorder/record-types.js";
 import { type DrawnTimeline, drawTimeline, type LaneKind } from "../model/timeline.js";
 import { usePolled } from "./hooks.js";
@@ -32,6 +32,10 @@ export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: Recorde
   const [chosen, setChosen] = useState<RecordedWrite | undefined>(undefined);
   const record = useTimeline(ui, of, isPaused);
   const { value: timeline, problem } = record;
+  const box = useRef<HTMLDivElement>(null);
+  const isThere = timeline !== undefined;
+  // The newest are at the end; what the reader scrolls to stays.
+  useLayoutEffect(() => box.current?.scrollTo({ top: box.current.scrollHeight }), [isThere]);
   if (timeline === undefined) return <p role="status">{problem ?? "Asking for the record …"}</p>;
   const drawn = drawTimeline(timeline, kind, chosen?.id ?? "");
   return (
@@ -65,7 +69,7 @@ export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: Recorde
         candidate.
       </p>
       <Lanes names={drawn.lanes} />
-      <div class="scroll drawing" tabIndex={0} role="region" aria-label="Writes">
+      <div ref={box} class="scroll drawing" tabIndex={0} role="region" aria-label="Writes">
         <Drawing drawn={drawn} />
         <Rows drawn={drawn} chosen={chosen} choose={setChosen} />
       </div>
