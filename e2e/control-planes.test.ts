@@ -310,3 +310,54 @@ test("one that is deleted takes all of it along; the next of its name begins ane
     [],
   );
 });
+
+/** A name that is nowhere unless it was planted. */
+const PLANTED = "zebrafish";
+const EVERYWHERE = [
+  ...["/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3", "/readyz?verbose", "/"],
+  ...["/api/v1/events", "/api/v1/namespaces", "/api/v1/secrets", "/api/v1/configmaps"],
+  ...["/apis/zebrafish.example/v1", "/apis/zebrafish.example/v1/zebrafishes"],
+  ...[DEFINITIONS, `${RBAC}/clusterroles`, `${RBAC}/clusterrolebindings`],
+  ...["/apis/apiregistration.k8s.io/v1/apiservices", "/.well-known/openid-configuration"],
+  ...["/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "/openid/v1/jwks", "/debug/turns"],
+];
+
+test("names that are planted in one control plane show nowhere in another one, nor in the root", async () => {
+  const one = "/clusters/one";
+  const group = `${PLANTED}.example`;
+  const planted = definition("Zebrafish") as { metadata: object; spec: object };
+  const names = { plural: "zebrafishes", singular: PLANTED, kind: "Zebrafish" };
+  const kind = { ...planted, metadata: { name: `zebrafishes.${group}` } };
+  const made = { ...kind, spec: { ...planted.spec, group, names } };
+  (await admin("POST", one + DEFINITIONS, made)).expect(201);
+  (await admin("POST", `${one}/api/v1/namespaces`, { metadata: { name: PLANTED } })).expect(201);
+  const secret = { metadata: { name: PLANTED }, stringData: { a: PLANTED } };
+  (await admin("POST", `${one}/api/v1/namespaces/${PLANTED}/secrets`, secret)).expect(201);
+  const rules = [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }];
+  const role = { metadata: { name: PLANTED }, rules };
+  (await admin("POST", `${one}${RBAC}/clusterroles`, role)).expect(201);
+  const binding = {
+    metadata: { name: PLANTED },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: PLANTED },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "bob" }],
+  };
+  (await admin("POST", `${one}${RBAC}/clusterrolebindings`, binding)).expect(201);
+  const object = { apiVersion: `${group}/v1`, kind: "Zebrafish", metadata: { name: PLANTED } };
+  const objects = `${one}/apis/${group}/v1/namespaces/${PLANTED}/zebrafishes`;
+  (await admin("POST", objects, object)).expect(201);
+  // The grant holds where it was made, and a decision about it is remembered nowhere else.
+  const path = `/api/v1/namespaces/${PLANTED}/secrets/${PLANTED}`;
+  (await asUser("bob")("GET", one + path)).expect(200);
+  for (const base of ["/clusters/other", ""]) {
+    const refused = await asUser("bob")("GET", base + path);
+    assert.doesNotMatch(refused.expect(403).text, /one/);
+    for (const asked of EVERYWHERE) {
+      const { text, headers } = await admin("GET", base + asked);
+      // An error may name what was asked for.
+      const said = `${text} ${JSON.stringify(headers)}`.replaceAll(asked, "");
+      const isAsked = asked.includes(PLANTED);
+      if (!isAsked) assert.doesNotMatch(said, /zebrafish/i, `${base}${asked}`);
+      else assert.match(text, /"code":404/, `${base}${asked}`);
+    }
+  }
+});
