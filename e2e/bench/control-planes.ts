@@ -17,7 +17,8 @@ await using api = await startKeelson({ controlPlanes: true });
 const client = new HttpsClient(api.url, api);
 
 async function make(name: string, spec: object = {}): Promise<void> {
-  (await client.post(KIND, { metadata: { name }, spec })).expect(201);
+  const of = { apiVersion: "tenancy.k8s.io/v1alpha1", kind: "ControlPlane" };
+  (await client.post(KIND, { ...of, metadata: { name }, spec })).expect(201);
   (await client.get(`/clusters/${name}/api/v1/namespaces/default`)).expect(200);
 }
 
