@@ -19,6 +19,7 @@ const OUT = join(DIST, "bundle");
 const inDist = (name) => join(DIST, "server", name);
 const ENTRIES = [
   "main.js",
+  "print-version.js",
   "start-keelson.js",
   "start-keelson-child.js",
   "certificate-hook.js",
@@ -129,9 +130,15 @@ for (const { path, text } of bundled.outputFiles) {
   if (path.endsWith(".js")) await writeScript(path, text);
   else writeFileSync(path, text);
 }
-for (const [path, { entryPoint, exports }] of Object.entries(bundled.metafile.outputs)) {
+const started = Object.entries(bundled.metafile.outputs).flatMap(([path, { entryPoint, exports }]) => {
   const entry = ENTRIES.find((name) => entryPoint && join(ROOT, entryPoint) === name);
-  if (entry !== undefined) await writeEntry(entry, toScriptName(path), exports);
+  return entry === undefined ? [] : [{ entry, script: toScriptName(path), exports }];
+});
+/** The command runs it; it is no entry that people name. */
+const VERSION = inDist("print-version.js");
+const versionScript = started.find(({ entry }) => entry === VERSION).script;
+for (const { entry, script, exports } of started) {
+  if (entry !== VERSION) await writeEntry(entry, script, exports);
 }
 
 function toScriptName(path) {
@@ -201,6 +208,8 @@ function asCommand(scripts) {
     "if (refusal !== undefined) {",
     "process.stderr.write(`${refusal}\\n`);",
     "process.exitCode = 1;",
+    '} else if (process.argv.length === 3 && /^(?:--)?version$/.test(process.argv[2])) {',
+    `new BundledScripts(import.meta.url).require("./${versionScript}").printVersion();`,
     "} else {",
     ...scripts,
     "void started.then((isReady) => isReady && scripts.keep());",

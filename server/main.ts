@@ -14,7 +14,6 @@ import { validate } from "./commands/validate.js";
 import { blame, explainWhy } from "./commands/why.js";
 import { parseCommandLine } from "./config/command-line.js";
 import type { Config } from "./config/config.js";
-import { formatApiVersion } from "./endpoints/discovery/version.js";
 import { explainAdmission } from "./explain/explain-admission.js";
 import { readAccess } from "./fresh-api/access.js";
 import { applyManifests, linesOf } from "./fresh-api/apply-manifests.js";
@@ -22,6 +21,7 @@ import { type PlacedObject, readManifests } from "./fresh-api/manifests.js";
 import { runWithApi } from "./fresh-api/run-with-api.js";
 import { signatureOf, watchManifests } from "./fresh-api/watch-manifests.js";
 import { warningsAbout } from "./node-release.js";
+import { printVersion } from "./print-version.js";
 import { reportReady } from "./report-ready.js";
 import { readBuildInfo } from "./wiring/build-info.js";
 import { runControlLoops } from "./wiring/control-loops.js";
@@ -38,14 +38,13 @@ async function main(): Promise<boolean> {
   // A full disk or a closed pipe behind them ends nothing.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const startedAtMs = performance.now();
-  const build = readBuildInfo(process.env);
   const commandLine = parseCommandLine(process.argv.slice(2));
   switch (commandLine.action) {
     case "help":
       process.stdout.write(`${commandLine.text}\n`);
       return false;
     case "version":
-      process.stdout.write(`keelson ${build.version} (API ${formatApiVersion(build)})\n`);
+      printVersion();
       return false;
     case "refuse":
       fail(commandLine.message);
