@@ -16,7 +16,13 @@ const FILES = [
   "dist/e2e/image.test.js",
 ];
 /** Without their subfolders. */
-const FOLDERS = ["dist/bundle", "dist/server/types/facts", "dist/e2e/image", "helm/keelson/files"];
+const FOLDERS = [
+  "dist/bundle",
+  "dist/server/types/facts",
+  "dist/server/console/page",
+  "dist/e2e/image",
+  "helm/keelson/files",
+];
 
 /** Of the sources only what the bundle took of them counts. */
 export async function contentDigest(): Promise<string> {
