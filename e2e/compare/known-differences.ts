@@ -95,7 +95,7 @@ export const KNOWN_DIFFERENCES: readonly Known[] = [
   },
   {
     cause:
-      /^(?:GET \S+: \.rows\[\]\.cells\[\]|(?:GET|PATCH|PUT) persistentvolumes: \S*\.status\.lastPhaseTransitionTime): "\d{4}-\S+" for "\d{4}-\S+"$/,
+      /^(?:GET \S+: \.rows\[\]\.cells\[\]|(?:GET|PATCH|PUT) persistentvolumes(?:\/status)?: \S*\.status\.lastPhaseTransitionTime): "\d{4}-\S+" for "\d{4}-\S+"$/,
     reason: "the two objects were made at different times",
   },
   {
