@@ -164,6 +164,20 @@ test("a service account of the root is nobody in a control plane", async () => {
   (await asker(status.token)("GET", `/clusters/one${CONFIG_MAPS}`)).expect(401);
 });
 
+test("a proxied pod's links lead through the control plane", async () => {
+  const pods = "/clusters/one/api/v1/namespaces/default/pods";
+  const spec = { containers: [{ name: "web", image: "web" }], automountServiceAccountToken: false };
+  await eventually("a pod can be made, for its account is there", async () => {
+    const { status } = await admin("POST", pods, { metadata: { name: "web" }, spec });
+    return status === 201;
+  });
+  const { object } = (await admin("GET", `${pods}/web`)).expect(200);
+  const status = { podIP: "10.1.2.3", podIPs: [{ ip: "10.1.2.3" }] };
+  (await admin("PUT", `${pods}/web/status`, { ...object, status })).expect(200);
+  const { headers } = (await admin("GET", `${pods}/web:80/proxy`)).expect(301);
+  assert.equal(headers.location, `${pods}/web:80/proxy/`);
+});
+
 test("kubectl works with the path of a control plane as its server", async () => {
   const { api } = theApi();
   await using folder = await makeTempDir("kubeconfig");

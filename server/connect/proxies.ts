@@ -130,7 +130,7 @@ async function pass(
   if (asked === "" && upgrade === undefined && isRead) {
     // Without the trailing slash, relative links would be wrong.
     ctx.status = 301;
-    ctx.set("Location", `${encodePath(info.path)}/${query}`);
+    ctx.set("Location", `${rootOf(ctx)}${encodePath(info.path)}/${query}`);
     ctx.body = null;
     // Koa changes the status for an empty body.
     ctx.status = 301;
@@ -143,7 +143,7 @@ async function pass(
       auditId: state.auditId,
       remoteAddress: req.socket?.remoteAddress ?? "",
     }),
-    ...["X-Forwarded-Uri", encodePath(info.path)],
+    ...["X-Forwarded-Uri", `${rootOf(ctx)}${encodePath(info.path)}`],
   ];
   // With TLS the host must match the certificate.
   if (scheme === "http" && ctx.host !== "") headers.push("host", ctx.host);
@@ -153,7 +153,8 @@ async function pass(
       const request = { pool, method: ctx.method, path, headers, protocol, signal };
       return passOutcome(ctx, upgrade, await openUpgrade(request));
     }
-    const places = { base: encodePath(baseOf(info)), hosts: [host, ctx.host] };
+    const base = `${rootOf(ctx)}${encodePath(baseOf(info))}`;
+    const places = { base, hosts: [host, ctx.host] };
     await passRequest(ctx, { pool, path, headers, change: rewriteAnswer(places) });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
@@ -162,6 +163,12 @@ async function pass(
     if (error instanceof InvalidUpgrade) throw nodeUnreachable(error.message, error);
     throw serviceUnavailable(`error trying to reach service: ${describeFailure(error)}`);
   }
+}
+
+/** What the client has before this API's paths: "", or "/clusters/shop" of a control plane. */
+function rootOf({ originalUrl, req }: RequestContext): string {
+  const url = req.url ?? "";
+  return originalUrl.endsWith(url) ? originalUrl.slice(0, originalUrl.length - url.length) : "";
 }
 
 /** The path up to and including `proxy`. */
