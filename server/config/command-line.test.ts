@@ -71,6 +71,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     enableControlPlanes: false,
     controlPlaneRootAccess: true,
     controlPlaneIdleMs: 600_000,
+    controlPlanesLoadedMax: 500,
     enableTestApi: false,
     enableFaultInjection: false,
     record: "",

@@ -26,4 +26,12 @@ export const CONTROL_PLANE_FLAGS = {
     commands: SERVE_ONLY,
     help: "How long a control plane stays in memory without requests and watches. Its loops run as long as it does.",
   },
+  controlPlanesLoadedMax: {
+    name: "control-planes-loaded-max",
+    type: "integer",
+    default: "500",
+    section: "Control planes",
+    commands: SERVE_ONLY,
+    help: "How many control planes a replica has in memory at a time, of about 2 MiB each. Beyond it the one that was unused for longest goes; when all are in use, others are refused with 503.",
+  },
 } as const satisfies Record<string, FlagDefinition>;

@@ -98,7 +98,9 @@ export class ControlPlaneIndex implements PartitionObserver {
       this.#entries.delete(object.name);
       return;
     }
-    const { metadata, spec = {} } = parseJson(object.bytes) as unknown as ControlPlaneObject;
+    const { metadata, spec: maybe } = parseJson(object.bytes) as unknown as ControlPlaneObject;
+    // Whoever writes into the store by hand may leave it null.
+    const spec = maybe ?? {};
     this.#entries.set(object.name, {
       name: object.name,
       uid: metadata.uid ?? "",
@@ -106,7 +108,7 @@ export class ControlPlaneIndex implements PartitionObserver {
       isSuspended: spec.suspended === true,
       isEnding: metadata.deletionTimestamp !== undefined,
       limits: spec.limits ?? {},
-      cloneFrom: spec.cloneFrom,
+      cloneFrom: spec.cloneFrom ?? undefined,
     });
   }
 }

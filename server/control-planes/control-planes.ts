@@ -11,7 +11,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { GroupResource } from "../api/names.js";
-import { forbidden, internalError, notFound, StatusError } from "../api/status.js";
+import {
+  forbidden,
+  internalError,
+  notFound,
+  StatusError,
+  serviceUnavailable,
+} from "../api/status.js";
 import { storageFailure } from "../api/storage-failure.js";
 import type { TokenIssuer } from "../authn/service-account/token-issuer.js";
 import type { RequestListener } from "../http/application.js";
@@ -51,6 +57,8 @@ export interface ControlPlanesOptions {
   readonly logger: Logger;
   /** How long one stays without requests. */
   readonly idleMs: number;
+  /** How many are in memory at a time. */
+  readonly loadedMax: number;
 }
 
 /** Counted here, read by the metrics endpoint. */
@@ -169,8 +177,10 @@ export class ControlPlanes {
     return entry;
   }
 
+  /** @throws {StatusError} 503: there is no room */
   #load(entry: ControlPlaneEntry): Slot {
     const { name, uid } = entry;
+    this.#makeRoom();
     this.counts.loads++;
     const loading = this.#options.load(entry, AbortSignal.timeout(LOAD_MS_MAX));
     const slot: Slot = { uid, loading, loaded: undefined };
@@ -186,6 +196,24 @@ export class ControlPlanes {
       },
     );
     return slot;
+  }
+
+  /**
+   * Beyond the bound one comes in the place of the one that was unused for longest: whoever knows names could fill
+   * the memory otherwise, also without a login. @throws {StatusError} 503
+   */
+  #makeRoom(): void {
+    const { loadedMax } = this.#options;
+    if (this.#slots.size < loadedMax) return;
+    let unused: LoadedControlPlane | undefined;
+    for (const one of this.loaded) {
+      const isOlder = one.usage.lastUsedMs < (unused?.usage.lastUsedMs ?? Number.POSITIVE_INFINITY);
+      if (one.usage.isIdle && isOlder) unused = one;
+    }
+    if (unused === undefined) {
+      throw serviceUnavailable(`this replica has ${loadedMax} control planes in use, its limit`);
+    }
+    void this.unload(unused.entry.name);
   }
 
   #changed(name: string): void {

@@ -78,6 +78,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
     clock: systemClock,
     logger,
     idleMs: config.controlPlaneIdleMs,
+    loadedMax: config.controlPlanesLoadedMax,
     async load(entry, signal) {
       if (started === undefined) throw new Error("the root is loading");
       const { rootAuthority, trust } = started;
