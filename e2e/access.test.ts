@@ -55,6 +55,7 @@ describe("access", () => {
     "/api/v1",
     "/openapi/v2",
     "/metrics",
+    "/metrics/slis",
     "/api/v1/namespaces",
     "/api/v1/namespaces/default",
     `${CONFIG_MAPS}/x`,

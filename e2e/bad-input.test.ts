@@ -43,7 +43,11 @@ const CASES: readonly Case[] = [
   { title: "JSON with more after its end", options: post('{"metadata":{"name":"x"}}}'), ...bad },
   { title: "an array for an object", options: post("[]"), ...bad },
   { title: "a string for an object", options: post('"x"'), ...bad },
-  { title: "null for an object", options: post("null"), ...bad },
+  {
+    title: "null for an object, which is an object without members",
+    options: post("null"),
+    ...invalid,
+  },
   { title: "invalid UTF-8", options: post(Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22])), ...bad },
   { title: "100,000 open brackets", options: post(`{"data":${"[".repeat(100_000)}`), ...bad },
   { title: "100,000 nested lists", options: post(nested(100_000)), ...bad },

@@ -57,6 +57,29 @@ test("S2-HEALTH-06, S2-HEALTH-07: excluded checks count as well; unknown ones ar
   );
 });
 
+test("CARD-08: /metrics/slis says what each check said last, and how often it said what", async () => {
+  const { health, etcd } = openHealth();
+  await health.report("readyz", parseQuery(""), never);
+  etcd.isUp = false;
+  await health.report("readyz", parseQuery(""), never);
+  await health.report("livez", parseQuery("exclude=etcd&exclude=log"), never);
+  const lines = (await health.results.registry.metrics()).split("\n");
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith("kubernetes_")),
+    [
+      'kubernetes_healthcheck{name="ping",type="readyz"} 1',
+      'kubernetes_healthcheck{name="log",type="readyz"} 1',
+      'kubernetes_healthcheck{name="etcd",type="readyz"} 0',
+      'kubernetes_healthcheck{name="ping",type="livez"} 1',
+      'kubernetes_healthchecks_total{name="ping",status="success",type="readyz"} 2',
+      'kubernetes_healthchecks_total{name="log",status="success",type="readyz"} 2',
+      'kubernetes_healthchecks_total{name="etcd",status="success",type="readyz"} 1',
+      'kubernetes_healthchecks_total{name="etcd",status="error",type="readyz"} 1',
+      'kubernetes_healthchecks_total{name="ping",status="success",type="livez"} 1',
+    ],
+  );
+});
+
 test("S2-HEALTH-10: a failure is a 500 that withholds the reason", async () => {
   const { health, etcd } = openHealth();
   etcd.isUp = false;

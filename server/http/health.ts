@@ -8,6 +8,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { routeNotFound } from "../api/status.js";
 import type { Query } from "../request/query.js";
 import type { Document } from "./document.js";
+import { HealthResults } from "./health-results.js";
 
 export interface HealthCheck {
   /** "etcd", "poststarthook/bootstrap-namespaces". */
@@ -38,6 +39,7 @@ interface Outcome {
 }
 
 export class Health {
+  readonly results = new HealthResults();
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #livezGraceUntilMs: number;
@@ -109,6 +111,9 @@ export class Health {
     );
     const [failures, ignored] = [[] as Outcome[], [] as Outcome[]];
     for (const outcome of outcomes) {
+      const { check, isExcluded, error } = outcome;
+      const counts = !isExcluded && !shown.includes(check);
+      if (counts) this.results.note(endpoint, check.name, error === undefined);
       if (outcome.error === undefined) continue;
       (shown.includes(outcome.check) ? ignored : failures).push(outcome);
     }

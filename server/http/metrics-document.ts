@@ -2,10 +2,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Document } from "./document.js";
 import { MetricRegistry, prefersOpenMetrics, toOpenMetrics } from "./metric-registry.js";
-import type { Metrics } from "./metrics.js";
 
 export async function metricsDocument(
-  { registry }: Pick<Metrics, "registry">,
+  { registry }: { readonly registry: MetricRegistry },
   { accept }: IncomingHttpHeaders,
 ): Promise<Document> {
   const isOpen = prefersOpenMetrics(accept);

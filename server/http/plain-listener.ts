@@ -10,6 +10,7 @@ import { StatusError } from "../api/status.js";
 import { parseQuery } from "../request/query.js";
 import type { Document } from "./document.js";
 import { HEALTH_ENDPOINTS, type Health } from "./health.js";
+import { HEALTH_RESULTS_PATH } from "./health-results.js";
 import type { Metrics } from "./metrics.js";
 import { metricsDocument } from "./metrics-document.js";
 
@@ -90,6 +91,7 @@ async function documentFor(
   if (method !== "GET" && method !== "HEAD") return { status: 405, headers: TEXT, body: "" };
   const [path = "", query = ""] = url.split("?", 2);
   if (path === "/metrics") return await metricsDocument(metrics, headers);
+  if (path === HEALTH_RESULTS_PATH) return await metricsDocument(health.results, headers);
   const endpoint = HEALTH_ENDPOINTS.find((name) => path === `/${name}`);
   if (endpoint !== undefined) return await health.report(endpoint, parseQuery(query), signal);
   const parent = HEALTH_ENDPOINTS.find((name) => path.startsWith(`/${name}/`));

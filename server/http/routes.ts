@@ -14,6 +14,7 @@ import type { Verbosity } from "../request/verbosity.js";
 import { answerDebugFlags, DEBUG_FLAGS_PATHS } from "./debug-flags.js";
 import type { Document } from "./document.js";
 import { HEALTH_ENDPOINTS, type Health, type HealthEndpoint } from "./health.js";
+import { HEALTH_RESULTS_PATH } from "./health-results.js";
 import type { Metrics } from "./metrics.js";
 import { metricsDocument } from "./metrics-document.js";
 
@@ -66,6 +67,7 @@ export function createRoutes({
     );
   }
   serve("/metrics", (_path, headers) => metricsDocument(metrics, headers));
+  serve(HEALTH_RESULTS_PATH, (_path, headers) => metricsDocument(health.results, headers));
   if (verbosity !== undefined) {
     for (const path of DEBUG_FLAGS_PATHS) {
       router.register(path, METHODS, (ctx) => answerDebugFlags(ctx, verbosity));
@@ -109,6 +111,7 @@ function rootPaths(health: Health, documentPaths: readonly string[]): Document {
     for (const name of health.names(endpoint)) paths.add(`/${endpoint}/${name}`);
   }
   paths.add("/metrics");
+  paths.add(HEALTH_RESULTS_PATH);
   return {
     status: 200,
     headers: { "Content-Type": "application/json" },

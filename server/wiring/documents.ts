@@ -8,6 +8,7 @@ import { type BuildInfo, formatApiVersion, toVersionInfo } from "../endpoints/di
 import { createOpenApi } from "../endpoints/openapi/openapi.js";
 import { isForPeople } from "../endpoints/representations/pretty.js";
 import type { Health } from "../http/health.js";
+import { HEALTH_RESULTS_PATH } from "../http/health-results.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Facts } from "../schema/model.js";
@@ -42,6 +43,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
       "/healthz",
       "/livez",
       "/metrics",
+      HEALTH_RESULTS_PATH,
       "/openapi/v2",
       "/openapi/v3",
       "/readyz",
