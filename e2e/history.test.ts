@@ -40,7 +40,7 @@ test("People 10: who changed which fields, and what differs between two versions
     rows.map((row) => row.split(/ {3,}/).filter((_, at) => at !== 1)),
     [
       [third, "alice (Update)", "data.a, data.c"],
-      [second, "bob (Update)", "data.a, data.b, data.c"],
+      [second, "bob (Update)", "data.a, data.c, data.b"],
       [first, "alice (Update)", "(created)"],
     ],
     history,

@@ -10,6 +10,7 @@ import { orderFault } from "./commands/fault.js";
 import { showDiff, showHistory } from "./commands/history.js";
 import { loadSnapshot } from "./commands/load-snapshot.js";
 import { saveSnapshot } from "./commands/save-snapshot.js";
+import { showStatus } from "./commands/status.js";
 import { validate } from "./commands/validate.js";
 import { blame, explainWhy } from "./commands/why.js";
 import { parseCommandLine } from "./config/command-line.js";
@@ -77,6 +78,9 @@ async function main(): Promise<boolean> {
       return false;
     case "blame":
       await ask((signal) => blame(commandLine.options, signal));
+      return false;
+    case "status":
+      await ask((signal) => showStatus(commandLine.options, signal));
       return false;
     case "snapshot": {
       const { options } = commandLine;

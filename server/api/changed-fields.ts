@@ -12,7 +12,10 @@ export type TakeChange = (steps: FieldSteps, before: unknown, after: unknown) =>
 /** Changes with every write, or says who changed what. */
 const BOOKKEEPING: ReadonlySet<string> = new Set(["resourceVersion", "managedFields"]);
 
-/** Without resourceVersion and managedFields. @returns whether it came to its end */
+/**
+ * Without resourceVersion and managedFields; of each object what the state behind has, in its order, and then what it has
+ * no more. @returns whether it came to its end
+ */
 export function compareFields(before: object, after: object, take: TakeChange): boolean {
   return compareMembers([], before as Members, after as Members, take);
 }

@@ -310,7 +310,7 @@ test("what is unknown, badly written or impossible is refused in one line", () =
     [["-x"], "unknown flag: -x"],
     [
       ["moon"],
-      'unknown command "moon", expected serve or controllers or explain-admission or completion or console or fault or history or diff or why or blame or snapshot or validate or up',
+      'unknown command "moon", expected serve or controllers or explain-admission or completion or console or fault or history or diff or why or blame or snapshot or status or validate or up',
     ],
     [["serve", "extra"], 'unexpected argument "extra"'],
     [["--secure-port"], "flag needs an argument: --secure-port"],

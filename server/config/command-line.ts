@@ -21,6 +21,7 @@ import {
   parseHistoryOptions,
 } from "./history-options.js";
 import { parseSnapshotOptions, SNAPSHOT_HELP, type SnapshotOptions } from "./snapshot-options.js";
+import { parseStatusOptions, STATUS_HELP, type StatusOptions } from "./status-options.js";
 import { parseValidateOptions, VALIDATE_HELP, type ValidateOptions } from "./validate-options.js";
 import {
   BLAME_HELP,
@@ -41,6 +42,7 @@ export type CommandLine =
   | { readonly action: "history" | "diff"; readonly options: HistoryOptions }
   | { readonly action: "why"; readonly options: WhyOptions }
   | { readonly action: "blame"; readonly options: BlameOptions }
+  | { readonly action: "status"; readonly options: StatusOptions }
   /** Run `command` with a fresh API that has the flags `args`. */
   | { readonly action: "up"; readonly args: readonly string[]; readonly command: readonly string[] }
   /** Print to stdout, exit 0. */
@@ -94,6 +96,10 @@ const TOOLS: Readonly<Record<string, Tool>> = {
     help: SNAPSHOT_HELP,
     words: ["save", "load"],
     parse: (args) => ({ action: "snapshot", options: parseSnapshotOptions(args) }),
+  },
+  status: {
+    help: STATUS_HELP,
+    parse: (args) => ({ action: "status", options: parseStatusOptions(args) }),
   },
   validate: {
     help: VALIDATE_HELP,

@@ -21,6 +21,7 @@ Usage:
   keelson history TYPE NAME    who changed which fields of an object; has flags of its own
   keelson diff TYPE NAME       what differs between two versions of an object
   keelson snapshot save FILE   the objects of any server in a file, and back by load
+  keelson status               whether a server is ready, who you are there, and its replicas
   keelson up [flags] -- COMMAND
                                run a command with the KUBECONFIG of a fresh API, which goes behind it
   keelson completion SHELL     completion of this command line: bash, zsh or fish
