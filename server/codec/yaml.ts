@@ -259,7 +259,7 @@ function mergeInto(target: JsonObject, value: JsonValue): void {
   }
 }
 
-const INFINITE = /^[-+]?\.(?:inf|nan)$/i;
+const INFINITE = /^[-+]?(?:\.(?:inf|nan)$|\.?\d)/i;
 
 const NOT_FINITE = "a number must be finite";
 
@@ -273,7 +273,7 @@ function toJson(value: unknown, source: string): JsonValue {
     case "number":
       if (Number.isFinite(value)) return value;
       if (INFINITE.test(source)) throw new YamlSyntaxError(NOT_FINITE);
-      // Names such as "E1", which the library parses as numbers without digits, and numbers beyond a double.
+      // Names such as "E1", which the library parses as numbers without digits.
       return source;
     case "boolean":
     case "string":

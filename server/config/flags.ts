@@ -512,7 +512,7 @@ export const FLAGS = {
     max: 65_535,
     section: "Nodes",
     commands: SERVE_ONLY,
-    help: "Port of agents of nodes whose status does not say one (deprecated, as upstream).",
+    help: "Port of agents of nodes whose status does not say one (deprecated, as in kube-apiserver).",
   },
   kubeletReadOnlyPort: {
     name: "kubelet-read-only-port",
@@ -522,7 +522,7 @@ export const FLAGS = {
     max: 65_535,
     section: "Nodes",
     commands: SERVE_ONLY,
-    help: "Accepted and not used (deprecated, as upstream): agents are reached with TLS only.",
+    help: "Accepted and not used (deprecated, as in kube-apiserver): agents are reached with TLS only.",
   },
   kubeletPreferredAddressTypes: {
     name: "kubelet-preferred-address-types",

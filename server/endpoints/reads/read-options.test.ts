@@ -55,8 +55,7 @@ const LIST_CELLS: readonly [ids: string, query: string, expected: string][] = [
   ["S1-QP-09", "sendInitialEvents=true", "422"],
   ["S1-QP-15", "timeoutSeconds=x", "400"],
   ["S1-QP-16", "foo=1", "mostRecent"],
-  ["S1-VER-09", "resourceVersion=18446744073709551615", `atLeast ${Number.MAX_SAFE_INTEGER}`],
-  ["S1-VER-09", "resourceVersion=18446744073709551616", "400"],
+  ["S1-VER-09", "resourceVersion=99999999999999999999", `atLeast ${Number.MAX_SAFE_INTEGER}`],
   ["R10", "limit=", "400"],
   ["R10", "timeoutSeconds=", "400"],
 ];
