@@ -156,6 +156,15 @@ test("a kubeconfig is of an administrator of one control plane, whose token is w
   (await asUser("bob")("POST", `${KIND}/one/kubeconfig`, {})).expect(403);
 });
 
+test("a kubeconfig is asked for with anything, and that is taken or refused in a sentence", async () => {
+  const ask = async (body: unknown) => (await admin("POST", `${KIND}/one/kubeconfig`, body)).status;
+  for (const spec of [undefined, null, {}]) assert.equal(await ask({ spec }), 201);
+  for (const spec of ["x", 5, []]) assert.equal(await ask({ spec }), 400, JSON.stringify(spec));
+  for (const spec of [{ user: null }, { user: 5 }, { user: "A" }, { expirationSeconds: "x" }]) {
+    assert.equal(await ask({ spec }), 400, JSON.stringify(spec));
+  }
+});
+
 test("a service account of the root is nobody in a control plane", async () => {
   const path = "/api/v1/namespaces/default/serviceaccounts";
   const { metadata } = (await admin("POST", path, { metadata: { name: "robot" } })).object;

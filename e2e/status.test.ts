@@ -14,7 +14,10 @@ const never = new AbortController().signal;
 const theApi = shareApi({ users: [{ name: "ann", groups: ["developers"] }] });
 
 test("People 9: a ready server is told with its version, one's user, replicas and leaders", async () => {
-  const { api } = theApi();
+  const { api, admin } = theApi();
+  // A Lease of nobody, which is legal, is nobody's here either.
+  const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+  (await admin.post(leases, { metadata: { name: "free" } })).expect(201);
   const options = parseStatusOptions([`--kubeconfig=${api.kubeconfigPath}`]);
   const output = await eventually("somebody leads", async () => {
     const status = await showStatus(options, never);

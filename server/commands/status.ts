@@ -74,7 +74,7 @@ async function readStatus(client: HttpsClient, signal: AbortSignal): Promise<Ser
     types: resources.length,
     apiGroups: new Set(resources.map(({ group }) => group)).size,
     replicas: all.filter(isReplica).map(holderOf),
-    leaders: all.filter((lease) => isLeader(lease)).map(holderOf),
+    leaders: all.filter(isLeader).map(holderOf),
     hidden,
   };
 }
@@ -113,6 +113,11 @@ function labelsOf({ metadata }: JsonObject): Readonly<Record<string, string>> {
   return ((metadata as JsonObject).labels ?? {}) as Record<string, string>;
 }
 
+/** A Lease may have none. */
+function specOf({ spec }: JsonObject): JsonObject {
+  return (spec ?? {}) as JsonObject;
+}
+
 /** Replicas of kube-apiserver and of Keelson have a label of their own kind. */
 function isReplica(lease: JsonObject): boolean {
   return Object.keys(labelsOf(lease)).some((name) => /^apiserver\..*\/identity$/.test(name));
@@ -120,12 +125,11 @@ function isReplica(lease: JsonObject): boolean {
 
 /** Of a group of processes of which one works: neither a replica's nor a node's. */
 function isLeader(lease: JsonObject): boolean {
-  const { leaseTransitions } = lease.spec as JsonObject;
-  return !isReplica(lease) && leaseTransitions !== undefined;
+  return !isReplica(lease) && specOf(lease).leaseTransitions !== undefined;
 }
 
 function holderOf(lease: JsonObject): Holder {
-  const { holderIdentity = "", renewTime = "" } = lease.spec as Record<string, string>;
+  const { holderIdentity = "", renewTime = "" } = specOf(lease) as Record<string, string>;
   return {
     name: String((lease.metadata as JsonObject).name),
     holder: holderIdentity,

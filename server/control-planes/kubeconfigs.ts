@@ -36,8 +36,10 @@ export interface KubeconfigWish {
   readonly expirationSeconds: number;
 }
 
-const DEFAULT_USER = "administrator";
-const DEFAULT_SECONDS = 24 * 3600;
+const DEFAULTS = {
+  user: "administrator",
+  expirationSeconds: 24 * 3600,
+} as const satisfies KubeconfigWish;
 const SECONDS_MIN = 600;
 const SECONDS_MAX = 366 * 24 * 3600;
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -74,8 +76,10 @@ async function answer(ctx: RequestContext, parts: KubeconfigParts): Promise<void
 
 /** @throws {StatusError} 400 */
 function toWish(body: Buffer): KubeconfigWish {
-  const { spec = {} } = (body.length === 0 ? {} : parse(body)) as { spec?: JsonValue };
-  const { user = DEFAULT_USER, expirationSeconds = DEFAULT_SECONDS } = spec as JsonObject;
+  const { spec } = (body.length === 0 ? {} : parse(body)) as { spec?: JsonValue };
+  const wish = spec ?? {};
+  if (typeof wish !== "object" || Array.isArray(wish)) throw badRequest("spec: must be an object");
+  const { user, expirationSeconds } = { ...DEFAULTS, ...wish };
   if (typeof user !== "string" || !LABEL.test(user)) {
     throw badRequest("spec.user: must be a DNS label");
   }

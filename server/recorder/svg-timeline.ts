@@ -3,6 +3,7 @@
  * each object, and arrows from what led to a write. Shapes, letters and lines say everything that colours say. Pure.
  */
 import { xmlText } from "../api/xml-text.js";
+import { OUTCOME_LETTERS } from "./outcome-letters.js";
 import type { Link, RecordedClient, RecordedWrite, WriteOutcome } from "./record-types.js";
 
 export interface DrawnTimeline {
@@ -68,16 +69,6 @@ text{font:13px system-ui,sans-serif;fill:#1b1f24}.head{font-weight:600;font-size
 const LEGEND =
   "circle: stored (C created, U changed, M deletion begun, D deleted) · square =: changed nothing · diamond !: refused · solid line: exact · dashed: candidate · thick: followed";
 
-const LETTERS: Readonly<Record<WriteOutcome, string>> = {
-  created: "C",
-  changed: "U",
-  marked: "M",
-  deleted: "D",
-  unchanged: "=",
-  conflict: "!",
-  refused: "!",
-};
-
 function lanesOf(
   kind: DrawnTimeline["lanes"],
   writes: readonly RecordedWrite[],
@@ -141,7 +132,7 @@ function rowOf(
     `<g><title>${xmlText(title)}</title>`,
     `<text class="quiet" x="16" y="${y + 4}">${when}</text>`,
     shapeOf(outcome, x, y),
-    `<text class="mark" x="${x}" y="${y + 4.5}">${LETTERS[outcome]}</text>`,
+    `<text class="mark" x="${x}" y="${y + 4.5}">${OUTCOME_LETTERS[outcome]}</text>`,
     `<text x="${textX}" y="${y + 4}">${xmlText(cut(what))}</text></g>`,
   ].join("");
 }

@@ -3,6 +3,7 @@
  * chosen row tells why it happened. Forms and letters say what colours say, and each row says it in words.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { OUTCOME_LETTERS } from "../../recorder/outcome-letters.js";
 import type { RecordedWrite, Timeline, WriteOutcome } from "../../recorder/record-types.js";
 import { type DrawnTimeline, drawTimeline, type LaneKind } from "../model/timeline.js";
 import { usePolled } from "./hooks.js";
@@ -16,15 +17,6 @@ const WRITES = 150;
 /** As page.css has the height of a row. */
 const ROW = 26;
 const LANE = 28;
-const LETTERS: Readonly<Record<WriteOutcome, string>> = {
-  created: "C",
-  changed: "U",
-  marked: "M",
-  deleted: "D",
-  unchanged: "=",
-  conflict: "!",
-  refused: "!",
-};
 
 export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: RecordedOf }) {
   const [kind, setKind] = useState<LaneKind>("client");
@@ -148,7 +140,7 @@ function Drawing({ drawn }: { readonly drawn: DrawnTimeline }) {
         <g key={write.id}>
           <Shape outcome={write.outcome} x={x(lane)} y={y(row)} />
           <text class="mark" x={x(lane)} y={y(row) + 4}>
-            {LETTERS[write.outcome]}
+            {OUTCOME_LETTERS[write.outcome]}
           </text>
         </g>
       ))}
