@@ -14,6 +14,8 @@ export interface OpenedStream {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: string[];
   readonly socket: TLSSocket;
+  /** The connection's, told what readers take of its bodies. */
+  readonly bodyTaken: (bytes: number) => void;
 }
 
 export function takeStream(opened: OpenedStream, handle: RequestListener): void {
@@ -33,9 +35,9 @@ export function takeStream(opened: OpenedStream, handle: RequestListener): void 
 }
 
 /** Of the members of HTTP/1.1's, they have those that are used. */
-function exchangeOf({ stream, headers, rawHeaders, socket }: OpenedStream) {
+function exchangeOf({ stream, headers, rawHeaders, socket, bodyTaken }: OpenedStream) {
   return [
-    new Http2Request(stream, headers, rawHeaders, socket) as unknown as IncomingMessage,
+    new Http2Request(stream, headers, rawHeaders, socket, bodyTaken) as unknown as IncomingMessage,
     new Http2Response(stream) as unknown as ServerResponse,
   ] as const;
 }

@@ -230,10 +230,17 @@ export class Listener {
   ): void {
     let streams = 0;
     const turns = new StreamTurns((opened) => takeStream(opened, handle));
-    const conduct = new PeerConduct(session, socket, this.#clock, (reason) => {
-      metrics.http2ConnectionsEnded.cell(reason).value++;
-      logger.debug({ reason, peer: peerOf(socket) }, "HTTP/2 connection ended for its conduct");
+    const conduct = new PeerConduct({
+      session,
+      bytes: socket,
+      streamWindowBytes: HTTP2_WINDOW_BYTES,
+      clock: this.#clock,
+      onEnd(reason) {
+        metrics.http2ConnectionsEnded.cell(reason).value++;
+        logger.debug({ reason, peer: peerOf(socket) }, "HTTP/2 connection ended for its conduct");
+      },
     });
+    const bodyTaken = (bytes: number) => conduct.bodyTaken(bytes);
     function onClose(this: ServerHttp2Stream): void {
       streams--;
       conduct.streamClosed(this);
@@ -250,7 +257,7 @@ export class Listener {
         streams++;
         conduct.streamBegun(stream);
         stream.on("close", onClose);
-        turns.take({ stream, headers, rawHeaders, socket });
+        turns.take({ stream, headers, rawHeaders, socket, bodyTaken });
       },
     );
     const looking = setInterval(() => conduct.look(), LOOK_INTERVAL_MS).unref();

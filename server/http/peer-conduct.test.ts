@@ -120,40 +120,72 @@ test("H5, CVE-2019-9512: who sends frames of control all the time loses the conn
   }
 });
 
-test("H5: bytes that no request has a use for count as frames, so that window updates end the connection", () => {
+const WINDOW = 1_000_000;
+/** What one request's headers may be. */
+const HEADERS_MAX = 128 * 1024;
+
+/** A connection whose bytes are told by hand. */
+function countedConnection() {
   const session = Object.assign(new EventEmitter(), { destroyed: false });
   const ended: string[] = [];
   const bytes = { bytesRead: 0, bytesWritten: 0 };
-  const conduct = new PeerConduct(
-    session as unknown as ServerHttp2Session,
+  const conduct = new PeerConduct({
+    session: session as unknown as ServerHttp2Session,
     bytes,
-    { monotonic: () => 0 },
-    (why) => {
+    streamWindowBytes: WINDOW,
+    clock: { monotonic: () => 0 },
+    onEnd(why) {
       // The session is none that could be ended.
       session.destroyed = true;
       ended.push(why);
     },
-  );
+  });
   const stream = (endAfterHeaders: boolean) =>
     ({ endAfterHeaders, rstCode: NGHTTP2_NO_ERROR, headersSent: true }) as ServerHttp2Stream;
   const reads = (count: number): void => {
     bytes.bytesRead += count;
     conduct.look();
   };
+  return { conduct, bytes, ended, stream, reads };
+}
+
+const ENOUGH_TO_END = 1_000 * 13;
+
+test("H5: bytes that no request has a use for count as frames, so that window updates end the connection", () => {
+  const { conduct, bytes, ended, stream, reads } = countedConnection();
   // A client of watches says with each event that it has room again.
   bytes.bytesWritten += 10_000_000;
   reads(100_000);
   // Requests have headers.
   for (let count = 0; count < 100; count++) conduct.streamBegun(stream(true));
   reads(100 * 1_000);
-  // Bodies are of any length, and in time.
-  conduct.streamBegun(stream(false));
-  reads(50_000_000);
-  reads(50_000_000);
-  conduct.streamClosed(stream(false));
-  reads(50_000_000);
   assert.deepEqual(ended, []);
-  reads(1_000 * 13);
+  reads(ENOUGH_TO_END);
+  assert.deepEqual(ended, ["control_frames"]);
+});
+
+test("H5: bodies are of any length and take their time, whether a reader takes them or nobody does", () => {
+  const { conduct, ended, stream, reads } = countedConnection();
+  conduct.streamBegun(stream(false));
+  for (let count = 0; count < 3; count++) {
+    reads(WINDOW);
+    conduct.bodyTaken(WINDOW);
+  }
+  reads(WINDOW);
+  conduct.streamClosed(stream(false));
+  conduct.streamBegun(stream(false));
+  reads(WINDOW);
+  assert.deepEqual(ended, []);
+});
+
+test("H5: a body under way hides no frames beside it, and no padding", () => {
+  const { conduct, ended, stream, reads } = countedConnection();
+  conduct.streamBegun(stream(false));
+  reads(HEADERS_MAX + WINDOW);
+  conduct.bodyTaken(WINDOW / 2);
+  reads(0);
+  assert.deepEqual(ended, []);
+  reads(WINDOW / 2 + 2 * ENOUGH_TO_END);
   assert.deepEqual(ended, ["control_frames"]);
 });
 

@@ -4,8 +4,9 @@
  * it up gets GOAWAY with ENHANCE_YOUR_CALM and loses the connection, with the requests under way on it. Ordinary
  * clients take back a request now and then and ping every few seconds.
  *
- * Of window updates and frames of unknown types Node.js tells nobody. They are counted by their bytes: what was read while no
- * request had a body, and is more than the headers of requests and as much as was written, was such frames.
+ * Of window updates, padding and frames of unknown types Node.js tells nobody. They are counted by their bytes: what was
+ * read beyond the headers of requests, the bodies that readers took or that wait in a stream's window, and as much as was
+ * written, was such frames.
  *
  * Node.js bounds what is cheap to it: header lists, refused streams, malformed frames, empty data, outstanding pings.
  */
@@ -27,6 +28,8 @@ const CONTROL_FRAME_COST = 1;
 const UNTOLD_FRAME_BYTES = 13;
 /** Of the headers of one request at most, compressed. */
 const HEADERS_BYTES_MAX = 128 * 1024;
+/** Frames of a body are 16 KiB, and shorter at the ends of a client's pieces: one with its head has at least 9 x 64 bytes. */
+const BODY_BYTES_PER_HEAD_BYTE = 64;
 /** Time between two looks at the bytes of a connection. */
 export const LOOK_INTERVAL_MS = 5_000;
 
@@ -38,31 +41,37 @@ export type Misconduct = "resets" | "control_frames";
 /** What a connection has read and written so far. */
 export type ByteCounts = Pick<Socket, "bytesRead" | "bytesWritten">;
 
+export interface PeerConductParts {
+  readonly session: ServerHttp2Session;
+  readonly bytes: ByteCounts;
+  /** What a client may send of a body that nobody reads. */
+  readonly streamWindowBytes: number;
+  readonly clock: Pick<Clock, "monotonic">;
+  /** Called once, when the connection is ended. */
+  readonly onEnd: (why: Misconduct) => void;
+}
+
 export class PeerConduct {
   readonly #session: ServerHttp2Session;
+  readonly #bytes: ByteCounts;
+  readonly #streamWindowBytes: number;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #onEnd: (why: Misconduct) => void;
   #allowance = ALLOWANCE_MAX;
   #countedAtMs: number;
   #isEnded = false;
-  readonly #bytes: ByteCounts;
+  /** The connection's counts at the last look. */
   #read = 0;
   #written = 0;
-  /** Requests since the last look. */
-  #begun = 0;
-  /** Requests with a body under way, and whether there was one since the last look. */
+  /** Bytes read that nothing explains so far; those of bodies that wait in a window are among them. */
+  #unexplained = 0;
+  /** Requests with a body that are under way. */
   #bodies = 0;
-  #hadBody = false;
 
-  /** @param onEnd called once, when the connection is ended */
-  constructor(
-    session: ServerHttp2Session,
-    bytes: ByteCounts,
-    clock: Pick<Clock, "monotonic">,
-    onEnd: (why: Misconduct) => void,
-  ) {
+  constructor({ session, bytes, streamWindowBytes, clock, onEnd }: PeerConductParts) {
     this.#session = session;
     this.#bytes = bytes;
+    this.#streamWindowBytes = streamWindowBytes;
     this.#clock = clock;
     this.#onEnd = onEnd;
     this.#countedAtMs = clock.monotonic();
@@ -71,15 +80,22 @@ export class PeerConduct {
   }
 
   streamBegun({ endAfterHeaders }: ServerHttp2Stream): void {
-    this.#begun++;
-    if (endAfterHeaders) return;
-    this.#bodies++;
-    this.#hadBody = true;
+    this.#unexplained -= HEADERS_BYTES_MAX;
+    if (!endAfterHeaders) this.#bodies++;
+  }
+
+  /** Called with what a reader has taken of a body. */
+  bodyTaken(bytes: number): void {
+    this.#unexplained -= bytes + bytes / BODY_BYTES_PER_HEAD_BYTE;
   }
 
   /** Called when a stream has closed. */
   streamClosed({ rstCode, headersSent, endAfterHeaders }: ServerHttp2Stream): void {
-    if (!endAfterHeaders) this.#bodies--;
+    if (!endAfterHeaders) {
+      this.#bodies--;
+      // Nobody will take what may have waited.
+      this.#unexplained -= this.#streamWindowBytes;
+    }
     if (rstCode === constants.NGHTTP2_NO_ERROR) return;
     this.#spend(headersSent ? ANSWERED_RESET_COST : UNANSWERED_RESET_COST, "resets");
   }
@@ -87,14 +103,14 @@ export class PeerConduct {
   /** Called every LOOK_INTERVAL_MS. */
   look(): void {
     const { bytesRead, bytesWritten } = this.#bytes;
-    const known = bytesWritten - this.#written + this.#begun * HEADERS_BYTES_MAX;
-    const untold = bytesRead - this.#read - known;
-    const isJudged = !this.#hadBody;
+    const since = bytesRead - this.#read - (bytesWritten - this.#written);
     this.#read = bytesRead;
     this.#written = bytesWritten;
-    this.#begun = 0;
-    this.#hadBody = this.#bodies > 0;
-    if (isJudged && untold > 0) this.#spend(untold / UNTOLD_FRAME_BYTES, "control_frames");
+    this.#unexplained = Math.max(0, this.#unexplained + since);
+    const beyond = this.#unexplained - this.#bodies * this.#streamWindowBytes;
+    if (beyond <= 0) return;
+    this.#unexplained -= beyond;
+    this.#spend(beyond / UNTOLD_FRAME_BYTES, "control_frames");
   }
 
   #spend(cost: number, why: Misconduct): void {

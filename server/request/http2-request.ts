@@ -14,6 +14,8 @@ export class Http2Request {
   readonly rawHeaders: string[];
   /** The connection, to be looked at only: it belongs to the session. */
   readonly socket: TLSSocket;
+  /** Told how many bytes of the body a reader has taken, each once. */
+  readonly bodyTaken: (bytes: number) => void;
   method: string;
   url: string;
 
@@ -22,11 +24,13 @@ export class Http2Request {
     headers: IncomingHttpHeaders,
     rawHeaders: string[],
     socket: TLSSocket,
+    bodyTaken: (bytes: number) => void,
   ) {
     this.stream = stream;
     this.headers = headers;
     this.rawHeaders = rawHeaders;
     this.socket = socket;
+    this.bodyTaken = bodyTaken;
     this.method = headers[":method"] ?? "";
     this.url = headers[":path"] ?? "";
   }
@@ -41,6 +45,7 @@ export class Http2Request {
 
   /** The body as a stream of its own, whose end by its reader leaves the answer alone. */
   toReadable(): Readable {
+    this.stream.on("data", (chunk: Buffer) => this.bodyTaken(chunk.length));
     return this.stream.pipe(new PassThrough());
   }
 }

@@ -35,8 +35,14 @@ export function readBody(
   const announced = announcedLength(request.headers["content-length"]);
   if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax);
   if (announced === 0) return EMPTY_BODY;
-  const body = "stream" in request ? request.stream : request;
-  return arrivedWhole(body, announced) ?? collect(body, { bytesMax, announced, waiting });
+  const overHttp2 = "stream" in request;
+  const body = overHttp2 ? request.stream : request;
+  const whole = arrivedWhole(body, announced);
+  if (overHttp2) {
+    if (whole === undefined) body.on("data", (chunk: Buffer) => request.bodyTaken(chunk.length));
+    else request.bodyTaken(whole.length);
+  }
+  return whole ?? collect(body, { bytesMax, announced, waiting });
 }
 
 /** A body that came with its headers, as most do: neither listeners nor a timer are needed for it. */
