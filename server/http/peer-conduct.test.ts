@@ -153,8 +153,9 @@ const ENOUGH_TO_END = 1_000 * 13;
 
 test("H5: bytes that no request has a use for count as frames, so that window updates end the connection", () => {
   const { conduct, bytes, ended, stream, reads } = countedConnection();
-  // A client of watches says with each event that it has room again.
+  // A client of watches says with each event that it has room again, some of it after the next look.
   bytes.bytesWritten += 10_000_000;
+  reads(100_000);
   reads(100_000);
   // Requests have headers.
   for (let count = 0; count < 100; count++) conduct.streamBegun(stream(true));

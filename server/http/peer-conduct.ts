@@ -103,10 +103,12 @@ export class PeerConduct {
   /** Called every LOOK_INTERVAL_MS. */
   look(): void {
     const { bytesRead, bytesWritten } = this.#bytes;
-    const since = bytesRead - this.#read - (bytesWritten - this.#written);
+    const read = bytesRead - this.#read;
+    const written = bytesWritten - this.#written;
     this.#read = bytesRead;
     this.#written = bytesWritten;
-    this.#unexplained = Math.max(0, this.#unexplained + since);
+    // What was written explains window updates until the next look: a slow client sends them later.
+    this.#unexplained = Math.max(-written, this.#unexplained + read - written);
     const beyond = this.#unexplained - this.#bodies * this.#streamWindowBytes;
     if (beyond <= 0) return;
     this.#unexplained -= beyond;
