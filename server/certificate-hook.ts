@@ -8,9 +8,9 @@ import { readFile } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
 import { parseBlock } from "./api/ip-address.js";
-import { serviceHosts } from "./http/certificates.js";
-import { parseIdentity } from "./http/identity-files.js";
-import { renewServing, type ServingRenewal } from "./http/serving-secret.js";
+import { serviceHosts } from "./certificates/certificates.js";
+import { parseIdentity } from "./certificates/identity-files.js";
+import { renewServing, type ServingRenewal } from "./certificates/serving-secret.js";
 import { firstServiceAddress } from "./wiring/own-hosts.js";
 
 /** An answer that takes longer fails the run, which its Job repeats. */

@@ -22,7 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["server/schema"],
   ["server/apply", "server/cel", "server/codec", "server/types"],
   ["server/structural"],
-  ["server/outbound"],
+  ["server/certificates", "server/outbound"],
   ["server/request"],
   ["server/client", "server/kinds", "server/response"],
   [
@@ -33,7 +33,7 @@ const LAYERS: readonly (readonly string[])[] = [
     "server/flowcontrol",
     "server/tracing",
   ],
-  ["server/registry"],
+  ["server/metrics", "server/registry"],
   ["server/endpoints"],
   [
     "server/aggregation",
@@ -44,6 +44,7 @@ const LAYERS: readonly (readonly string[])[] = [
     "server/test-api",
   ],
   ["server/http", "server/simulation"],
+  ["server/chain"],
   ["server/control-planes"],
   ["server/config"],
   ["server/explain", "server/wiring"],

@@ -6,11 +6,11 @@
 
 import { join } from "node:path";
 import { parseCommandLine } from "../../server/config/command-line.js";
-import { Metrics } from "../../server/http/metrics.js";
 import { withCustom } from "../../server/kinds/catalog.js";
 import type { LiveCatalog } from "../../server/kinds/live-catalog.js";
 import type { MainResource } from "../../server/kinds/served-resource.js";
 import { createPlainResource } from "../../server/kinds/testing/plain-kind.js";
+import { Metrics } from "../../server/metrics/metrics.js";
 import type { Facts } from "../../server/schema/model.js";
 import { loadFacts } from "../../server/types/load-facts.js";
 import { type Access, createCodecs, openAccess } from "../../server/wiring/access.js";

@@ -1,7 +1,7 @@
 /** Usage: the requests and watches of one control plane that are open, its limits on them, and when it was last used. */
 import type { Clock } from "../../storage/base/clock.js";
 import { tooManyRequests } from "../api/status.js";
-import { onResponseEnd } from "../http/response-end.js";
+import { onResponseEnd } from "../chain/response-end.js";
 import { isLongRunning } from "../request/request-info.js";
 import type { RequestContext } from "../request/request-state.js";
 import { bracket, type RequestStep } from "../request/step.js";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { test } from "node:test";
-import { openFront } from "../http/testing/test-front.js";
+import { openFront } from "../chain/testing/test-front.js";
 import type { RequestContext } from "../request/request-state.js";
 import { openTestServer } from "../request/testing/test-server.js";
 import { ChunkPool } from "./chunk-pool.js";

@@ -14,7 +14,7 @@ import {
 import { silentLogger } from "../../storage/base/logger.js";
 import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
 import { parseTokenFile, TokenFileAuthenticator } from "../authn/token-file.js";
-import { type Front, openFront } from "./testing/test-front.js";
+import { type Front, openFront } from "../chain/testing/test-front.js";
 
 const PODS = "/api/v1/pods";
 const HOUR_MS = 3_600_000;

@@ -7,8 +7,8 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { withShutdownRefusal } from "./shutdown-refusal.js";
-import { type Front, openFront } from "./testing/test-front.js";
+import { withShutdownRefusal } from "../chain/shutdown-refusal.js";
+import { type Front, openFront } from "../chain/testing/test-front.js";
 
 const HTTP1 = "GET /version HTTP/1.1\r\nHost: x\r\n\r\n";
 const PODS = "/api/v1/namespaces/default/pods";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestAuthority, type TestIdentity } from "../../e2e/harness/test-authority.js";
 import { FrontProxyAuthenticator } from "../authn/front-proxy.js";
-import { type Ask, type Front, openFront } from "./testing/test-front.js";
+import { type Ask, type Front, openFront } from "../chain/testing/test-front.js";
 
 const HEADERS = {
   username: ["X-Remote-User", "x-other-user"],

@@ -5,12 +5,12 @@ import { connect as connectHttp2 } from "node:http2";
 import { test } from "node:test";
 import { StorageError } from "../../storage/kv/errors.js";
 import { badRequest, type Status, tooManyRequests } from "../api/status.js";
+import { openFront } from "../chain/testing/test-front.js";
 import { readBody } from "../request/read-body.js";
 import { deferred } from "../request/testing/test-server.js";
 import { openSink } from "../response/response-sink.js";
 import { sendBytes } from "../response/send-bytes.js";
 import { type ResponseSink, SharedChunk } from "../response/sink.js";
-import { openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 

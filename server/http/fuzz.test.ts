@@ -8,8 +8,8 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { test } from "node:test";
 import fc from "fast-check";
+import { type Front, openFront } from "../chain/testing/test-front.js";
 import { readBody } from "../request/read-body.js";
-import { type Front, openFront } from "./testing/test-front.js";
 
 /** Connections per property; a few seconds all together. */
 const RUNS = 150;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { test } from "node:test";
-import { openFront } from "./testing/test-front.js";
+import { openFront } from "../chain/testing/test-front.js";
 
 const ALWAYS = 1;
 const HTTP1 = "GET /version HTTP/1.1\r\nHost: x\r\n\r\n";

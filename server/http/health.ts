@@ -6,9 +6,9 @@
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { routeNotFound } from "../api/status.js";
+import { HealthResults } from "../metrics/health-results.js";
 import type { Query } from "../request/query.js";
-import type { Document } from "./document.js";
-import { HealthResults } from "./health-results.js";
+import type { Document } from "../response/document.js";
 
 export interface HealthCheck {
   /** "etcd", "poststarthook/bootstrap-namespaces". */

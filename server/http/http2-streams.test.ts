@@ -6,11 +6,11 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { Pool } from "undici";
+import { type Front, openFront } from "../chain/testing/test-front.js";
 import { passRequest } from "../client/pass-request.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import { deferred } from "../request/testing/test-server.js";
 import { sendBytes } from "../response/send-bytes.js";
-import { type Front, openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const BODY = Buffer.alloc(300_000, "b");

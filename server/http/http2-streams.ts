@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { Http2Request } from "../request/http2-request.js";
 import { Http2Response } from "../request/http2-response.js";
-import type { RequestListener } from "./application.js";
+import type { RequestListener } from "./request-listener.js";
 
 export interface OpenedStream {
   readonly stream: ServerHttp2Stream;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { test } from "node:test";
-import { openFront } from "./testing/test-front.js";
+import { openFront } from "../chain/testing/test-front.js";
 
 /**
  * More than a connection's buffers, so that it is still being sent when the next request arrives.

@@ -18,13 +18,13 @@ import type { TLSSocket } from "node:tls";
 import { assert } from "../../storage/base/assert.js";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
-import type { RequestListener } from "./application.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
 import { takeStream } from "./http2-streams.js";
-import type { Metrics } from "./metrics.js";
 import { LOOK_INTERVAL_MS, PeerConduct } from "./peer-conduct.js";
 import { closeWithConnection } from "./queued-responses.js";
+import type { RequestListener } from "./request-listener.js";
 import { StreamTurns } from "./stream-turns.js";
 import { answerUpgrade } from "./upgrade.js";
 

@@ -9,8 +9,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { test } from "node:test";
+import { type Front, openFront } from "../chain/testing/test-front.js";
 import { PeerConduct } from "./peer-conduct.js";
-import { type Front, openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR } = constants;

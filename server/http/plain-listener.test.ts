@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
+import { Metrics } from "../metrics/metrics.js";
 import { Health } from "./health.js";
-import { Metrics } from "./metrics.js";
 import { PlainListener } from "./plain-listener.js";
 
 test("P8: probes and Prometheus get health and metrics, and nothing else is there", async () => {

@@ -7,12 +7,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Logger } from "../../storage/base/logger.js";
 import { StatusError } from "../api/status.js";
+import { HEALTH_RESULTS_PATH } from "../metrics/health-results.js";
+import type { Metrics } from "../metrics/metrics.js";
+import { metricsDocument } from "../metrics/metrics-document.js";
 import { parseQuery } from "../request/query.js";
-import type { Document } from "./document.js";
+import type { Document } from "../response/document.js";
 import { HEALTH_ENDPOINTS, type Health } from "./health.js";
-import { HEALTH_RESULTS_PATH } from "./health-results.js";
-import type { Metrics } from "./metrics.js";
-import { metricsDocument } from "./metrics-document.js";
 
 export interface PlainListenerOptions {
   readonly host: string;

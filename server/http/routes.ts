@@ -8,15 +8,15 @@
 import { type IncomingHttpHeaders, METHODS } from "node:http";
 import Router from "koa-router";
 import { methodNotAllowed, routeNotFound } from "../api/status.js";
+import { HEALTH_RESULTS_PATH } from "../metrics/health-results.js";
+import type { Metrics } from "../metrics/metrics.js";
+import { metricsDocument } from "../metrics/metrics-document.js";
 import type { Query } from "../request/query.js";
 import type { RequestContext, RequestMiddleware, RequestState } from "../request/request-state.js";
 import type { Verbosity } from "../request/verbosity.js";
+import type { Document } from "../response/document.js";
 import { answerDebugFlags, DEBUG_FLAGS_PATHS } from "./debug-flags.js";
-import type { Document } from "./document.js";
 import { HEALTH_ENDPOINTS, type Health, type HealthEndpoint } from "./health.js";
-import { HEALTH_RESULTS_PATH } from "./health-results.js";
-import type { Metrics } from "./metrics.js";
-import { metricsDocument } from "./metrics-document.js";
 
 /** Makes the document of a path; `path` is decoded and without the query. */
 export type DocumentHandler = (

@@ -7,7 +7,7 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { attachUpgrade } from "../request/upgrade.js";
-import type { RequestListener } from "./application.js";
+import type { RequestListener } from "./request-listener.js";
 
 export function answerUpgrade(
   request: IncomingMessage,

@@ -1,7 +1,7 @@
 /**
  * Steps of the request chain: what happens to every request before its handler, and after it. A gate has work
  * before the steps within it; a bracket has work on both sides. One loop runs them all, so that a step costs
- * a request no closure and no promise unless it waits (http/compose-chain.ts).
+ * a request no closure and no promise unless it waits (chain/compose-chain.ts).
  */
 import type { RequestContext } from "./request-state.js";
 

@@ -10,10 +10,10 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import type { CustomKinds } from "../definitions/custom-kinds.js";
-import type { Metrics } from "../http/metrics.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import { LiveCatalog } from "../kinds/live-catalog.js";
+import type { Metrics } from "../metrics/metrics.js";
 import type { Facts } from "../schema/model.js";
 import {
   type Authentication,

@@ -1,7 +1,7 @@
 /** What admission measures: upstream's names, labels and buckets, one by one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Metrics } from "../http/metrics.js";
+import { Metrics } from "../metrics/metrics.js";
 import { createRuleMetrics, observeAdmission } from "./admission-metrics.js";
 
 const STEPS = ["0.005", "0.025", "0.1", "0.5", "1", "2.5", "+Inf"];

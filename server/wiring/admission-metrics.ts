@@ -1,7 +1,7 @@
 /** Wiring of what admission measures: upstream's measures, by name, labels and buckets. */
 import type { AdmissionObserver } from "../admission/chain.js";
 import type { RuleMetrics } from "../admission/matching/rule-context.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 
 /** The time window of a summary's quantiles. */
 const SUMMARY_AGE_MS = 5 * 3_600_000;

@@ -3,12 +3,12 @@
  * priority and fairness, or, when the two in-flight limits are used instead, from the privileged group.
  */
 import type { RegistryView } from "../../storage/cache/registry-view.js";
+import { withAnswerMemory } from "../chain/answer-memory.js";
 import type { Config } from "../config/config.js";
 import { AnswerMemory } from "../flowcontrol/answer-memory.js";
 import { listMemory } from "../flowcontrol/width.js";
-import { withAnswerMemory } from "../http/answer-memory.js";
-import type { Metrics } from "../http/metrics.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
+import type { Metrics } from "../metrics/metrics.js";
 import type { RequestStep } from "../request/step.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import type { FlowControlStep } from "./flow-control.js";

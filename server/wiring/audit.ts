@@ -17,11 +17,11 @@ import { daysToMs, openAuditFile } from "../audit/audit-file.js";
 import { type AuditOutlet, AuditRecorder } from "../audit/audit-recorder.js";
 import { AuditWebhook } from "../audit/audit-webhook.js";
 import { type AuditPolicy, parseAuditPolicy, RECORD_ALL } from "../audit/policy.js";
+import { runFileWatch } from "../certificates/file-watch.js";
 import { parseClientConfig } from "../client/client-config.js";
 import { openClient } from "../client/open-client.js";
 import type { Config } from "../config/config.js";
-import { runFileWatch } from "../http/file-watch.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 
 export interface Audit extends AsyncDisposable {
   readonly recorder: AuditRecorder;

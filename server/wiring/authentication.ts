@@ -35,14 +35,14 @@ import { parseTokenFile, TokenFileAuthenticator } from "../authn/token-file.js";
 import { UnknownBearerAuthenticator } from "../authn/unknown-bearer.js";
 import type { TokenReviewVersion } from "../authn/webhook/token-review.js";
 import { TokenWebhookAuthenticator } from "../authn/webhook/token-webhook-authenticator.js";
+import { runFileWatch } from "../certificates/file-watch.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import { readClientConfig } from "../client/client-config.js";
 import { openClient } from "../client/open-client.js";
 import { ReviewClient } from "../client/review-client.js";
 import type { Config } from "../config/config.js";
-import { runFileWatch } from "../http/file-watch.js";
-import type { Metrics } from "../http/metrics.js";
 import type { DocumentHandler } from "../http/routes.js";
+import type { Metrics } from "../metrics/metrics.js";
 import type { Security } from "./security.js";
 import type { TokenKeys } from "./token-keys.js";
 

@@ -4,9 +4,9 @@
  */
 import type { Logger } from "../../storage/base/logger.js";
 import { type SharedValueStore, UnreadableValueError } from "../../storage/kv/shared-value.js";
+import type { Authorities } from "../certificates/certificates.js";
+import { openSharedAuthorities } from "../certificates/shared-authorities.js";
 import type { Config } from "../config/config.js";
-import type { Authorities } from "../http/certificates.js";
-import { openSharedAuthorities } from "../http/shared-authorities.js";
 
 /** Reads the shared authorities; undefined when there are none. @throws {StorageError} */
 export type ReadAuthorities = (signal: AbortSignal) => Promise<Authorities | undefined>;

@@ -8,7 +8,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Config } from "../config/config.js";
 import { FLAGS } from "../config/flags.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 
 const LOOK_MS = 60_000;
 

@@ -1,5 +1,5 @@
 /** The count of changed certificate files that were read again. */
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 
 /** Called for each change with its result. */
 export type ObserveReload = (isGood: boolean) => void;

@@ -7,7 +7,7 @@ import { Kubelets } from "../connect/kubelets.js";
 import { LastingAnswers } from "../connect/lasting-answers.js";
 import type { SimulatedNodes } from "../connect/simulated-nodes.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { ConnectionPools } from "../outbound/connection-pools.js";
 import type { Registry } from "../registry/generic/registry.js";
 import type { RequestContext } from "../request/request-state.js";

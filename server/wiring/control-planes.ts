@@ -21,9 +21,9 @@ import type { AuthenticationTrust } from "../controllers/authentication-trust.js
 import { LeaseLock } from "../controllers/lease-lock.js";
 import type { ObjectsApi } from "../controllers/objects-api.js";
 import { runTickers } from "../endpoints/reads/watch-ticker.js";
-import type { RequestListener } from "../http/application.js";
-import type { Metrics } from "../http/metrics.js";
-import { QuietMetrics } from "../http/quiet-metrics.js";
+import type { RequestListener } from "../http/request-listener.js";
+import type { Metrics } from "../metrics/metrics.js";
+import { QuietMetrics } from "../metrics/quiet-metrics.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import { permissionsOf } from "./admission.js";
 import { type LoadParts, loadControlPlane } from "./load-control-plane.js";

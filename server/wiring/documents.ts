@@ -8,9 +8,9 @@ import { type BuildInfo, formatApiVersion, toVersionInfo } from "../endpoints/di
 import { createOpenApi } from "../endpoints/openapi/openapi.js";
 import { isForPeople } from "../endpoints/representations/pretty.js";
 import type { Health } from "../http/health.js";
-import { HEALTH_RESULTS_PATH } from "../http/health-results.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
+import { HEALTH_RESULTS_PATH } from "../metrics/health-results.js";
 import type { Facts } from "../schema/model.js";
 import type { Aggregation } from "./aggregation.js";
 

@@ -10,10 +10,10 @@ import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { EncryptedStore } from "../../storage/encryption/encrypted-store.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { KeySpace, partitionId } from "../../storage/objects/keys.js";
+import { runFileWatch } from "../certificates/file-watch.js";
 import type { Config } from "../config/config.js";
 import { parseEncryptionConfiguration } from "../config/encryption-configuration.js";
-import { runFileWatch } from "../http/file-watch.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { authoritiesKeyOf } from "./authorities.js";
 import { sharedKeyOf } from "./token-keys.js";
 

@@ -23,7 +23,7 @@ import { createPublishedTypes } from "../controllers/published-types.js";
 import { type ControllersOptions, runControllers } from "../controllers/run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "../controllers/system-namespaces.js";
 import { ensureSystemPriorityClasses } from "../controllers/system-priority-classes.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import type { ControlPlane } from "./control-plane.js";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Lifecycle } from "../../storage/base/lifecycle.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";
-import { Metrics } from "../http/metrics.js";
+import { Metrics } from "../metrics/metrics.js";
 import { spawnLongestDelay } from "./longest-delay.js";
 
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 /** Wiring of background tasks that fail: a metric, and the end of the replica where a task asks for it. */
 import type { TaskObserver } from "../../storage/base/lifecycle.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 
 export interface ObservedTasks {
   readonly tasks: TaskObserver;

@@ -1,5 +1,5 @@
 /** Kept connections to other servers, as metrics by what is there. */
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { type ConnectionCounts, sumOfCounts } from "../outbound/connection-pools.js";
 
 export type OutgoingType = "apiservice" | "conversion" | "node" | "pod" | "webhook";

@@ -1,8 +1,8 @@
 /** Wiring of addresses: this replica's own, for other machines and for its certificate. */
 import { hostname, networkInterfaces } from "node:os";
 import { formatIp, type IpBlock } from "../api/ip-address.js";
+import { serviceHosts } from "../certificates/certificates.js";
 import type { Config } from "../config/config.js";
-import { serviceHosts } from "../http/certificates.js";
 
 const LOOPBACK = /^(127\.|::1$)/;
 const UNSPECIFIED: readonly string[] = ["", "0.0.0.0", "::"];

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { partitionId } from "../../storage/objects/keys.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { Config } from "../config/config.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { ObjectTexts } from "../recorder/object-texts.js";
 import { openRecordPaths, withRecord } from "../recorder/record-endpoints.js";
 import { Recorder } from "../recorder/recorder.js";

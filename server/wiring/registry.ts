@@ -8,8 +8,8 @@ import { NAMESPACE_PROVISION } from "../admission/namespace-plugins.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
-import type { Metrics } from "../http/metrics.js";
 import type { Catalog } from "../kinds/catalog.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { createServiceAllocator } from "../registry/core/service-allocator.js";
 import {
   createDeclarativeValidation,

@@ -6,9 +6,9 @@ import { readFile } from "node:fs/promises";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { runFileWatch } from "../certificates/file-watch.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
-import { runFileWatch } from "../http/file-watch.js";
 import type { ObserveReload } from "./certificate-reloads.js";
 import { requireCertificates } from "./require-certificates.js";
 

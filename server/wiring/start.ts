@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import { observeCertificateReloads } from "./certificate-reloads.js";

@@ -2,8 +2,8 @@
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
-import { HistogramFamily } from "../http/fast-metrics.js";
-import type { Metrics } from "../http/metrics.js";
+import { HistogramFamily } from "../metrics/fast-metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 
 /** Content and freshness of the view; read from their owners at each scrape. */
 /** The view and its barrier. */

@@ -1,7 +1,7 @@
 /** Wiring of storage version migrations: the stored form of objects, and the metrics. */
 import type { MigrationMetrics } from "../controllers/storage-migrator.js";
 import { createStoredObjects, type StoredObjects } from "../controllers/stored-objects.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 import type { Registry } from "../registry/generic/registry.js";
 import type { OpenedStore } from "./store.js";
 

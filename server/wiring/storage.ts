@@ -11,9 +11,9 @@ import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import { runCompactor } from "../../storage/kv/compactor.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { Config } from "../config/config.js";
-import type { Metrics } from "../http/metrics.js";
 import { followCatalog } from "../kinds/follow-catalog.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { followEtcdCredentials, followEtcdTls } from "./etcd-files.js";
 import { observeBatches, observeEmbeddedStore, observeEtcdRequests } from "./storage-metrics.js";
 

@@ -16,7 +16,7 @@ import { TimedStore } from "../../storage/kv/timed-store.js";
 import { KeySpace } from "../../storage/objects/keys.js";
 import type { Config } from "../config/config.js";
 import { WatchLatency } from "../endpoints/reads/watch-latency.js";
-import type { Metrics } from "../http/metrics.js";
+import type { Metrics } from "../metrics/metrics.js";
 import type { Facts } from "../schema/model.js";
 import { createReadAuthorities, type ReadAuthorities } from "./authorities.js";
 import { type Encryption, openEncryption } from "./encryption.js";

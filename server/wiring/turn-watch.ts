@@ -1,7 +1,7 @@
 /** Wiring of what sees long turns: the histogram, the log line, and the page for administrators. */
 import type { Logger } from "../../storage/base/logger.js";
-import type { Metrics } from "../http/metrics.js";
 import type { DocumentHandler } from "../http/routes.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { TURN_BUCKETS, TurnWatch } from "../request/turn-watch.js";
 
 export const LONG_TURNS_PATH = "/debug/turns";

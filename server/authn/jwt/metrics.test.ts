@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Metrics } from "../../http/metrics.js";
+import { Metrics } from "../../metrics/metrics.js";
 import { createAuthenticationMetrics } from "./metrics.js";
 
 /** The lines of a scrape with this prefix, without the help. */

@@ -7,9 +7,9 @@ import type {
   Authorizer,
 } from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
+import type { AccessMetrics, Authorization } from "../metrics/access-metrics.js";
 import type { RequestState } from "../request/request-state.js";
 import { gate, type RequestStep } from "../request/step.js";
-import type { AccessMetrics, Authorization } from "./access-metrics.js";
 
 export function withAuthorization(
   authorizer: Authorizer,

@@ -4,9 +4,9 @@
  */
 import type { Logger } from "../../storage/base/logger.js";
 import { routeNotFound, StatusError } from "../api/status.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { ClientGoneError, type RequestContext } from "../request/request-state.js";
 import { bracket, passAll, type RequestStep } from "../request/step.js";
-import type { Metrics } from "./metrics.js";
 import {
   isUnreachable,
   respondWithStatus,

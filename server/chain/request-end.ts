@@ -3,10 +3,10 @@
  * Runs outside of recovery, so that all see the client's status code, even for a 500.
  */
 
+import type { Metrics } from "../metrics/metrics.js";
 import { isLongRunning, parseRequestInfo, type RequestInfo } from "../request/request-info.js";
 import type { RequestContext } from "../request/request-state.js";
 import { bracket, gate, passAll, type RequestStep } from "../request/step.js";
-import type { Metrics } from "./metrics.js";
 import { isAnswerOver, responseBytes } from "./response-end.js";
 
 /** Replaces requests whose names must not become labels: unparsable ones and unknown resources. */

@@ -3,14 +3,12 @@
  * `app.callback()` in cost: bodies here are bytes or text, never streams, so Koa's end-of-response
  * tracking and its body type detection (3 µs) are left out.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
 import Koa from "koa";
 import type { Logger } from "../../storage/base/logger.js";
+import type { RequestListener } from "../http/request-listener.js";
 import type { RequestContext, RequestState } from "../request/request-state.js";
 import { bracket, passAll, type RequestStep } from "../request/step.js";
 import { composeChain, type RequestChain } from "./compose-chain.js";
-
-export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** @param basePath what every URL begins with, and what only logs and links to oneself show: `ctx.originalUrl` */
 export function createApplication(

@@ -20,20 +20,23 @@ import { ClientCertificateAuthenticator } from "../../authn/client-certificate.j
 import { UnknownBearerAuthenticator } from "../../authn/unknown-bearer.js";
 import { type Authorizer, UnionAuthorizer } from "../../authz/authorizer.js";
 import { PrivilegedGroupsAuthorizer } from "../../authz/privileged-groups.js";
+import {
+  ensureServingCertificates,
+  type OwnCertificates,
+} from "../../certificates/certificates.js";
+import type { Identity } from "../../certificates/identity-files.js";
+import { Health } from "../../http/health.js";
+import { Listener } from "../../http/listener.js";
+import { createRoutes } from "../../http/routes.js";
+import { createAccessMetrics } from "../../metrics/access-metrics.js";
+import { Metrics } from "../../metrics/metrics.js";
 import type { RequestMiddleware } from "../../request/request-state.js";
 import type { RequestStep } from "../../request/step.js";
 import { MASTERS_GROUP } from "../../request/user-info.js";
-import { createAccessMetrics } from "../access-metrics.js";
 import { createApplication } from "../application.js";
 import type { AuditSteps } from "../audit.js";
-import { ensureServingCertificates, type OwnCertificates } from "../certificates.js";
-import { Health } from "../health.js";
-import type { Identity } from "../identity-files.js";
 import { InFlightLimits } from "../in-flight.js";
-import { Listener } from "../listener.js";
-import { Metrics } from "../metrics.js";
 import { requestChain } from "../request-chain.js";
-import { createRoutes } from "../routes.js";
 import type { StatusEncoder } from "../status-response.js";
 
 /** Health and version are public, as in the default policy. */

@@ -9,12 +9,12 @@ import { inSpan } from "../../storage/base/trace.js";
 import { unauthorized } from "../api/status.js";
 import type { Authenticator, RequestFacts } from "../authn/authenticator.js";
 import { identityHeaders } from "../authn/identity-headers.js";
+import { endConnection } from "../http/connections.js";
+import type { AccessMetrics } from "../metrics/access-metrics.js";
 import { removeHeaders } from "../request/header-list.js";
 import type { RequestContext, RequestState } from "../request/request-state.js";
 import { gate, type RequestStep } from "../request/step.js";
 import { ANONYMOUS_USER, UNAUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
-import type { AccessMetrics } from "./access-metrics.js";
-import { endConnection } from "./connections.js";
 
 /**
  * @param isIdentityHeader the headers (in lower case) that state an identity: they are removed after

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "../api/status.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { parseRequestInfo } from "../request/request-info.js";
 import type { RequestContext } from "../request/request-state.js";
 import { createUser } from "../request/user-info.js";
 import { InFlightLimits, withInFlightLimit } from "./in-flight.js";
-import type { Metrics } from "./metrics.js";
 
 const PODS = "/api/v1/namespaces/shop/pods";
 

@@ -5,8 +5,8 @@
  * authenticated yet.
  */
 import { tooManyRequests } from "../api/status.js";
+import { HEALTH_ENDPOINTS } from "../http/health.js";
 import { gate, type RequestStep } from "../request/step.js";
-import { HEALTH_ENDPOINTS } from "./health.js";
 
 /** As upstream: clients find another replica well within that. */
 const RETRY_AFTER_SECONDS = 5;

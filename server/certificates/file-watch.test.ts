@@ -9,8 +9,8 @@ import { connect } from "node:tls";
 import type { Clock } from "../../storage/base/clock.js";
 import { systemClock } from "../../storage/base/clock.js";
 import { type LogFields, silentLogger } from "../../storage/base/logger.js";
+import { openFront } from "../chain/testing/test-front.js";
 import { runFileWatch } from "./file-watch.js";
-import { openFront } from "./testing/test-front.js";
 
 /** A clock whose sleeps end when the test steps it. */
 function openSteppedClock(): { clock: Clock; step: () => Promise<void> } {

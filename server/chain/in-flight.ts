@@ -6,11 +6,11 @@
  * that no busy replica is restarted.
  */
 import { tooManyRequests } from "../api/status.js";
+import { HEALTH_ENDPOINTS } from "../http/health.js";
+import type { InFlightCounts, Metrics } from "../metrics/metrics.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
 import { bracket, type RequestStep } from "../request/step.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
-import { HEALTH_ENDPOINTS } from "./health.js";
-import type { InFlightCounts, Metrics } from "./metrics.js";
 
 const RETRY_AFTER_SECONDS = 1;
 

@@ -9,11 +9,11 @@
 import { tooManyRequests } from "../api/status.js";
 import { type AnswerMemory, HeldBytes, type MemoryDenial } from "../flowcontrol/answer-memory.js";
 import { bodyMemory, CLAIMED_BYTES_MIN, objectMemory } from "../flowcontrol/width.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
 import type { AnswerKeeper, RequestContext, RequestState } from "../request/request-state.js";
 import { gate, type RequestStep } from "../request/step.js";
 import type { UserInfo } from "../request/user-info.js";
-import type { Metrics } from "./metrics.js";
 
 export interface AnswerMemoryParts {
   readonly memory: AnswerMemory;

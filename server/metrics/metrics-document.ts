@@ -1,6 +1,6 @@
 /** The answer of /metrics, in the form that the client prefers. */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Document } from "./document.js";
+import type { Document } from "../response/document.js";
 import { MetricRegistry, prefersOpenMetrics, toOpenMetrics } from "./metric-registry.js";
 
 export async function metricsDocument(

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Registry } from "prom-client";
+import { openFront } from "../chain/testing/test-front.js";
 import { parseRequestInfo } from "../request/request-info.js";
 import { CounterFamily } from "./fast-metrics.js";
 import { Metrics } from "./metrics.js";
-import { openFront } from "./testing/test-front.js";
 
 test("requests are counted and timed under upstream's names and labels", async () => {
   const metrics = new Metrics();

@@ -10,11 +10,11 @@ import { type StatusError, tooManyRequests } from "../api/status.js";
 import type { Entry, FlowControl } from "../flowcontrol/flow-control.js";
 import type { TurnPlace } from "../flowcontrol/turn-place.js";
 import type { Turns } from "../flowcontrol/turns.js";
+import { answerUnderWay } from "../http/answer-under-way.js";
+import type { Metrics } from "../metrics/metrics.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
 import type { AnswerTurns, RequestContext, RequestState } from "../request/request-state.js";
 import { bracket, type RequestStep } from "../request/step.js";
-import { answerUnderWay } from "./answer-under-way.js";
-import type { Metrics } from "./metrics.js";
 
 /** Interval of the check for overdue waits, while any request waits. */
 const LOOK_MS = 250;
