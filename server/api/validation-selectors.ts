@@ -3,7 +3,7 @@
  * matching of labels. Selectors of requests are in selectors.ts.
  */
 import { forbiddenField, invalidValue, invalidWhole, requiredValue } from "./field-errors.js";
-import { SelectorSize } from "./selector-rules.js";
+import { SELECTOR_TERMS_MAX, SelectorSize } from "./selector-rules.js";
 import type { FieldError } from "./status.js";
 import { validateLabels } from "./validation-metadata.js";
 import { checkLabelValue, checkQualifiedName } from "./validation-names.js";
@@ -26,12 +26,12 @@ export function isEmptySelector(selector: LabelSelector): boolean {
   return (selector.matchExpressions?.length ?? 0) === 0;
 }
 
-/** A selector as messages show it: its members in the order of their declaration. */
+/** A selector as messages show it: its members in the order of their declaration, no more of them than one may have. */
 export function shownSelector({ matchLabels, matchExpressions }: LabelSelector): object {
-  const expressions = matchExpressions ?? [];
-  const entries = Object.entries(matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const expressions = (matchExpressions ?? []).slice(0, SELECTOR_TERMS_MAX);
+  const labels = shownLabels(matchLabels ?? {});
   return {
-    ...(entries.length > 0 && { matchLabels: Object.fromEntries(entries) }),
+    ...(labels.length > 0 && { matchLabels: Object.fromEntries(labels) }),
     ...(expressions.length > 0 && {
       matchExpressions: expressions.map(({ key = "", operator = "", values }) => ({
         key,
@@ -40,6 +40,16 @@ export function shownSelector({ matchLabels, matchExpressions }: LabelSelector):
       })),
     }),
   };
+}
+
+/** In the order of their keys; of too many, those that came first. */
+function shownLabels(labels: Readonly<Record<string, string>>): [string, string][] {
+  const shown: [string, string][] = [];
+  for (const key in labels) {
+    if (shown.length === SELECTOR_TERMS_MAX) break;
+    shown.push([key, labels[key] as string]);
+  }
+  return shown.sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 export function validateLabelSelector(
