@@ -42,13 +42,27 @@ async function heartbeat(
 ): Promise<void> {
   while (!signal.aborted) {
     for (const name of names.filter((name) => !lost.has(name))) {
-      const renewed = say(client, `${LEASES}/${name}`, { spec: { renewTime: microTime() } });
-      await renewed.catch((error) => {
+      await renew(client, name).catch((error) => {
         if (!isLost(error)) throw error;
       });
     }
     await sleep(LEASE_MS, undefined, { signal }).catch(() => {});
   }
+}
+
+/** A node whose lease came late is called unreachable, for as long as it does not say itself that it is well. */
+async function renew(client: HttpsClient, name: string): Promise<void> {
+  await say(client, `${LEASES}/${name}`, { spec: { renewTime: microTime() } });
+  const path = `/api/v1/nodes/${name}`;
+  const { status } = (await client.get(path)).object as { status?: NodeStatus };
+  const isReady = status?.conditions?.some(
+    ({ type, status }) => type === "Ready" && status === "True",
+  );
+  if (!isReady) await say(client, `${path}/status`, { status: statusOfNode(new Date()) });
+}
+
+interface NodeStatus {
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
 }
 
 /** As a kubelet: whenever the connection is lost, it begins again with what there is. */

@@ -131,7 +131,7 @@ test("P2: job: the hook makes it with the rights of its role, the CronJob renews
   await goesOn({ ip, credentials, told }, async () => {
     const before = await servedAt(ip);
     const upgraded = await render("job", { "certificates.extraNames": [ip, "api.example"] });
-    const { spec } = findRendered(upgraded, "CronJob", "demo-keelson-certificate-renewal");
+    const { spec } = findRendered(upgraded, "CronJob", "demo-keelson-renewal");
     const renewal = { ...spec.jobTemplate, kind: "Job" } as Rendered;
     assert.match(await runHook(cluster, upgraded, renewal), /a new certificate for .*api\.example/);
     const renewed = await secretIn();

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
+import { eventually } from "../harness/eventually.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import { startServer } from "../harness/server-process.js";
 import {
@@ -13,6 +14,7 @@ import {
   type HelmName,
   missingHelm,
   parseManifests,
+  type Rendered,
   runHelm,
   toSetFlags,
 } from "./chart.js";
@@ -33,6 +35,12 @@ const VALUES = {
   "monitoring.dashboards.enabled": true,
   "autoscaling.enabled": false,
 };
+
+const BUNDLED = { "etcd.bundled.enabled": true };
+const SECOND = { "redis.bundled.enabled": true, "monitoring.token": "another" };
+const STRICT = "strict";
+/** As long as a name may be set. */
+const LONGEST = `k${"x".repeat(61)}k`;
 
 /** Where the release's objects are, all of which go with it. */
 const COLLECTIONS = [
@@ -70,6 +78,8 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
     const flags = toSetFlags(VALUES);
     const notes = await run("install", RELEASE, CHART, "--create-namespace", ...flags);
     assert.match(notes, /for trials only/);
+    // Beside it, in the same namespace.
+    await run("install", "other", CHART, "--no-hooks", ...toSetFlags({ ...BUNDLED, ...SECOND }));
     await checkStrictly(helm, server, flags);
 
     // The hook made a certificate that is good for the Service and the names of the values.
@@ -116,6 +126,10 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
     assert.match(await run("history", RELEASE), /Rollback to 1/);
 
     await run("uninstall", RELEASE);
+    // It takes nothing of the other one, which goes with its own.
+    const others = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/other-keelson`;
+    (await client.get(others)).expect(200);
+    await run("uninstall", "other", "--no-hooks");
     for (const collection of COLLECTIONS) {
       const [group, version, resource] = collection.split("/");
       const left = await client.get(
@@ -132,27 +146,87 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
   });
 }
 
-/** Every rendered object once more, on its own, as a dry run that takes no unknown or doubled field. */
+/**
+ * Every rendered object once more, on its own, as a dry run that takes no unknown or doubled field; with the longest name, in a namespace
+ * whose pods are restricted and which has quotas. Deployments are only warned there, so their pods are sent too.
+ */
 async function checkStrictly(
   helm: HelmName,
   { client }: { readonly client: HttpsClient },
   flags: readonly string[],
 ): Promise<void> {
-  // The pod of the test needs an account that is there.
-  const account = toSetFlags({ "serviceAccount.create": false });
-  const args = ["template", "strict", CHART, "--namespace", NAMESPACE, ...flags, ...account];
+  const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+  (await client.post("/api/v1/namespaces", { metadata: { name: STRICT, labels } })).expect(201);
+  const hard = {
+    pods: "20",
+    "requests.cpu": "20",
+    "requests.memory": "40Gi",
+    "limits.memory": "60Gi",
+  };
+  const quota = { metadata: { name: "quota" }, spec: { hard } };
+  (await client.post(`/api/v1/namespaces/${STRICT}/resourcequotas`, quota)).expect(201);
+  await eventually("the quota is counted", async () => {
+    const path = `/api/v1/namespaces/${STRICT}/resourcequotas/quota`;
+    const { status } = (await client.get(path)).object as { status?: { used?: unknown } };
+    return status?.used !== undefined;
+  });
+  const values = {
+    "serviceAccount.create": false,
+    fullnameOverride: LONGEST,
+    "backup.enabled": true,
+  };
+  const args = [
+    "template",
+    "strict",
+    CHART,
+    "--namespace",
+    STRICT,
+    ...flags,
+    ...toSetFlags(values),
+  ];
   const { stdout } = await runHelm(helm, args);
-  for (const object of parseManifests(stdout)) {
+  const objects = parseManifests(stdout);
+  const pods = objects.flatMap(podOf);
+  assert.ok(pods.length >= 6);
+  for (const object of [...objects, ...pods]) {
     const [group, version] = object.apiVersion.includes("/")
       ? object.apiVersion.split("/")
       : ["", object.apiVersion];
     const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
     const plural = pluralOf(object.kind);
-    const path = `${root}/namespaces/${NAMESPACE}/${plural}?dryRun=All&fieldValidation=Strict`;
+    const path = `${root}/namespaces/${STRICT}/${plural}?dryRun=All&fieldValidation=Strict`;
     const answer = await client.post(path, object);
     assert.equal(answer.status, 201, `${object.kind}/${object.metadata.name}: ${answer.text}`);
     assert.equal(answer.headers.warning, undefined);
   }
+  // Neither check is one that lets all in.
+  const [pod] = pods;
+  const [container] = pod?.spec.containers ?? [];
+  for (const change of [{ securityContext: {} }, { resources: {} }]) {
+    const spec = { ...pod?.spec, containers: [{ ...container, ...change }] };
+    const path = `/api/v1/namespaces/${STRICT}/pods?dryRun=All`;
+    (await client.post(path, { ...pod, spec })).expect(403);
+  }
+}
+
+/** The pod that it makes, of an account that is there. */
+function podOf({ kind, metadata, spec }: Rendered): Rendered[] {
+  const template = (spec?.jobTemplate?.spec ?? spec)?.template;
+  if (template?.spec?.containers === undefined || kind === "Pod") return [];
+  const serviceAccountName = "default";
+  const pod = { apiVersion: "v1", kind: "Pod", ...template };
+  const mounted = (spec?.volumeClaimTemplates ?? []).map(({ metadata: { name } }: Rendered) => ({
+    name,
+    persistentVolumeClaim: { claimName: name },
+  }));
+  const volumes = [...(template.spec.volumes ?? []), ...mounted];
+  return [
+    {
+      ...pod,
+      metadata: { ...template.metadata, name: metadata.name },
+      spec: { ...template.spec, serviceAccountName, volumes },
+    },
+  ];
 }
 
 function pluralOf(kind: string): string {

@@ -62,7 +62,6 @@ export const SWITCHES: Readonly<Record<string, Switch>> = {
       "configuration.authorization": "kind: AuthorizationConfiguration",
       "configuration.encryption": "kind: EncryptionConfiguration",
       "configuration.tokens": "token,user,uid",
-      "monitoring.token": "secret-token",
       "serviceAccountKeys.secretName": "outside-sa",
     },
     secret: {

@@ -5,6 +5,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { Ajv } from "ajv";
 import { makeTempDir } from "../harness/temp-dir.js";
 import {
   CHART,
@@ -17,41 +18,225 @@ import {
   type Values,
 } from "./chart.js";
 
+import { findLooseEnds } from "./join-up.js";
+import { toTree } from "./render-many.js";
+
 const run = promisify(execFile);
 const BUNDLED = { "etcd.bundled.enabled": true };
 const skip = await missingHelm("helm-4");
 
-const REFUSED: readonly [Values, RegExp][] = [
-  [{ "rollout.maxSurge": 0, "rollout.maxUnavailable": 0 }, /no replica could ever be replaced/],
-  [{ "server.extraFlags": { "secure-port": 7443 } }, /server\.extraFlags: --secure-port is set by/],
-  [{ "controllers.extraFlags": { "etcd-servers": "x" } }, /controllers\.extraFlags: --etcd-serv/],
-  [{ "etcd.endpoints": ["etcd-0:2379"] }, /"etcd-0:2379" is not http:\/\/host:port/],
-  [{ "etcd.auth.username": "u" }, /needs etcd\.auth\.passwordSecretName/],
-  [
-    { "autoscaling.enabled": true, "autoscaling.minReplicas": 12 },
-    /minReplicas is above autoscaling\.maxReplicas/,
-  ],
-  [
-    { "configuration.authorization": "a", "configuration.authorizationModes": ["RBAC"] },
-    /only one of them/,
-  ],
-  [{ "service.externalTrafficPolicy": "Local" }, /is for the types NodePort and LoadBalancer/],
-  [{ "service.ipFamilyPolicy": "Both" }, /ipFamilyPolicy/],
-  [{ "etcd.bundled.clusterState": "old" }, /clusterState/],
+/** Mistakes that are made together, so that one rendering says all of them; in each line what one sentence says. */
+const REFUSED: readonly { readonly values: Values; readonly said: readonly RegExp[] }[] = [
+  {
+    values: {
+      fullnameOverride: "1st",
+      commonLabels: { "app.kubernetes.io/name": "mine" },
+      "image.repository": "registry:5000/keelson:1.0",
+      "rollout.maxSurge": 0,
+      "rollout.maxUnavailable": "0%",
+      "autoscaling.enabled": true,
+      "autoscaling.minReplicas": 12,
+      "podDisruptionBudget.maxUnavailable": 0,
+      "server.extraFlags": { "secure-port": 7443, "--v": 2 },
+      "server.extraEnv": [{ name: "POD_IP", value: "x" }],
+      "server.extraVolumeMounts": [{ name: "nobody", mountPath: "/x" }],
+      "server.auditLogPath": "/var/log/audit",
+      "etcd.endpoints": ["etcd-0:2379", "http://etcd-1:2380"],
+      "etcd.tls.secretName": "tls",
+      "etcd.auth.username": "u",
+      "etcd.prefix": "registry",
+      "networkPolicy.enabled": true,
+      "redis.url": "redis:1234",
+      "redis.caSecretName": "ca",
+      "service.externalTrafficPolicy": "Local",
+      "service.nodePort": 30_000,
+      "service.loadBalancerClass": "lb",
+      "service.ipFamilies": ["IPv6", "IPv4"],
+      "ingress.enabled": true,
+      "ingress.host": "https://x",
+      "gateway.enabled": true,
+      "gateway.parentRefs": [],
+      "certificates.secretName": "mine",
+      "certificates.extraNames": ["https://x"],
+      "server.serviceClusterIPRange": "10.0.0.0",
+      "serviceAccountKeys.verificationKeys": ["old.pub"],
+      "configuration.authorization": "a",
+      "configuration.authorizationModes": ["Webhook"],
+      "configuration.authorizationPolicy": "p",
+      "configuration.existingSecret": "s",
+      "monitoring.token": "t",
+      "monitoring.tokenSecretName": "s",
+      heapMegabytes: 2048,
+    },
+    said: [
+      /^the name 1st is no name of a Service/,
+      /^commonLabels: app\.kubernetes\.io\/name is set by the chart/,
+      /^image\.repository: .* has a tag or a digest/,
+      /^rollout\.maxSurge and .* no replica could ever be replaced/,
+      /^autoscaling\.minReplicas is above autoscaling\.maxReplicas/,
+      /^podDisruptionBudget\.maxUnavailable is 0: no drain/,
+      /^server\.extraFlags: --secure-port is set by the chart/,
+      /^server\.extraFlags: "--v" is no flag's name/,
+      /^server\.extraEnv: POD_IP is set by the chart/,
+      /^server\.extraVolumeMounts: no volume .* the name "nobody"/,
+      /^server\.auditLogPath: .* is in no volume/,
+      /^etcd\.endpoints: "etcd-0:2379" is not http:\/\/host:port/,
+      /^etcd\.tls\.secretName: "http:\/\/etcd-1:2380" .* is without TLS/,
+      /^networkPolicy\.etcdPort is 2379, so nothing would come to http:\/\/etcd-1:2380/,
+      /^etcd\.auth\.username needs etcd\.auth\.passwordSecretName/,
+      /^etcd\.prefix: "registry" does not begin with/,
+      /^redis\.url: "redis:1234" is not redis:/,
+      /^redis\.caSecretName is for a redis\.url that begins with rediss/,
+      /^networkPolicy\.redisPort is 6379, so nothing would come to redis:1234/,
+      /^service\.externalTrafficPolicy is for the types NodePort and LoadBalancer/,
+      /^service\.nodePort is for the types NodePort and LoadBalancer/,
+      /^service\.loadBalancerClass is for the type LoadBalancer/,
+      /^service\.ipFamilies has two, for which service\.ipFamilyPolicy/,
+      /^server\.bindAddress: on 0\.0\.0\.0 nothing comes over IPv6/,
+      /^ingress\.host: "https:\/\/x" is no host name/,
+      /^gateway\.parentRefs is needed/,
+      /^certificates\.secretName is for certificates\.source=secret/,
+      /^certificates\.extraNames: "https:\/\/x" is neither/,
+      /^server\.serviceClusterIPRange: "10\.0\.0\.0" is no block/,
+      /^serviceAccountKeys\.verificationKeys needs/,
+      /^configuration\.authorization and .*: only one of them/,
+      /^configuration\.authorizationModes: Webhook needs configuration\.authorizationWebhook/,
+      /^configuration\.authorizationPolicy needs ABAC/,
+      /^configuration\.existingSecret needs configuration\.existingSecretFiles/,
+      /^configuration\.authorization: with configuration\.existingSecret it would be in no file/,
+      /^configuration\.authorizationPolicy: with configuration\.existingSecret/,
+      /^monitoring\.token and monitoring\.tokenSecretName: only one of them/,
+      /^monitoring\.token: .* the replicas would not know it/,
+      /^heapMegabytes is not below resources\.limits\.memory/,
+    ],
+  },
+  {
+    values: {
+      ...BUNDLED,
+      "etcd.endpoints": ["http://etcd:2379"],
+      "etcd.auth.passwordSecretName": "p",
+      "redis.bundled.enabled": true,
+      "redis.url": "rediss://redis",
+      "controllers.separate": false,
+      "controllers.extraFlags": { "etcd-servers": "x" },
+      "autoscaling.enabled": true,
+      "resources.requests": { cpu: null },
+      "service.ipFamilyPolicy": "SingleStack",
+      "service.ipFamilies": ["IPv4", "IPv6"],
+      "server.bindAddress": "::",
+      "certificates.source": "certManager",
+      "certificates.certManager.issuerRef.name": "issuer",
+      "certificates.certManager.renewBefore": "2160h",
+      "configuration.existingSecretFiles": ["tracing"],
+      heapMegabytes: 1,
+      "server.extraEnv": [{ name: "NODE_OPTIONS", value: "x" }],
+    },
+    said: [
+      /^etcd\.endpoints is for an etcd of your own, and etcd\.bundled\.enabled brings one/,
+      /^etcd\.auth\.passwordSecretName needs etcd\.auth\.username/,
+      /^redis\.url is for a Redis of your own/,
+      /^controllers\.extraFlags: --etcd-servers is set by the chart/,
+      /^controllers\.extraFlags is for controllers\.separate=true/,
+      /^autoscaling aims at a share of resources\.requests\.cpu, which is not set/,
+      /^service\.ipFamilies has two, and service\.ipFamilyPolicy is SingleStack/,
+      /^certificates\.certManager\.renewBefore is not shorter/,
+      /^configuration\.existingSecretFiles needs configuration\.existingSecret/,
+      /^server\.extraEnv: NODE_OPTIONS is set by the chart/,
+    ],
+  },
+  {
+    values: { ...BUNDLED, "redis.passwordSecretName": "p" },
+    said: [/^redis\.passwordSecretName needs redis\.url/],
+  },
 ];
 
 for (const helm of HELMS_OF_SLOW_TESTS) {
-  test(`P13: values that cannot work are refused when they are rendered (${helm})`, {
+  test(`P13: values that cannot work are refused when they are rendered, all that is wrong at once (${helm})`, {
     skip: await missingHelm(helm),
   }, async () => {
-    for (const [values, expected] of REFUSED) {
-      const flags = toSetFlags({ ...BUNDLED, ...values });
-      const { code, stderr } = await runHelm(helm, ["template", "demo", CHART, ...flags]);
-      assert.notEqual(code, 0, JSON.stringify(values));
-      assert.match(stderr, expected, JSON.stringify(values));
+    for (const { values, said } of REFUSED) {
+      const { code, stderr } = await runHelm(helm, [
+        "template",
+        "demo",
+        CHART,
+        ...toSetFlags(values),
+      ]);
+      assert.notEqual(code, 0);
+      const sentences = [...stderr.matchAll(/^- (.*)$/gm)].map(([, sentence = ""]) => sentence);
+      for (const expected of said) {
+        assert.equal(
+          sentences.filter((one) => expected.test(one)).length,
+          1,
+          `${expected}: ${stderr}`,
+        );
+      }
+      assert.equal(sentences.length, said.length, stderr);
     }
   });
 }
+
+test("values of a wrong form are refused by the schema", async () => {
+  const ajv = new Ajv({ strict: false });
+  const isTaken = ajv.compile(
+    JSON.parse(await readFile(join(CHART, "values.schema.json"), "utf8")),
+  );
+  const wrong: Values = {
+    nameOverride: "Upper",
+    fullnameOverride: "a.b",
+    "image.digest": "latest",
+    "image.tag": "a:b",
+    "image.repository": "",
+    "service.ipFamilyPolicy": "Both",
+    "service.port": 0,
+    "etcd.bundled.clusterState": "old",
+    "etcd.bundled.storageSize": "8 GB",
+    "probes.periodSeconds": 0,
+    "autoscaling.minReplicas": 0,
+    "rollout.maxSurge": "25",
+    "backup.schedule": "daily",
+    "certificates.job.renewalSchedule": "* * *",
+    "certificates.certManager.duration": "90d",
+    "configuration.authorizationModes": ["rbac"],
+    "monitoring.serviceMonitor.interval": "15",
+    "controllers.loops": [],
+    "redis.bundled.maxMemory": "64Mi",
+    "server.extraEnv": [{ value: "x" }],
+  };
+  for (const [path, value] of Object.entries(wrong)) {
+    assert.ok(!isTaken(toTree({ [path]: value })), path);
+  }
+  assert.ok(isTaken({}));
+});
+
+test("P13: a percentage is no zero, and two releases have no object in common", {
+  skip,
+}, async () => {
+  const values: Values = {
+    ...BUNDLED,
+    "rollout.maxSurge": "25%",
+    "monitoring.dashboards.enabled": true,
+  };
+  const [one, other, elsewhere] = await Promise.all([
+    renderChart("helm-4", values, { release: "one" }),
+    renderChart("helm-4", values, { release: "other" }),
+    renderChart("helm-4", values, { release: "one", namespace: "elsewhere" }),
+  ]);
+  assert.equal(find(one, "Deployment", "one-keelson").spec.strategy.rollingUpdate.maxSurge, "25%");
+  const keys = (objects: readonly Rendered[]) =>
+    objects.map(({ kind, metadata }) => `${metadata.namespace}/${kind}/${metadata.name}`);
+  const taken = new Set(keys(one));
+  for (const objects of [other, elsewhere]) {
+    assert.deepEqual(
+      keys(objects).filter((key) => taken.has(key)),
+      [],
+    );
+  }
+  // Nor does a selector of one find a pod of the other.
+  assert.deepEqual(
+    findLooseEnds([...one, ...other], { secrets: [] }).filter((text) => /selects/.test(text)),
+    [],
+  );
+});
 
 test("P13: every container says what it needs, so that a quota lets it in", { skip }, async () => {
   const objects = await renderChart("helm-4", {

@@ -150,9 +150,6 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 
 {{/* The contents of tokens.csv: those of the values and the one that scrapes. */}}
 {{- define "keelson.tokens" -}}
-{{- if and .Values.monitoring.token .Values.configuration.existingSecret -}}
-{{- fail "monitoring.token: with configuration.existingSecret the replicas would not know it; put a token of the group system:monitoring into that Secret's tokens.csv, and name a Secret with it in monitoring.tokenSecretName" -}}
-{{- end -}}
 {{- with .Values.configuration.tokens }}{{ trimSuffix "\n" . }}
 {{ end }}
 {{- with .Values.monitoring.token }}{{ . }},keelson-monitoring,keelson-monitoring,"system:monitoring"
