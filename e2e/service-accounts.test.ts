@@ -202,6 +202,16 @@ describe("service accounts on three replicas", () => {
       const { labels = {} } = (await one.client.get(path)).object.metadata;
       return /^\d{4}-\d{2}-\d{2}$/.test(labels["kubernetes.io/legacy-token-last-used"] ?? "");
     });
+    const warned = async () => (await bearer.get(token)).headers.warning;
+    assert.equal(await warned(), undefined);
+    const secrets = [{ name: "legacy-token" }];
+    const patched = await one.client.request(`${NAMESPACE}/serviceaccounts/legacy`, {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { secrets },
+    });
+    patched.expect(200);
+    assert.match(String(await warned()), /TokenRequest API .* instead of auto-generated/);
     const tracking =
       "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
     const since = (await one.client.get(tracking)).expect(200).object.data as Record<

@@ -132,6 +132,11 @@ export interface AdmissionPlugin {
   /** The upstream name, which the flags use. */
   readonly name: string;
   /**
+   * Set for a guard, which has its say about the object before the rules of its kind do: it validates before
+   * other plugins, and also what those rules refuse, so it takes odd objects.
+   */
+  readonly isGuard?: true;
+  /**
    * Whether the plugin handles such requests; absent = all of them. Asked once per kind of write; the
    * answer holds until the plugin reports a change (`subscribe`).
    */
@@ -161,6 +166,8 @@ export interface Admission {
   mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean>;
   /** @throws {StatusError} */
   validate(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined;
+  /** Asks only the guards, about an object that the rules of its kind refuse. @throws {StatusError} */
+  guard(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined;
 }
 
 /** 403 in the usual words: `pods "web" is forbidden: <why>`. */

@@ -50,6 +50,8 @@ interface Plan {
   readonly isEmpty: boolean;
   readonly mutating: readonly Step[];
   readonly validating: readonly Step[];
+  /** The first ones of those. */
+  readonly guards: readonly Step[];
   /** Histograms of phases in which no plugin refuses. */
   readonly passed: Readonly<Record<Phase, { observe(seconds: number): void } | undefined>>;
 }
@@ -112,12 +114,24 @@ export class AdmissionChain implements Admission {
   }
 
   validate(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined {
+    return this.#validate("validating", attributes, signal);
+  }
+
+  guard(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined {
+    return this.#validate("guards", attributes, signal);
+  }
+
+  #validate(
+    which: "validating" | "guards",
+    attributes: AdmissionAttributes,
+    signal: SignalSource,
+  ): Promise<void> | undefined {
     const { operation, resource, subresource } = attributes;
     const plan = this.#planOf(operation, resource, subresource);
-    const { validating } = plan;
-    if (validating.length === 0) return undefined;
+    const steps = plan[which];
+    if (steps.length === 0) return undefined;
     const answer = this.#timed("validate", plan, attributes, () =>
-      this.#validateFrom(validating, 0, attributes, signal),
+      this.#validateFrom(steps, 0, attributes, signal),
     );
     return answer instanceof Promise ? answer : undefined;
   }
@@ -178,6 +192,12 @@ export class AdmissionChain implements Admission {
       });
     const passed = (type: Phase) =>
       this.#observer?.phaseDurations({ operation, type, isRejected: false });
+    const validating = concerned.filter(({ validate }) => validate !== undefined);
+    const guards = steps(
+      "validate",
+      validating.filter(({ isGuard }) => isGuard === true),
+    );
+    const others = validating.filter(({ isGuard }) => isGuard !== true);
     return {
       isEmpty: concerned.length === 0,
       passed: { admit: passed("admit"), validate: passed("validate") },
@@ -185,10 +205,8 @@ export class AdmissionChain implements Admission {
         "admit",
         concerned.filter(({ mutate }) => mutate !== undefined),
       ),
-      validating: steps(
-        "validate",
-        concerned.filter(({ validate }) => validate !== undefined),
-      ),
+      guards,
+      validating: [...guards, ...steps("validate", others)],
     };
   }
 

@@ -38,6 +38,16 @@ export interface RequestFacts {
    * matching ones.
    */
   readonly audiences?: readonly string[];
+  /** Takes what the client and the audit log are told about the credential; absent = nobody is told. */
+  readonly remarks?: CredentialRemarks;
+}
+
+/** What an authenticator that accepts a credential says about it. */
+export interface CredentialRemarks {
+  /** A `Warning` header of the answer. */
+  addWarning(text: string): void;
+  /** An annotation of the request's audit events. */
+  annotate(key: string, value: string): void;
 }
 
 export interface Authenticator {

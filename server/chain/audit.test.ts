@@ -4,6 +4,8 @@ import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
 import type { AuditedRequest } from "../audit/audit-event.js";
 import { ruleFor } from "../audit/evaluate-policy.js";
 import { parseAuditPolicy } from "../audit/policy.js";
+import type { Authenticator } from "../authn/authenticator.js";
+import { createUser, MASTERS_GROUP } from "../request/user-info.js";
 import { RequestTrace } from "../tracing/request-trace.js";
 import { createAuditSteps } from "./audit.js";
 import { durationText, latencyNotes } from "./latency-notes.js";
@@ -74,6 +76,30 @@ test("a request is judged by the policy once, also when nobody vouches for its s
       // A22: a refusal of a stranger is over when it begins.
       ["ResponseStarted", undefined],
     ],
+  );
+});
+
+test("what is to be said of a credential is in the audit events and in the answer", async () => {
+  const { steps, recorded } = openRecorder();
+  const authenticator: Authenticator = {
+    name: "old",
+    authenticate({ headers, remarks }) {
+      if (headers.authorization === undefined) return undefined;
+      remarks?.annotate("authentication.k8s.io/old", "yes");
+      remarks?.addWarning("this is old");
+      return createUser({ name: "old", groups: [MASTERS_GROUP] });
+    },
+  };
+  await using front = await openFront({ audit: steps, authenticators: [authenticator] });
+  const headers = { authorization: "Bearer x" };
+
+  const { headers: answered } = await front.ask(PODS, { headers, identity: null });
+  await front.ask(PODS);
+
+  assert.equal(answered.warning, '299 - "this is old"');
+  assert.deepEqual(
+    recorded.map(({ request }) => [...(request.annotations ?? [])]),
+    [[["authentication.k8s.io/old", "yes"]], [["authentication.k8s.io/old", "yes"]], [], []],
   );
 });
 

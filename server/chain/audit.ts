@@ -65,7 +65,7 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
       if (rule === undefined) return undefined;
       const response = rule.level === "RequestResponse";
       const request = response || rule.level === "Request";
-      state.audit = new AuditCapture({ request, response });
+      state.audit = new AuditCapture({ request, response }, state.credentialNotes);
       const recording = recorder.record(rule, "RequestReceived", describe(ctx), undefined);
       return recording && waitUntilRecorded(state, recording, recorder);
     }),

@@ -32,6 +32,7 @@ export function withAuthentication(
       rawHeaders: req.rawHeaders,
       socket: req.socket as TLSSocket,
       path: state.info.path,
+      remarks: state,
     };
     const startedMs = performance.now();
     let answer: ReturnType<Authenticator["authenticate"]>;

@@ -24,10 +24,15 @@ export class AuditCapture {
   #response: LazyJson | undefined;
   #sent: SentIdentity | undefined;
   /** Annotations of plugins and steps, by key. */
-  readonly annotations = new Map<string, string>();
+  readonly annotations: Map<string, string>;
 
-  constructor(wants: { readonly request: boolean; readonly response: boolean }) {
+  /** @param annotations of earlier steps */
+  constructor(
+    wants: { readonly request: boolean; readonly response: boolean },
+    annotations?: ReadonlyMap<string, string>,
+  ) {
     assert(wants.request || !wants.response, "ResponseLevelIncludesRequest");
+    this.annotations = new Map(annotations);
     this.wantsRequest = wants.request;
     this.wantsResponse = wants.response;
   }

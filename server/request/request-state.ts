@@ -131,6 +131,7 @@ export class RequestState {
   #info: RequestInfo | undefined;
   #user: UserInfo | undefined;
   #warnings: string[] | undefined;
+  #credentialNotes: Map<string, string> | undefined;
   #deprecation: Deprecation | undefined;
   #deadlineMs = Number.POSITIVE_INFINITY;
   #controller: AbortController | undefined;
@@ -238,6 +239,17 @@ export class RequestState {
     // dropped.
     this.#warnings = this.#warnings.map(cutWarning);
     while (lengthOf(this.#warnings) > WARNING_CHARS_MAX) this.#warnings.pop();
+  }
+
+  /** Annotations about the credential, from before the audit rule is known; for audit. */
+  get credentialNotes(): ReadonlyMap<string, string> | undefined {
+    return this.#credentialNotes;
+  }
+
+  /** Notes something about the request's credential for the audit log. */
+  annotate(key: string, value: string): void {
+    this.#credentialNotes ??= new Map();
+    this.#credentialNotes.set(key, value);
   }
 
   /** The deprecation of the requested version; for audit and metrics. */

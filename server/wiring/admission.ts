@@ -35,7 +35,7 @@ export interface AdmissionParts {
 }
 
 /**
- * The guards come last: they see the final object, and no flag switches them off.
+ * The guards mutate nothing, and no flag switches them off.
  * @throws {RangeError} with one line for unknown plugins
  */
 export function createAdmission(parts: AdmissionParts): Admission {

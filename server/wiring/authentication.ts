@@ -169,8 +169,19 @@ function observeTokens(metrics: Metrics): ServiceAccountObserver {
     help: "Tokens of service accounts that were refused, by reason.",
     labelNames: ["reason"],
   });
+  const use = (kind: string, help: string) =>
+    metrics.counter({ name: `serviceaccount_${kind}_token_uses_total`, help, labelNames: [] });
+  const uses = {
+    auto: use("legacy_auto", "Uses of tokens out of Secrets that their account lists."),
+    manual: use("legacy_manual", "Uses of tokens out of other Secrets."),
+    invalid: use(
+      "invalid_legacy_auto",
+      "Uses of tokens out of Secrets that are marked as invalid.",
+    ),
+  };
   return {
     accepted: (kind) => counters[kind].add(1),
+    shown: (kind) => uses[kind].add(1),
     refused: (reason) => refusals.add(1, reason),
   };
 }

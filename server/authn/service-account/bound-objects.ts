@@ -17,11 +17,14 @@ export interface BoundObject {
   readonly deletedAtMs: number | undefined;
   /** The token in a Secret; "" = none, or not a Secret. */
   readonly token: string;
+  /** The Secrets that an account lists, by name; only of accounts. */
+  readonly secretNames: readonly string[];
 }
 
 interface ParsedObject {
   readonly metadata?: { readonly uid?: string; readonly deletionTimestamp?: string | null };
   readonly data?: { readonly token?: unknown } | null;
+  readonly secrets?: readonly ({ readonly name?: unknown } | null)[] | null;
 }
 
 export class BoundObjects {
@@ -40,21 +43,23 @@ export class BoundObjects {
     if (stored === undefined || stored.corruption !== undefined) return undefined;
     let known = this.#known.get(stored);
     if (known === undefined) {
-      known = parse(stored, resource === "secrets");
+      known = parse(stored, resource);
       this.#known.set(stored, known);
     }
     return known;
   }
 }
 
-function parse({ bytes, labels }: StoredObject, isSecret: boolean): BoundObject {
-  const { metadata, data } = JSON.parse(bytes.toString("utf8")) as ParsedObject;
+function parse({ bytes, labels }: StoredObject, resource: BoundResource): BoundObject {
+  const { metadata, data, secrets } = JSON.parse(bytes.toString("utf8")) as ParsedObject;
   const deletedAt = metadata?.deletionTimestamp ?? "";
-  const token = isSecret && typeof data?.token === "string" ? data.token : "";
+  const token = resource === "secrets" && typeof data?.token === "string" ? data.token : "";
+  const listed = resource === "serviceaccounts" ? (secrets ?? []) : [];
   return {
     uid: metadata?.uid ?? "",
     labels,
     deletedAtMs: deletedAt === "" ? undefined : Date.parse(deletedAt),
     token: Buffer.from(token, "base64").toString("latin1"),
+    secretNames: listed.map((reference) => String(reference?.name ?? "")),
   };
 }

@@ -14,7 +14,7 @@ import type { Clock } from "../../../storage/base/clock.js";
 import type { Naming } from "../../api/naming.js";
 import { unauthorized } from "../../api/status.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
-import type { Authenticator, RequestFacts } from "../authenticator.js";
+import type { Authenticator, CredentialRemarks, RequestFacts } from "../authenticator.js";
 import { bearerTokenOf } from "../bearer-token.js";
 import { sha256 } from "../sha256.js";
 import type { BoundObject, BoundObjects, BoundResource } from "./bound-objects.js";
@@ -48,6 +48,8 @@ export interface ServiceAccountObserver {
   refused(reason: TokenRefusal, account: string): void;
   /** A token of this kind was accepted; stale = the client should have renewed it long ago. */
   accepted(kind: "bound" | "stale" | "legacy"): void;
+  /** A token out of a Secret was shown: one that the account lists, another, or one marked as invalid. */
+  shown(kind: "auto" | "manual" | "invalid"): void;
 }
 
 export interface ServiceAccountAuthenticatorOptions {
@@ -81,12 +83,18 @@ const CLOCK_SKEW_SECONDS = 30;
 /** Grace period after an object's deletion deadline before its tokens end, as upstream. */
 const DELETION_LEEWAY_MS = 60_000;
 
+/** As existing servers word it. */
+const AUTO_TOKEN_WARNING =
+  "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.";
+
 export class ServiceAccountAuthenticator implements Authenticator {
   readonly name = "service-account";
   readonly #options: ServiceAccountAuthenticatorOptions;
   readonly #issuers: ReadonlySet<unknown>;
   readonly #legacyIssuer: string;
   readonly #revokedLabel: string;
+  /** Of keys of audit annotations. */
+  readonly #notePrefix: string;
   /** By digest: verifications are valid as long as the keys are. */
   readonly #verified: LRUCache<string, VerifiedToken>;
   #keysVersion = 0;
@@ -103,10 +111,11 @@ export class ServiceAccountAuthenticator implements Authenticator {
     this.#issuers = new Set(options.settings.issuers);
     this.#legacyIssuer = legacyIssuer(options.naming);
     this.#revokedLabel = `${options.naming.labelDomain}/legacy-token-invalid-since`;
+    this.#notePrefix = `authentication.${options.naming.groupDomain}`;
   }
 
   /** @returns undefined if the token is of another issuer or not a signed token */
-  authenticate({ headers, socket, audiences: asked }: RequestFacts): UserInfo | undefined {
+  authenticate({ headers, socket, audiences: asked, remarks }: RequestFacts): UserInfo | undefined {
     const token = bearerTokenOf(headers);
     if (token === undefined) return undefined;
     this.#forgetOldKeys();
@@ -118,8 +127,8 @@ export class ServiceAccountAuthenticator implements Authenticator {
     const audiences = asked === undefined ? undefined : sharedAudiences(verified, asked);
     const isForAsker = audiences === undefined ? verified.isForApi : audiences.length > 0;
     if (!isForAsker) throw this.#refuse("audience", verified);
-    if (verified.bound === undefined) this.#checkLegacy(verified, token);
-    else this.#checkBound(verified, verified.bound);
+    if (verified.bound === undefined) this.#checkLegacy(verified, token, remarks);
+    else this.#checkBound(verified, verified.bound, remarks);
     if (!isKnown) this.#verified.set(digest, verified);
     const { user } = verified;
     return audiences === undefined ? user : createUser({ ...user, audiences });
@@ -168,7 +177,11 @@ export class ServiceAccountAuthenticator implements Authenticator {
     return keys.verifies(header, signedText, signature);
   }
 
-  #checkBound(token: VerifiedToken, claims: BoundClaims): void {
+  #checkBound(
+    token: VerifiedToken,
+    claims: BoundClaims,
+    remarks: CredentialRemarks | undefined,
+  ): void {
     const { account, pod, secret, node } = claims;
     const now = this.#options.clock.now() / 1000;
     if (now >= claims.expiresAt) throw this.#refuse("expired", token);
@@ -184,8 +197,15 @@ export class ServiceAccountAuthenticator implements Authenticator {
       // A pod's token names its node only for information; it lives as long as the pod.
       (node === undefined || pod !== undefined || this.#isThere("nodes", "", node));
     if (!isBoundThere) throw this.#refuse("bound object gone", token);
-    const isStale = claims.warnAfter !== undefined && now > claims.warnAfter;
+    const { warnAfter = Number.POSITIVE_INFINITY } = claims;
+    const isStale = now > warnAfter;
     this.#options.observer?.accepted(isStale ? "stale" : "bound");
+    if (!isStale) return;
+    const late = Math.floor(now) - Math.floor(warnAfter);
+    remarks?.annotate(
+      `${this.#notePrefix}/stale-token`,
+      `subject: ${token.user.name}, seconds after warning threshold: ${late}`,
+    );
   }
 
   #isThere(resource: BoundResource, namespace: string, { name, uid }: ObjectClaim): boolean {
@@ -195,7 +215,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     return found.deletedAtMs === undefined || found.deletedAtMs >= clock.now() - DELETION_LEEWAY_MS;
   }
 
-  #checkLegacy(token: VerifiedToken, text: string): void {
+  #checkLegacy(token: VerifiedToken, text: string, remarks: CredentialRemarks | undefined): void {
     const { objects, settings, observer } = this.#options;
     const { account, secretName } = token.legacy as LegacyClaims;
     if (settings.looksUp) {
@@ -209,8 +229,19 @@ export class ServiceAccountAuthenticator implements Authenticator {
       }
       const { uid, labels } = secret;
       this.#options.legacyUses?.note({ namespace: account.namespace, secretName, uid }, labels);
-      if ((labels[this.#revokedLabel] ?? "") !== "") throw this.#refuse("revoked", token);
+      if ((labels[this.#revokedLabel] ?? "") !== "") {
+        observer?.shown("invalid");
+        throw this.#refuse("revoked", token);
+      }
+      // Controllers of before release 1.24 made a Secret for each account and listed it there.
+      const origin = found.secretNames.includes(secretName) ? "auto" : "manual";
+      observer?.shown(origin);
+      if (origin === "auto") remarks?.addWarning(AUTO_TOKEN_WARNING);
+      const key =
+        origin === "auto" ? "legacy-token-autogenerated-secret" : "legacy-token-manual-secret";
+      remarks?.annotate(`${this.#notePrefix}/${key}`, secretName);
     }
+    remarks?.annotate(`${this.#notePrefix}/legacy-token`, token.user.name);
     observer?.accepted("legacy");
   }
 

@@ -4,8 +4,8 @@
  * `bind` on it (S2-RBAC-17, S2-RBAC-18). An aggregationRule can collect anything, so it requires all
  * permissions. Members of system:masters are exempt, and so are changes to garbage collection fields.
  *
- * The registry calls it after validation and before the transaction, for every verb: create, PUT, patch or
- * apply. It applies in every authorization mode, because roles may take effect later.
+ * The registry calls it before the transaction, for every verb, also for an object that is not valid: create,
+ * PUT, patch or apply. It applies in every authorization mode, because roles may take effect later.
  */
 
 import type { PartitionId } from "../../../storage/objects/keys.js";
@@ -95,7 +95,10 @@ function guardBindings(
     async check(write, signal) {
       const { next, namespace, user } = write;
       if (isExempt(write)) return;
-      const { apiGroup, kind, name } = roleRefOf(next);
+      const reference = roleRefOf(next);
+      // What names no role grants nothing, and the rules of bindings refuse it.
+      if (reference === undefined) return;
+      const { apiGroup, kind, name } = reference;
       const role = index.role(kind, namespace, name);
       const isThere = role?.object !== undefined;
       const held = rbac.policyRules(user, namespace);
@@ -123,9 +126,15 @@ function withoutUpkeep({ metadata, ...object }: ApiObject): Record<string, unkno
   return { ...object, metadata: rest };
 }
 
-function roleRefOf({ roleRef }: ApiObject): { apiGroup: string; kind: RoleKind; name: string } {
-  const { apiGroup, kind, name } = roleRef as { apiGroup: string; kind: RoleKind; name: string };
-  return { apiGroup, kind, name };
+function roleRefOf({ roleRef }: ApiObject): RoleReference | undefined {
+  const { apiGroup = "", kind, name = "" } = (roleRef ?? {}) as Partial<RoleReference>;
+  return kind === "Role" || kind === "ClusterRole" ? { apiGroup, kind, name } : undefined;
+}
+
+interface RoleReference {
+  readonly apiGroup: string;
+  readonly kind: RoleKind;
+  readonly name: string;
 }
 
 interface Ask {

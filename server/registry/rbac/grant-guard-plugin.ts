@@ -1,6 +1,7 @@
 /**
- * The grant guard as the last validating plugin: it sees roles and bindings in their final form, for
- * every verb that writes. It cannot be switched off, so no flag names it.
+ * The grant guard as a validating plugin: it sees roles and bindings as they are after the mutating ones,
+ * for every verb that writes, valid or not: who may not grant is told that, and not what else is wrong.
+ * It cannot be switched off, so no flag names it.
  */
 
 import { type PartitionId, partitionId } from "../../../storage/objects/keys.js";
@@ -20,6 +21,7 @@ export function createGrantGuardPlugin(
     guards[partitionId(group, resource)];
   return {
     name: "RbacGrantGuard",
+    isGuard: true,
     handles: (operation, resource, subresource) =>
       (operation === "CREATE" || operation === "UPDATE") &&
       subresource === "" &&

@@ -144,6 +144,33 @@ test("S2-RBAC-17: a role may give what its writer holds in its scope, and nothin
   await create(root, "clusterroles", role("wide", rule(["get"], ["pods"])));
 });
 
+test("S2-RBAC-17, S2-RBAC-18: who may not grant is told that, whatever else is wrong with the object", async () => {
+  const isForbidden = async (write: Promise<void>) =>
+    assert.equal((await refusal(write)).code, 403);
+  const odd = { metadata: { name: "odd", labels: { "a b": "c" } } };
+  await isForbidden(create(jane, "roles", { ...odd, rules: [rule(["get"], ["secrets"])] }));
+  await isForbidden(create(jane, "roles", role("odd", rule([], ["pods"]), rule(["x"], ["x"]))));
+  const selector = { matchLabels: { "a b": "c" } };
+  const aggregationRule = { clusterRoleSelectors: [selector] };
+  await isForbidden(create(jane, "clusterroles", { ...odd, aggregationRule }));
+  await create(root, "clusterroles", role("all-secrets", rule(["*"], ["secrets"])));
+  await isForbidden(
+    create(jane, "rolebindings", {
+      ...binding("odd", "all-secrets"),
+      subjects: [{ kind: "X", name: "" }],
+    }),
+  );
+  // What names no role grants nothing, so its mistakes are told.
+  for (const roleRef of [{ apiGroup: GROUP, kind: "X", name: "wide" }, {}]) {
+    const write = create(jane, "rolebindings", { ...binding("odd", "wide"), roleRef });
+    assert.equal((await refusal(write)).code, 422, JSON.stringify(roleRef));
+  }
+  await give("mia", "get-pods", NAMESPACE, rule(["get"], ["pods"]));
+  const mia = createUser({ name: "mia" });
+  const write = create(mia, "roles", { ...odd, rules: [rule(["get"], ["pods"])] });
+  assert.equal((await refusal(write)).code, 422);
+});
+
 test("S2-RBAC-17: updates, patches, applies, dry runs and PUTs that create are asked as well", async () => {
   const more = [rule(["delete"], ["pods"])];
   await create(root, "roles", role("target", rule(["get"], ["pods"])));

@@ -170,6 +170,41 @@ test("A17: allocation and reservedFor need the right to bind claims, in the whol
   );
 });
 
+test("A16, A17: who may not is told so before what else is wrong, in one answer", async () => {
+  const fieldsOf = async (run: () => Promise<unknown>) => {
+    try {
+      await run();
+    } catch (error) {
+      assert.ok(error instanceof StatusError, String(error));
+      return error.status.details?.causes?.map(({ field, reason }) => `${field} ${reason}`);
+    }
+    return assert.fail("the write went through");
+  };
+  await create(GROUP, "resourceclaims", "shop", { metadata: { name: "odd" }, spec: spec() });
+  allow();
+  const results = [result({ request: "zz", adminAccess: true })];
+  assert.deepEqual(
+    await fieldsOf(() => patchStatus("odd", { allocation: { devices: { results } } }, jane)),
+    [
+      "status.allocation.devices.results[0].adminAccess FieldValueForbidden",
+      "status.allocation FieldValueForbidden",
+      "status.allocation.devices.results[0].request FieldValueInvalid",
+    ],
+  );
+  // Nothing asks about rights here, so the answer needs no waiting.
+  const value = { metadata: { name: "Odd_" }, spec: spec(true) };
+  assert.deepEqual(await fieldsOf(() => create(GROUP, "resourceclaims", "shop", value)), [
+    "spec.devices.requests[1].adminAccess FieldValueForbidden",
+    "metadata.name FieldValueInvalid",
+  ]);
+  // Who may is told what is wrong, and nothing else.
+  allow("patch binding /");
+  const wrong = { devices: { results: [result({ request: "zz" })] } };
+  assert.deepEqual(await fieldsOf(() => patchStatus("odd", { allocation: wrong }, jane)), [
+    "status.allocation.devices.results[0].request FieldValueInvalid",
+  ]);
+});
+
 test("A17: a PUT asks for the verb update", async () => {
   await create(GROUP, "resourceclaims", "shop", { metadata: { name: "put" }, spec: spec() });
   asked.length = 0;

@@ -1,7 +1,7 @@
 /**
  * The device guard as a validating plugin: administrators' access in claims and templates, and who may
  * change which part of a claim's status. It cannot be switched off, so no flag names it. What it finds
- * are errors of the object's fields (422), as existing clients know them.
+ * are errors of the object's fields (422), as existing clients know them, before those of its rules.
  */
 import type { AdmissionAttributes, AdmissionPlugin } from "../../admission/admission.js";
 import { type AdmissionView, findObject } from "../../admission/stored-objects.js";
@@ -28,6 +28,7 @@ export function createDeviceGuard(options: DeviceGuardOptions): AdmissionPlugin 
   const group = `resource.${options.naming.groupDomain}`;
   return {
     name: "DeviceGuard",
+    isGuard: true,
     handles: (operation, resource, subresource) =>
       resource.group === group &&
       (operation === "UPDATE" || operation === "CREATE") &&

@@ -11,7 +11,7 @@ import type {
   SideWrite,
 } from "../../admission/admission.js";
 import type { ApiObject, JsonValue, ObjectMeta } from "../../api/meta.js";
-import { internalError, StatusError } from "../../api/status.js";
+import { type FieldError, internalError, invalid, StatusError } from "../../api/status.js";
 import { problemOfEntries } from "../../apply/managed-fields.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
@@ -67,7 +67,8 @@ export function attributesOf(
 /**
  * Runs the mutating phase, makes the decision, and runs the validating phase.
  * @param make also sets the attributes to be validated
- * @returns a promise only when a plugin has to wait. @throws {StatusError}
+ * @returns a promise only when a plugin has to wait. @throws {StatusError} where the guards refuse as
+ * well as the rules of the kind: their 403, or the causes of both
  */
 export function admitWrite(
   admission: Admission,
@@ -76,8 +77,28 @@ export function admitWrite(
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const complete = (isChanged: boolean): Decision | Promise<Decision> => {
-    const decision = make(isChanged);
-    return decision instanceof Promise ? decision.then(validate) : validate(decision);
+    let decision: Decision | Promise<Decision>;
+    try {
+      decision = make(isChanged);
+    } catch (error) {
+      return refuse(error);
+    }
+    return decision instanceof Promise ? decision.then(validate, refuse) : validate(decision);
+  };
+  const refuse = (error: unknown): Promise<never> => {
+    if (!isInvalid(error)) throw error;
+    const both = (first: unknown) => (isInvalid(first) ? joined(first, error) : first);
+    let guarded: Promise<void> | undefined;
+    try {
+      guarded = admission.guard(attributes, signal);
+    } catch (first) {
+      throw both(first);
+    }
+    if (guarded === undefined) throw error;
+    return guarded.then(
+      () => Promise.reject(error),
+      (first: unknown) => Promise.reject(both(first)),
+    );
   };
   const validate = (decision: Decision): Decision | Promise<Decision> => {
     const sideWrites: SideWrite[] = [];
@@ -88,6 +109,17 @@ export function admitWrite(
   };
   const answer = admission.mutate(attributes, signal);
   return answer instanceof Promise ? answer.then(complete) : complete(answer);
+}
+
+function isInvalid(error: unknown): error is StatusError {
+  return error instanceof StatusError && error.code === 422;
+}
+
+/** One refusal of an object for two of it, with the causes of both. */
+function joined(first: StatusError, second: StatusError): StatusError {
+  const { group = "", kind = "", name = "" } = second.status.details ?? {};
+  const causes = [first, second].flatMap(({ status }) => status.details?.causes ?? []);
+  return invalid({ group, kind }, name, causes as FieldError[]);
 }
 
 /** Decodes a plugin's object as its type, with defaults. @throws {StatusError} 500 */

@@ -80,6 +80,8 @@ export interface AccountFixture {
   readonly authenticator: ServiceAccountAuthenticator;
   /** Reasons of all refusals so far. */
   readonly refusals: TokenRefusal[];
+  /** Kinds of tokens out of Secrets that were shown. */
+  readonly shown: string[];
 }
 
 /** An issuer and an authenticator with the account "shop/web" of uid "u-web". */
@@ -98,9 +100,11 @@ export function openAccounts(
   const view = new FakeView();
   view.put("serviceaccounts", "shop", "web", "u-web");
   const refusals: TokenRefusal[] = [];
+  const shown: string[] = [];
   const observer: ServiceAccountObserver = {
     refused: (reason) => refusals.push(reason),
     accepted() {},
+    shown: (kind) => shown.push(kind),
   };
   const parts = { keys, settings, naming, clock: clock as Clock };
   const objects = new BoundObjects(view.asView);
@@ -109,6 +113,7 @@ export function openAccounts(
     clock,
     keys,
     refusals,
+    shown,
     issuer: new TokenIssuer(parts),
     authenticator: new ServiceAccountAuthenticator({ ...parts, objects, observer }),
   };
