@@ -8,10 +8,12 @@
  * The emitted modules in `dist/server` stay what tests and tools import.
  */
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import "reflect-metadata";
 import { build, transform } from "esbuild";
+import { bundledPackages, licencesOf } from "./bundled-packages.mjs";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const DIST = join(ROOT, "dist");
@@ -28,8 +30,8 @@ const ENTRIES = [
 /** They start entries, which lie beside them in the bundle. */
 const STARTERS = [...ENTRIES, inDist("codec/yaml-reader.js")];
 
-/** Packages that have native code, or read files of their own. */
-const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate", "etcd3", "@grpc/proto-loader"];
+/** Packages that have native code. All but the first are used where they happen to be. */
+const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate"];
 
 /** Names that Node has as getters, which V8 calls wherever a request's code says `Buffer` (docs/dev/decisions/0071). */
 const GLOBAL_GETTERS = ["Buffer", "performance", "process", "AbortController", "AbortSignal"];
@@ -84,10 +86,29 @@ const partsOfPackages = {
   },
 };
 
+/** etcd3 reads its schemas from files beside it: they are made a part of the script that does. */
+const schemasOfEtcd3 = {
+  name: "schemas-of-etcd3",
+  setup({ onLoad, onResolve }) {
+    // grpc-js has a use for it that nothing here asks for.
+    onResolve({ filter: /^@grpc\/proto-loader$/ }, ({ importer }) =>
+      importer.includes("/node_modules/@grpc/grpc-js/") ? { external: true } : undefined,
+    );
+    onLoad({ filter: /\/node_modules\/etcd3\/lib\/connection-pool\.js$/ }, ({ path }) => {
+      const text = readFileSync(path, "utf8");
+      const call = /loadSync\)\(`\$\{__dirname\}\/\.\.\/proto\/rpc\.proto`/;
+      if (!call.test(text)) throw new Error("etcd3 reads its schemas in another way now");
+      const { Root } = createRequire(path)("protobufjs");
+      const schemas = new Root().loadSync(join(dirname(path), "../proto/rpc.proto"), { keepCase: true }).toJSON();
+      return { contents: text.replace(call, () => `fromJSON)(${JSON.stringify(schemas)}`), loader: "js" };
+    });
+  },
+};
+
 /** The console's page: one script and one style for browsers, with the licence of what is in them that is not ours. */
 const PAGE = join(ROOT, "server/console/page");
 const PAGE_OUT = inDist("console/page");
-await build({
+const page = await build({
   entryPoints: [join(PAGE, "main.tsx"), join(PAGE, "page.css")],
   entryNames: "page",
   outdir: PAGE_OUT,
@@ -100,6 +121,7 @@ await build({
   minify: true,
   banner: { js: `/*! Contains preact:\n${readFileSync(join(ROOT, "node_modules/preact/LICENSE"), "utf8")}*/` },
   logLevel: "warning",
+  metafile: true,
 });
 cpSync(join(PAGE, "index.html"), join(PAGE_OUT, "index.html"));
 
@@ -116,10 +138,11 @@ const bundled = await build({
   format: "esm",
   target: "node22",
   external: EXTERNAL,
-  plugins: [filesStayWhereTheyAre, partsOfPackages],
+  plugins: [filesStayWhereTheyAre, partsOfPackages, schemasOfEtcd3],
   sourcemap: "inline",
   sourcesContent: false,
-  legalComments: "linked",
+  // Beside the scripts, with the whole licences.
+  legalComments: "none",
   logLevel: "warning",
   metafile: true,
   write: false,
@@ -140,6 +163,10 @@ const versionScript = started.find(({ entry }) => entry === VERSION).script;
 for (const { entry, script, exports } of started) {
   if (entry !== VERSION) await writeEntry(entry, script, exports);
 }
+
+const packages = bundledPackages(ROOT, [page.metafile, bundled.metafile]);
+writeFileSync(join(DIST, "bundled-packages.json"), `${JSON.stringify(packages, null, 1)}\n`);
+writeFileSync(join(OUT, "third-party-licences.txt"), licencesOf(ROOT, packages));
 
 function toScriptName(path) {
   return basename(path).replace(/\.js$/, ".cjs");

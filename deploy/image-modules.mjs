@@ -1,6 +1,6 @@
 /**
- * What the image has of node_modules: of the packages that the bundle leaves outside (native code, files of their own) the
- * files that they can load, and nothing else of the hundred that npm installs.
+ * What the image has of node_modules: of the packages that the bundle leaves outside (native code) the
+ * files that they can load, and nothing else that npm installs.
  *
  *   node deploy/image-modules.mjs list FILE          where esbuild is: writes the paths, the same for all platforms
  *   node deploy/image-modules.mjs copy FILE FOLDER   on the image's platform: copies them, and the native code that this Node.js loads
@@ -10,10 +10,8 @@ import { createRequire } from "node:module";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 /** What the bundle requires of node_modules; e2e/deploy.test.ts compares. */
-const ROOTS = ["lmdb", "etcd3"];
+const ROOTS = ["lmdb"];
 const MODULES = realpathSync("node_modules");
-/** Read at run time, beside the scripts. */
-const DATA = /\.(proto|json)$/;
 const [task, list, folder] = process.argv.slice(2);
 
 if (task === "list") writeFileSync(list, `${JSON.stringify(await listFiles(), null, 1)}\n`);
@@ -35,8 +33,8 @@ async function listFiles() {
   const packages = new Set(scripts.map(packageOf));
   const beside = [...packages].flatMap((name) =>
     readdirSync(name, { recursive: true })
-      .filter((path) => DATA.test(path) && !path.includes(`node_modules${sep}`))
-      .filter((path) => path === "package.json" || path.endsWith(".proto") || scripts.includes(`${name}/${path}`))
+      .filter((path) => path.endsWith(".json") && !path.includes(`node_modules${sep}`))
+      .filter((path) => path === "package.json" || scripts.includes(`${name}/${path}`))
       .map((path) => `${name}/${path.split(sep).join("/")}`),
   );
   return [...new Set([...scripts, ...beside])].sort();

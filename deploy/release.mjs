@@ -81,8 +81,25 @@ function buildImage() {
   else run(engine, ["save", "-o", archive, image]);
 }
 
+/** What is in the package: what npm installs with it, and what the bundle has of packages that only a build needs. */
 function writeBillOfMaterials() {
-  writeFileSync(files(`${name}-${version}.cdx.json`), run("npm", ["sbom", "--package-lock-only", "--omit=dev", "--sbom-format=cyclonedx"]));
+  const sbom = ["sbom", "--package-lock-only", "--sbom-format=cyclonedx"];
+  const all = JSON.parse(run("npm", sbom));
+  const installed = JSON.parse(run("npm", [...sbom, "--omit=dev"])).components.map((component) => component["bom-ref"]);
+  const bundled = JSON.parse(readFileSync(join(ROOT, "dist/bundled-packages.json"), "utf8"));
+  const kept = new Set([...installed, ...bundled.map((one) => `${one.name}@${one.version}`), all.metadata.component["bom-ref"]]);
+  const components = all.components.filter((component) => kept.has(component["bom-ref"])).map(asShipped);
+  const dependencies = all.dependencies
+    .filter(({ ref }) => kept.has(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((other) => kept.has(other)) }));
+  writeFileSync(files(`${name}-${version}.cdx.json`), JSON.stringify({ ...all, components, dependencies }, null, 2));
+}
+
+/** npm says of what the bundle has that it is for development. */
+function asShipped(component) {
+  const isForDevelopment = ({ name: property }) => property === "cdx:npm:package:development";
+  if (!component.properties?.some(isForDevelopment)) return component;
+  return { ...component, scope: "required", properties: component.properties.filter((one) => !isForDevelopment(one)) };
 }
 
 function writeChecksums() {

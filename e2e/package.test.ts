@@ -4,46 +4,69 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { chmod, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { Etcd3 } from "etcd3";
 import { type Keelson, startKeelson } from "../server/start-keelson.js";
 import { HttpsClient } from "./harness/https-client.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
 import { Child } from "./tools/child.js";
+import { startEtcd } from "./tools/etcd.js";
 import { repositoryRoot } from "./tools/find-tool.js";
 
 const run = promisify(execFile);
 const REPOSITORY = repositoryRoot();
 
-/** A project that has installed the package, without a registry: its dependencies are linked. */
-async function installPackage(): Promise<TempDir & { readonly files: readonly string[] }> {
+/** What a project has of Keelson when it has installed the package: 30 MiB are wanted. */
+const INSTALLED_KIBIBYTES_MAX = 30 * 1024;
+
+interface Project extends TempDir {
+  readonly files: readonly { readonly path: string; readonly size: number }[];
+  /** Packages that npm installs with it, on this platform. */
+  readonly installed: readonly string[];
+}
+
+/**
+ * A project that has installed the package, without a registry: what npm would install with it is linked, and nothing
+ * else of what a build needs. `others` are packages that the project has by itself.
+ */
+async function installPackage(others: readonly string[]): Promise<Project> {
   const folder = await makeTempDir("package");
   await run("npm", ["run", "types", "--silent"], { cwd: REPOSITORY });
   const pack = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder.path];
   const { stdout } = await run("npm", pack, { cwd: REPOSITORY });
-  const [packed] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[];
+  const [packed] = JSON.parse(stdout) as {
+    filename: string;
+    files: { path: string; size: number }[];
+  }[];
   assert.ok(packed);
   const modules = join(folder.path, "node_modules");
   await mkdir(join(modules, ".bin"), { recursive: true });
   await run("tar", ["-xzf", packed.filename], { cwd: folder.path });
   await cp(join(folder.path, "package"), join(modules, "keelson"), { recursive: true });
-  for (const name of await readdir(join(REPOSITORY, "node_modules"))) {
-    if (name.startsWith(".") || name === "keelson") continue;
+  const { packages } = JSON.parse(await readFile(join(REPOSITORY, "package-lock.json"), "utf8"));
+  const installed = Object.entries(packages as Record<string, { dev?: boolean }>)
+    .filter(([path, { dev }]) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && dev !== true)
+    .map(([path]) => path.replace("node_modules/", ""))
+    .filter((name) => existsSync(join(REPOSITORY, "node_modules", name)));
+  for (const name of [...installed, ...others]) {
+    await mkdir(dirname(join(modules, name)), { recursive: true });
     await symlink(join(REPOSITORY, "node_modules", name), join(modules, name));
   }
   // As npm does with commands.
   await chmod(join(modules, "keelson", "dist", "bundle", "main.js"), 0o755);
   await symlink("../keelson/dist/bundle/main.js", join(modules, ".bin", "keelson"));
   await writeFile(join(folder.path, "package.json"), '{"type":"module"}');
-  return { ...folder, path: folder.path, files: packed.files.map(({ path }) => path) };
+  return { ...folder, path: folder.path, files: packed.files, installed };
 }
 
 /** One project for all tests: packing and unpacking takes its time. */
-const projects: Awaited<ReturnType<typeof installPackage>>[] = [];
+const projects: Project[] = [];
 before(async () => {
-  projects.push(await installPackage());
+  projects.push(await installPackage(["@kubernetes/client-node", "@types/node"]));
 });
 after(async () => {
   for (const project of projects) await project[Symbol.asyncDispose]();
@@ -57,7 +80,7 @@ function theProject() {
 
 test("the package serves from an empty directory, has types, and nothing of the tests", async () => {
   const project = theProject();
-  const strange = project.files.filter((path) =>
+  const strange = project.files.filter(({ path }) =>
     /\.test\.|\/testing\/|e2e|\.map$|bench/.test(path),
   );
   assert.deepEqual(strange, []);
@@ -94,6 +117,52 @@ test("the package serves from an empty directory, has types, and nothing of the 
   }
 });
 
+test("an installation is below 30 MiB, and has the licences of what is in the bundle", async (t) => {
+  const project = theProject();
+  const folders = ["keelson", ...project.installed].map((name) =>
+    join(project.path, "node_modules", name),
+  );
+  // Links are followed. What V8 compiled comes with a first start.
+  const { stdout } = await run("du", ["-skcL", "--exclude=compiled", ...folders]);
+  const kibibytes = Number(/(\d+)\ttotal/.exec(stdout)?.[1]);
+  t.diagnostic(`${kibibytes} KiB: the package, and ${project.installed.join(", ")}`);
+  assert.ok(kibibytes < INSTALLED_KIBIBYTES_MAX, stdout);
+
+  const bundle = join(project.path, "node_modules", "keelson", "dist", "bundle");
+  const licences = await readFile(join(bundle, "third-party-licences.txt"), "utf8");
+  const { devDependencies } = JSON.parse(
+    await readFile(join(REPOSITORY, "package.json"), "utf8"),
+  ) as { devDependencies: Record<string, string> };
+  const named = Object.keys(devDependencies).filter((name) => licences.includes(`\n${name} `));
+  for (const name of ["etcd3", "koa", "preact", "protobufjs"])
+    assert.ok(named.includes(name), name);
+  assert.ok(!named.includes("typescript"));
+});
+
+test("the package logs in to etcd with what is in the bundle", async () => {
+  const project = theProject();
+  assert.ok(!existsSync(join(project.path, "node_modules", "etcd3")));
+  await using etcd = await startEtcd({ args: ["--bcrypt-cost=4"] });
+  const admin = new Etcd3({ hosts: etcd.endpoint });
+  const root = admin.user("root");
+  await root.create("secret");
+  await admin.role("root").create();
+  await root.addRole("root");
+  await admin.auth.authEnable();
+  admin.close();
+
+  const passwordFile = join(project.path, "password");
+  const folder = join(project.path, "replica");
+  const command = join(project.path, "node_modules", ".bin", "keelson");
+  const args = [`--etcd-servers=${etcd.endpoint}`, "--etcd-username=root", "--secure-port=0"];
+  const serve = [...args, `--etcd-password-file=${passwordFile}`, `--data-dir=${folder}`];
+  await writeFile(passwordFile, "secret");
+  const child = new Child(command, ["serve", ...serve], folder);
+  await child.waitUntilReady(async () => child.output.includes(" ready"));
+  await child.end("SIGTERM");
+  assert.equal(child.exitCode, 0, child.output);
+});
+
 test("the command says in a sentence what it needs where Node.js is too old for it", async () => {
   const command = join(theProject().path, "node_modules", "keelson", "dist", "bundle", "main.js");
   const old = 'Object.defineProperty(process, "version", { value: "v18.20.8" })';
@@ -104,7 +173,8 @@ test("the command says in a sentence what it needs where Node.js is too old for 
   });
 });
 
-const TYPED = `import { type Keelson, startKeelson } from "keelson";
+const TYPED = `import { Etcd3 } from "etcd3";
+import { type Keelson, startKeelson } from "keelson";
 const api: Keelson = await startKeelson({ users: [{ name: "a", groups: ["g"] }] });
 export const token: string = api.as("a").token;
 await api.stop();

@@ -86,7 +86,10 @@ export class Etcd3LogIn implements TokenSource {
 }
 
 async function openClient({ urls, tls, credentials }: Etcd3LogInOptions): Promise<Etcd3> {
-  const { Etcd3 } = await import("etcd3");
+  // As a whole: the bundle does not know the names of a package that is CommonJS.
+  const {
+    default: { Etcd3 },
+  } = await import("etcd3");
   return new Etcd3({
     hosts: [...urls],
     defaultCallOptions: () => ({ deadline: Date.now() + ATTEMPT_TIMEOUT_MS }),
