@@ -48,15 +48,13 @@ async function openBusyFront(): Promise<{ front: Front; turns: Turns; pausedMax:
   const front = await openFront({
     handler: work,
     authorizer: ALLOW,
-    beforeAuthorization: [
-      withFlowControl({
-        flowControl,
-        turns,
-        widthOf: () => 1,
-        watchersOf: () => 0,
-        metrics: { countTermination: () => {} },
-      }),
-    ],
+    flowControl: withFlowControl({
+      flowControl,
+      turns,
+      widthOf: () => 1,
+      watchersOf: () => 0,
+      metrics: { countTermination: () => {} },
+    }),
   });
   return { front, turns, pausedMax: () => pausedMax };
 }

@@ -6,7 +6,7 @@ import { createNaming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import type { AuthorizationAttributes, Authorizer } from "../authz/authorizer.js";
 import { Impersonation } from "../authz/impersonation.js";
-import { parseImpersonation, withImpersonation } from "./impersonation.js";
+import { parseImpersonation } from "./impersonation.js";
 import { type Ask, type Front, openFront } from "./testing/test-front.js";
 
 const PODS = "/api/v1/pods";
@@ -40,7 +40,7 @@ describe("impersonation", () => {
     });
     front = await openFront({
       authorizer,
-      beforeAuthorization: [withImpersonation(impersonation)],
+      impersonation,
       handler: (ctx) => {
         const headers = [...Object.keys(ctx.req.headers), ...ctx.req.rawHeaders];
         ctx.body = JSON.stringify({

@@ -158,7 +158,7 @@ test("S2-HEALTH-14: new requests are told to come again while those under way fi
   });
   const seen = new EventEmitter();
   await using front = await openFront({
-    beforeAuthentication: [withShutdownRefusal(() => ending.isRefusing)],
+    shutdownRefusal: withShutdownRefusal(() => ending.isRefusing),
     async handler(ctx) {
       seen.emit("asked");
       await held;

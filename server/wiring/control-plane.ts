@@ -10,11 +10,8 @@ import type { Logger } from "../../storage/base/logger.js";
 import type { AdmissionPlugin } from "../admission/admission.js";
 import { createApplication } from "../chain/application.js";
 import { createAuditSteps } from "../chain/audit.js";
-import { withFreshCredentials, withFreshPolicy } from "../chain/freshness.js";
-import { withImpersonation } from "../chain/impersonation.js";
 import { InFlightLimits } from "../chain/in-flight.js";
-import { requestChain } from "../chain/request-chain.js";
-import { withWebSocketBearer } from "../chain/web-socket-bearer.js";
+import { type OfOtherFolder, requestChain } from "../chain/request-chain.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
@@ -48,7 +45,7 @@ import { createActions } from "./served-catalog.js";
 import { openSimulation, type SimulatedCluster } from "./simulation.js";
 import { observeStorage } from "./storage-metrics.js";
 import type { OpenedStore } from "./store.js";
-import { openTestApi, type TestApi, type TestApiSteps } from "./test-api.js";
+import { openTestApi, type TestApi } from "./test-api.js";
 import type { Tracing } from "./tracing.js";
 import { createTurnWatch } from "./turn-watch.js";
 import { createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
@@ -93,8 +90,9 @@ export interface ControlPlaneParts {
   readonly serverAddress: () => string;
   /** What its paths begin with, in front of what it sees of them: "", "/clusters/shop". */
   readonly basePath: string;
-  /** Refusals before anything is known of a request. */
-  readonly refusal: readonly RequestStep[];
+  readonly shutdownRefusal?: RequestStep | undefined;
+  /** Counts and bounds its requests. */
+  readonly usage?: RequestStep;
   /** Further guards of admission. */
   readonly guards?: readonly AdmissionPlugin[];
   /** Answer requests beside its resources. */
@@ -141,7 +139,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   const aside = { aggregation, record, testApi: testApi?.steps(registry) };
   const chain = createChain({ ...common, ...aside });
   return {
-    handle: createApplication(chain, logger, parts.basePath),
+    handle: createApplication(chain, parts.basePath),
     registry,
     ticker,
     aggregation,
@@ -160,7 +158,7 @@ interface ChainParts extends ControlPlaneParts {
   readonly flowControl: FlowControlStep | undefined;
   readonly answerMemory: RequestStep;
   readonly aggregation: Aggregation;
-  readonly testApi: TestApiSteps | undefined;
+  readonly testApi: OfOtherFolder | undefined;
   readonly record: Recording | undefined;
   readonly inFlightLimits: InFlightLimits;
   readonly ticker: WatchTicker;
@@ -204,6 +202,7 @@ function createChain(parts: ChainParts) {
   const turns = createTurnWatch(logger, metrics);
   return requestChain({
     logger,
+    naming,
     turnWatch: turns.watch,
     verbosity: parts.verbosity,
     metrics,
@@ -215,29 +214,18 @@ function createChain(parts: ChainParts) {
     isIdentityHeader: (name) => authentication.isIdentityHeader(name),
     authorizer: record?.authorizer ?? authorizer,
     inFlightLimits,
-    beforeAuthentication: [
-      ...parts.refusal,
-      withWebSocketBearer(naming),
-      withFreshCredentials(freshness),
-    ],
-    outer: [testApi?.outer, record?.recorder.outer].filter((step) => step !== undefined),
-    beforeAuthorization: [
-      ...(record === undefined ? [] : [record.recorder.inner]),
-      ...(testApi === undefined ? [] : [testApi.inner]),
-      withFreshPolicy(freshness),
-      withImpersonation(impersonation),
-      // Before seats, so that no seat is held while waiting for memory.
-      parts.answerMemory,
-      ...(flowControl === undefined ? [] : [flowControl.step]),
-    ],
+    freshness,
+    impersonation,
+    shutdownRefusal: parts.shutdownRefusal,
+    usage: parts.usage,
+    answerMemory: parts.answerMemory,
+    flowControl: flowControl?.step,
+    testApi,
+    recorder: record?.steps,
+    beside: parts.beside,
+    aggregation: aggregation.middleware,
     requestTimeoutMs: config.requestTimeoutMs,
     isServed: (info) => isServedPath(catalog.current, info) || aggregation.isServed(info),
-    beforeRoutes: [
-      ...(testApi?.middlewares ?? []),
-      ...(record === undefined ? [] : [record.middleware]),
-      ...(parts.beside ?? []),
-      aggregation.middleware,
-    ],
     routes: createRoutes({
       health,
       metrics,

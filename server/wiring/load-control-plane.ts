@@ -124,7 +124,7 @@ export function loadControlPlane(
         ...{ config, metrics, logger, storage, access, health, lifecycle, basePath },
         admissionFiles: { ...parts.admissionFiles, credentials: new Map() },
         serverAddress: parts.serverAddress,
-        refusal: [usage.step],
+        usage: usage.step,
         guards: [new LimitGuard(access.views.view, limits)],
       },
       opened,

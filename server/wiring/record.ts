@@ -2,19 +2,20 @@
 import { randomBytes } from "node:crypto";
 import { partitionId } from "../../storage/objects/keys.js";
 import type { Authorizer } from "../authz/authorizer.js";
+import type { OfOtherFolder } from "../chain/request-chain.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { ObjectTexts } from "../recorder/object-texts.js";
 import { openRecordPaths, withRecord } from "../recorder/record-endpoints.js";
 import { Recorder } from "../recorder/recorder.js";
 import { livingReplicas } from "../recorder/replicas.js";
-import type { RequestMiddleware } from "../request/request-state.js";
 import type { Access } from "./access.js";
 import type { OpenedStore } from "./store.js";
 
 export interface Recording {
   readonly recorder: Recorder;
-  readonly middleware: RequestMiddleware;
+  /** The parts of the request chain. */
+  readonly steps: OfOtherFolder;
   readonly authorizer: Authorizer;
 }
 
@@ -52,7 +53,11 @@ export function openRecord({
   const replicas = () => livingReplicas({ view, naming: config.naming, own: serverAddress, now });
   return {
     recorder,
-    middleware: withRecord({ recorder, authorizer, texts, replicas }),
+    steps: {
+      outer: recorder.outer,
+      inner: recorder.inner,
+      middlewares: [withRecord({ recorder, authorizer, texts, replicas })],
+    },
     authorizer: openRecordPaths(authorizer),
   };
 }

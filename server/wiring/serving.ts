@@ -85,11 +85,13 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const lifecycle = opened.use(new Lifecycle(logger, parts.tasks));
     audit?.spawn(lifecycle);
     admissionFiles.spawn(lifecycle);
-    const refusal = config.shutdownSendRetryAfter ? [withShutdownRefusal(() => isRefusing)] : [];
+    const shutdownRefusal = config.shutdownSendRetryAfter
+      ? withShutdownRefusal(() => isRefusing)
+      : undefined;
     const shared = { ...parts, admissionFiles, audit };
     const { feed } = parts.storage;
     const planes = feed && openControlPlanes({ ...shared, feed });
-    const common = { ...shared, lifecycle, health, refusal, basePath: "" };
+    const common = { ...shared, lifecycle, health, shutdownRefusal, basePath: "" };
     const { guards = [], beside = [] } = planes ?? {};
     const root = createControlPlane({ ...common, guards, beside }, opened);
     if (planes !== undefined) opened.use(planes);

@@ -1,11 +1,10 @@
 /** Wiring of what servers of tests have besides: the record of requests, whether anything moves, snapshots, and faults. */
 import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { OfOtherFolder } from "../chain/request-chain.js";
 import type { Config } from "../config/config.js";
 import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
 import type { Registry } from "../registry/generic/registry.js";
-import type { RequestMiddleware } from "../request/request-state.js";
-import type { RequestStep } from "../request/step.js";
 import { withEndpoints } from "../test-api/endpoints.js";
 import { faultEndpoints } from "../test-api/fault-endpoints.js";
 import { Faults } from "../test-api/faults.js";
@@ -15,13 +14,6 @@ import { Snapshots } from "../test-api/snapshots.js";
 import { testEndpoints } from "../test-api/test-endpoints.js";
 import type { OpenedStore } from "./store.js";
 
-/** The parts of the request chain. */
-export interface TestApiSteps {
-  readonly outer: RequestStep;
-  readonly inner: RequestStep;
-  readonly middlewares: readonly RequestMiddleware[];
-}
-
 export interface TestApi {
   /** The store as the registry is to use it. */
   observed(storage: OpenedStore): OpenedStore;
@@ -29,7 +21,8 @@ export interface TestApi {
   watchLoops(objects: ObjectsApi): ObjectsApi;
   /** Notes that something moves. @returns its end */
   begin(what: string): () => void;
-  steps(registry: Registry): TestApiSteps;
+  /** The parts of the request chain. */
+  steps(registry: Registry): OfOtherFolder;
 }
 
 /** undefined = an ordinary server, which pays nothing for it. */

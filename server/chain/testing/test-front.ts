@@ -19,6 +19,7 @@ import { type Authenticator, UnionAuthenticator } from "../../authn/authenticato
 import { ClientCertificateAuthenticator } from "../../authn/client-certificate.js";
 import { UnknownBearerAuthenticator } from "../../authn/unknown-bearer.js";
 import { type Authorizer, UnionAuthorizer } from "../../authz/authorizer.js";
+import type { Impersonation } from "../../authz/impersonation.js";
 import { PrivilegedGroupsAuthorizer } from "../../authz/privileged-groups.js";
 import {
   ensureServingCertificates,
@@ -70,8 +71,9 @@ export interface FrontOptions {
   readonly otherAuthorities?: string;
   readonly authorizer?: Authorizer;
   readonly audit?: AuditSteps;
-  readonly beforeAuthentication?: readonly RequestStep[];
-  readonly beforeAuthorization?: readonly RequestStep[];
+  readonly shutdownRefusal?: RequestStep;
+  readonly impersonation?: Impersonation;
+  readonly flowControl?: RequestStep;
 }
 
 export interface Answer {
@@ -117,6 +119,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
     warn: (fields) => void logged.push(fields),
     error: (fields) => void logged.push(fields),
   };
+  const naming = createNaming(DEFAULT_VENDOR);
   const metrics = new Metrics();
   const health = new Health({ logger, clock: systemClock, livezGracePeriodMs: 0 });
   const clientCertificates = new ClientCertificateAuthenticator({
@@ -133,7 +136,8 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
     logger,
     verbosity: { logsRequests: true },
     metrics,
-    access: createAccessMetrics(metrics, createNaming(DEFAULT_VENDOR)),
+    naming,
+    access: createAccessMetrics(metrics, naming),
     encodeStatus: encodeStatusAsJson,
     authenticator: new UnionAuthenticator(
       [clientCertificates, ...(options.authenticators ?? []), new UnknownBearerAuthenticator()],
@@ -144,13 +148,10 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
       PUBLIC_PATHS,
       ...(options.authorizer === undefined ? [] : [options.authorizer]),
     ]),
-    ...(options.beforeAuthentication !== undefined && {
-      beforeAuthentication: options.beforeAuthentication,
-    }),
-    ...(options.beforeAuthorization !== undefined && {
-      beforeAuthorization: options.beforeAuthorization,
-    }),
     audit: options.audit,
+    shutdownRefusal: options.shutdownRefusal,
+    impersonation: options.impersonation,
+    flowControl: options.flowControl,
     inFlightLimits,
     requestTimeoutMs,
     isServed: () => true,
@@ -181,7 +182,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
       metrics,
       clock: systemClock,
     },
-    createApplication(chain, logger),
+    createApplication(chain),
   );
   const { port } = listener;
   const tlsOf = (identity: Identity | null | undefined): ConnectionOptions => ({
