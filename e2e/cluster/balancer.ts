@@ -26,7 +26,8 @@ export interface Balancer extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+/** @param ports of this machine's 127.0.0.1, or "address:port" */
+export async function startBalancer(ports: readonly (number | string)[]): Promise<Balancer> {
   const path = await requireTool("haproxy");
   const folder = await makeTempDir("haproxy");
   const port = await freePort();
@@ -72,9 +73,12 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
 
 function localConfig(
   text: string,
-  { port, ports, socket }: { port: number; ports: readonly number[]; socket: string },
+  { port, ports, socket }: { port: number; ports: readonly (number | string)[]; socket: string },
 ): string {
-  const servers = ports.map((one, index) => `  server r${index} 127.0.0.1:${one}`).join("\n");
+  const servers = ports
+    .map((one) => (typeof one === "number" ? `127.0.0.1:${one}` : one))
+    .map((address, index) => `  server r${index} ${address}`)
+    .join("\n");
   return (
     text
       .replace(/^global$/m, `global\n  stats socket ${socket} mode 600 level admin`)

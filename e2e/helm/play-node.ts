@@ -15,13 +15,19 @@ const INTERVAL_MS = 100;
 export interface PlayedNode extends AsyncDisposable {
   /** What hooks printed, by name. */
   readonly outputs: ReadonlyMap<string, string>;
+  /** What hooks have printed by now. */
+  forget(): void;
 }
 
-/** @param names what texts in arguments and environment become */
+/**
+ * @param names what texts in arguments and environment become
+ * @param images as in `PodPlan`
+ */
 export function playNode(
   client: HttpsClient,
   namespace: string,
   names: Readonly<Record<string, string>>,
+  images: Readonly<Record<string, string>> = {},
 ): PlayedNode {
   const outputs = new Map<string, string>();
   const done = new Set<string>();
@@ -35,7 +41,12 @@ export function playNode(
       done.add(key);
       const isJob = object.spec.template !== undefined;
       const spec = isJob ? object.spec.template.spec : object.spec;
-      const { output, code } = await runHook(client, namespace, object.metadata.name, spec, names);
+      const { output, code } = await runHook(client, namespace, {
+        name: object.metadata.name,
+        spec,
+        names,
+        images,
+      });
       outputs.set(object.metadata.name, output);
       await report(client, namespace, object.metadata.name, { isJob, isGood: code === 0 });
     }
@@ -48,6 +59,7 @@ export function playNode(
   })();
   return {
     outputs,
+    forget: () => outputs.clear(),
     async [Symbol.asyncDispose]() {
       ending.abort();
       await running;
@@ -55,12 +67,17 @@ export function playNode(
   };
 }
 
+interface Hook {
+  readonly name: string;
+  readonly spec: Rendered["spec"];
+  readonly names: Readonly<Record<string, string>>;
+  readonly images: Readonly<Record<string, string>>;
+}
+
 async function runHook(
   client: HttpsClient,
   namespace: string,
-  name: string,
-  spec: Rendered["spec"],
-  names: Readonly<Record<string, string>>,
+  { name, spec, names, images }: Hook,
 ): Promise<{ readonly output: string; readonly code: number | null }> {
   await using folder = await makeTempDir("hook");
   const tokens = join(folder.path, "token");
@@ -77,6 +94,7 @@ async function runHook(
     name,
     ip: "127.0.0.1",
     names,
+    images,
     secrets: {},
     folders: { [TOKENS]: tokens },
     env: { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port },

@@ -6,7 +6,6 @@
 import { randomInt } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { COMMAND } from "../harness/command.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { Child } from "../tools/child.js";
 import { requireTool } from "../tools/find-tool.js";
@@ -28,6 +27,8 @@ export interface PodPlan {
   /** Folders for paths that no volume names, such as the service account's token. */
   readonly folders?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Where the project is in images of Keelson, by their names; in others it is this one. */
+  readonly images?: Readonly<Record<string, string>>;
 }
 
 export interface RunningPod extends AsyncDisposable {
@@ -47,10 +48,11 @@ export function choosePodNetwork(): (index: number) => string {
 export async function runPod(plan: PodPlan): Promise<RunningPod> {
   const { spec, name, ip, names } = plan;
   const [container] = spec.containers;
-  const root = await makeTempDir(`pod-${name}`);
+  const root = plan.images?.[container.image] ?? REPOSITORY;
+  const volumesRoot = await makeTempDir(`pod-${name}`);
   const folders: Record<string, string> = { ...plan.folders };
   for (const mount of container.volumeMounts ?? []) {
-    const folder = join(root.path, mount.name);
+    const folder = join(volumesRoot.path, mount.name);
     await mkdir(folder, { recursive: true });
     folders[mount.mountPath] = folder;
     const volume = (spec.volumes ?? []).find((one: { name: string }) => one.name === mount.name);
@@ -65,7 +67,7 @@ export async function runPod(plan: PodPlan): Promise<RunningPod> {
     ...folders,
     ...names,
     "0.0.0.0": ip,
-    [IMAGE_ROOT]: REPOSITORY,
+    [IMAGE_ROOT]: root,
   };
   // The longest first, as one path may be the beginning of another; and what was put in place stays.
   const patterns = Object.keys(replacements).sort((a, b) => b.length - a.length);
@@ -77,7 +79,7 @@ export async function runPod(plan: PodPlan): Promise<RunningPod> {
       .replace(/\$\(([A-Z_]+)\)/g, (whole, key) => variables[key] ?? whole)
       .replace(pattern, (found) => replacements[found] ?? found);
   const written: string[] = [...container.command, ...(container.args ?? [])];
-  const command = [...(await programOf(written[0] ?? "")), ...written.slice(1).map(place)];
+  const command = [...(await programOf(written[0] ?? "", root)), ...written.slice(1).map(place)];
   const env: Record<string, string> = { ...plan.env };
   for (const [key, value] of Object.entries(variables)) env[key] = place(value);
   const child = new Child("/usr/bin/env", [
@@ -92,7 +94,7 @@ export async function runPod(plan: PodPlan): Promise<RunningPod> {
     command,
     async [Symbol.asyncDispose]() {
       await child.end("SIGKILL");
-      await root[Symbol.asyncDispose]();
+      await volumesRoot[Symbol.asyncDispose]();
     },
   };
 }
@@ -128,10 +130,10 @@ function environmentOf(
   return variables;
 }
 
-async function programOf(name: string): Promise<string[]> {
+async function programOf(name: string, root: string): Promise<string[]> {
   switch (name) {
     case "keelson":
-      return [process.execPath, COMMAND];
+      return [process.execPath, join(root, "dist", "bundle", "main.js")];
     case "node":
       return [process.execPath];
     case "etcd":
