@@ -73,6 +73,8 @@ export interface ResourceStrategy {
     current: ApiObject | undefined,
     context: Pick<StrategyContext, "naming">,
   ): readonly string[];
+  /** Warnings about an accepted status. */
+  statusWarnings?(next: ApiObject): readonly string[];
   /**
    * Top-level fields (or "metadata.annotations", "metadata.labels") whose change moves `metadata.generation`; absent =
    * the type has no generation, empty = it stays 1 (S1-META-19).

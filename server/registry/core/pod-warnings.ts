@@ -2,10 +2,11 @@
  * Warnings about pods and templates of pods that are accepted, and deprecated or probably not meant (R27;
  * pkg/api/pod/warnings.go). A change of a pod is told nothing, as kubelets make most of them.
  */
-import { formatIp, parseIp } from "../../api/ip-address.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import type { Maybe } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
+import { warnOfAddress } from "../generic/address-warnings.js";
 import { podNameWarnings } from "../generic/name-warnings.js";
 import { WarningList } from "../generic/warning-list.js";
 import { warnOfTerm, whyReplaced } from "./node-label-warnings.js";
@@ -342,17 +343,17 @@ function annotationOf({ type, localhostProfile }: Profile): string | undefined {
   return type === "Localhost" ? `localhost/${localhostProfile ?? ""}` : undefined;
 }
 
-/** Addresses that older clients write, with leading zeros or as IPv4 within IPv6, and IPv6 not as RFC 5952 has it. */
-function warnOfAddress(text: string, field: string, warnings: WarningList): void {
-  const address = parseIp(text);
-  if (address === undefined) return;
-  const isMapped = address.version === 6 && address.value >> 32n === 0xffffn;
-  const shown = formatIp(isMapped ? { version: 4, value: address.value & 0xffffffffn } : address);
-  if (shown === text) return;
-  const [sent, use] = [JSON.stringify(text), JSON.stringify(shown)];
-  warnings.add(
-    address.version === 4 || isMapped
-      ? `${field}: non-standard IP address ${sent} is invalid: use ${use}`
-      : `${field}: IPv6 address ${sent} should be in RFC 5952 canonical format (${use})`,
-  );
+/** What an agent reports of a pod's addresses. */
+export function podStatusWarnings({ status }: ApiObject): readonly string[] {
+  const { podIPs, hostIPs } = (status ?? {}) as {
+    podIPs?: Maybe<readonly { ip?: string }[]>;
+    hostIPs?: Maybe<readonly { ip?: string }[]>;
+  };
+  const warnings = new WarningList();
+  for (const [name, addresses] of Object.entries({ podIPs, hostIPs })) {
+    addresses?.forEach(({ ip = "" }, index) => {
+      warnOfAddress(ip, `status.${name}[${index}].ip`, warnings);
+    });
+  }
+  return warnings.texts;
 }

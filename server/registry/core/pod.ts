@@ -13,7 +13,7 @@ import { fillInMatchedLabels } from "./matched-labels.js";
 import { dropOldAnnotations } from "./pod-annotations.js";
 import { qualityOfService } from "./pod-qos.js";
 import type { PodSpec } from "./pod-types.js";
-import { podWarnings } from "./pod-warnings.js";
+import { podStatusWarnings, podWarnings } from "./pod-warnings.js";
 import { fillInAppArmor } from "./profile-annotations.js";
 import { validatePod, validatePodUpdate } from "./validate-pod.js";
 
@@ -66,6 +66,7 @@ export const podStrategy: ResourceStrategy = {
   validate: validatePod,
   validateUpdate: validatePodUpdate,
   warnings: podWarnings,
+  statusWarnings: podStatusWarnings,
   generationFields: ["spec"],
   gracePeriodSeconds: (pod: PodObject) => Number(pod.spec?.terminationGracePeriodSeconds ?? 0),
   deletesAtOnce(pod: PodObject) {

@@ -24,6 +24,7 @@ export interface ServiceSpec {
   sessionAffinityConfig?: Maybe<{
     clientIP?: Maybe<{ timeoutSeconds?: Maybe<Whole> }>;
   }>;
+  loadBalancerIP?: string;
   loadBalancerSourceRanges?: Maybe<string[]>;
   externalName?: string;
   externalTrafficPolicy?: string;

@@ -11,6 +11,7 @@ import { formatTime } from "../../api/time.js";
 import { checkDnsLabelName } from "../../api/validation-names.js";
 import type { Reservation } from "../../kinds/reservation.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
+import { balancerWarnings } from "../generic/address-warnings.js";
 import { selectable } from "../generic/fields.js";
 import { validated } from "../generic/validated.js";
 import {
@@ -56,6 +57,7 @@ export const serviceStrategy: ResourceStrategy = {
   // Names that begin with a digit are allowed since release 1.36.
   validateName: checkDnsLabelName,
   warnings: serviceWarnings,
+  statusWarnings: balancerWarnings,
   ...selectable(["spec.clusterIP", "spec.type"]),
 };
 

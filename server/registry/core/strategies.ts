@@ -3,13 +3,16 @@ import { isRecord } from "../../../storage/base/is-record.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatTime } from "../../api/time.js";
+import type { Maybe } from "../../api/validation-values.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { nodeNameOf } from "../../request/node-identity.js";
 import { eventStrategy } from "../events/event.js";
+import { warnOfBlock } from "../generic/address-warnings.js";
 import { alignFirst, membersAt, selectable } from "../generic/fields.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
+import { WarningList } from "../generic/warning-list.js";
 import { alignClaimSources } from "./claim-sources.js";
 import { configMapStrategy, secretStrategy } from "./configuration.js";
 import { namespaceStrategy } from "./namespace.js";
@@ -17,7 +20,7 @@ import { podStrategy } from "./pod.js";
 import { serviceStrategy } from "./service.js";
 import { claimWarnings, volumeWarnings } from "./storage-warnings.js";
 import { templated } from "./templated.js";
-import { validatesEndpoints, validatesNode } from "./validate-cluster.js";
+import { endpointsWarnings, validatesEndpoints, validatesNode } from "./validate-cluster.js";
 import { validatesPodTemplate, validatesReplicationController } from "./validate-controllers.js";
 import {
   validatesPersistentVolume,
@@ -34,7 +37,20 @@ function prepareNode(node: ApiObject, current?: ApiObject, gated = NODE_GATED): 
   dropGatedFields(node, current, gated);
 }
 
-const UNUSED_ID = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+function nodeWarnings({ spec }: ApiObject): readonly string[] {
+  const warnings = new WarningList();
+  const { externalID = "", podCIDRs } = (spec ?? {}) as {
+    externalID?: string;
+    podCIDRs?: Maybe<readonly string[]>;
+  };
+  if (externalID !== "") {
+    warnings.add("spec.externalID: this field is deprecated, and is unused by Kubernetes");
+  }
+  (podCIDRs ?? []).forEach((block, index) => {
+    warnOfBlock(block, `spec.podCIDRs[${index}]`, warnings);
+  });
+  return warnings.texts;
+}
 
 /** A quota limits by its spec and the copy in its status; its usage is compared separately. */
 function boundsAlike(next: ApiObject | undefined, current: ApiObject | undefined): boolean {
@@ -66,7 +82,7 @@ function keepNamesOfSecrets(next: ApiObject): void {
 
 export const coreStrategies: StrategyTable = {
   "/configmaps": configMapStrategy,
-  "/endpoints": { ...validatesEndpoints, allowCreateOnUpdate: true },
+  "/endpoints": { ...validatesEndpoints, warnings: endpointsWarnings, allowCreateOnUpdate: true },
   "/events": eventStrategy,
   "/limitranges": { ...validatesLimitRange, allowCreateOnUpdate: true, judges: "namespace" },
   "/namespaces": namespaceStrategy,
@@ -79,8 +95,7 @@ export const coreStrategies: StrategyTable = {
       const isOwn = nodeNameOf(user) !== undefined;
       prepareNode(next, current, isOwn ? NODE_GATED.slice(1) : NODE_GATED);
     },
-    warnings: ({ spec }) =>
-      ((spec as { externalID?: string } | undefined)?.externalID ?? "") === "" ? [] : [UNUSED_ID],
+    warnings: nodeWarnings,
     ...selectable(["spec.unschedulable"], { "spec.unschedulable": "false" }),
   },
   "/persistentvolumeclaims": {

@@ -23,7 +23,9 @@ import {
   type Whole,
 } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
+import { warnOfAddress } from "../generic/address-warnings.js";
 import { type Rules, validated } from "../generic/validated.js";
+import { WarningList } from "../generic/warning-list.js";
 import type { Quantities } from "./pod-types.js";
 import { validateResourceAmount } from "./resource-amounts.js";
 import { type Taint, validateTaints } from "./validate-scheduling.js";
@@ -210,6 +212,27 @@ const endpointsRules: Rules<Endpoints> = {
     return errors;
   },
 };
+
+/** The loop that makes them from a Service's pods writes addresses as they should be. */
+const OWN_LOOP = "endpoint-controller";
+
+export function endpointsWarnings(
+  next: ApiObject,
+  _current: unknown,
+  { naming }: Pick<StrategyContext, "naming">,
+): readonly string[] {
+  const warnings = new WarningList();
+  const label = `endpoints.${naming.labelDomain}/managed-by`;
+  if (next.metadata.labels?.[label] === OWN_LOOP) return warnings.texts;
+  (next as Endpoints).subsets?.forEach((subset, index) => {
+    for (const list of ["addresses", "notReadyAddresses"] as const) {
+      subset[list]?.forEach(({ ip }, place) => {
+        warnOfAddress(ip, `subsets[${index}].${list}[${place}].ip`, warnings);
+      });
+    }
+  });
+  return warnings.texts;
+}
 
 function validateSubset(subset: Subset, field: string, errors: FieldError[]): void {
   const { addresses, notReadyAddresses, ports } = subset;

@@ -122,6 +122,33 @@ test("services that are right are accepted, others refused with what is wrong", 
   }
 });
 
+test("sources of a load balancer in the annotation of the first clients are judged as in the field", () => {
+  const key = "service.beta.kubernetes.io/load-balancer-source-ranges";
+  const noted = (text: string, spec: object = { type: "LoadBalancer" }) => ({
+    ...service(spec),
+    metadata: { annotations: { [key]: text } },
+  });
+  const field = `metadata.annotations[${key}]`;
+  for (const [object, ...expected] of [
+    [noted(" 10.0.0.0/8, 2001:DB8::/32 ")],
+    [noted("  ")],
+    [noted("10.0.0.1/8", { type: "LoadBalancer", loadBalancerSourceRanges: ["10.0.0.0/8"] })],
+    [
+      noted("10.0.0.1/8,010.0.0.0/8"),
+      `${field}: Invalid value: "10.0.0.1/8": must not have bits set beyond the prefix length`,
+      `${field}: Invalid value: "010.0.0.0/8": must not have leading 0s in IP or prefix length`,
+    ],
+    [
+      noted("10.0.0.0/8", { type: "NodePort" }),
+      `${field}: Forbidden: may only be used when \`type\` is 'LoadBalancer'`,
+    ],
+  ] as const) {
+    assert.deepEqual(problemsOf("v1/services", object), expected, JSON.stringify(object));
+  }
+  const old = noted("10.0.0.1/8");
+  assert.deepEqual(changeProblems("v1/services", old, old), []);
+});
+
 const change = (before: object, after: object) =>
   changeProblems("v1/services", service(before), service(after));
 

@@ -12,6 +12,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import { parseIp, specialIpProblem } from "../../api/ip-address.js";
+import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateCidr, validateIp } from "../../api/validation-addresses.js";
@@ -36,7 +37,10 @@ import {
 } from "./service-types.js";
 
 export const serviceRules: Rules<ServiceObject> = {
-  object: ({ spec }) => validateService(spec ?? {}),
+  object: (next, { naming }, current) => [
+    ...validateService(next.spec ?? {}),
+    ...validateRangesNote(next, current, naming),
+  ],
   change: (next, current) => validateChange(next.spec ?? {}, current.spec ?? {}),
   status: ({ spec, status }, current) => [
     ...validateExposure(spec?.type, status, current.status),
@@ -249,6 +253,25 @@ function validateLoadBalancer(spec: ServiceSpec, errors: FieldError[]): void {
   } else if (isSet(spec.loadBalancerClass)) {
     validateLabelKey(spec.loadBalancerClass ?? "", "spec.loadBalancerClass", errors);
   }
+}
+
+/** The sources that a load balancer takes, as the first clients wrote them, where the field is empty. */
+function validateRangesNote(
+  { metadata, spec }: ServiceObject,
+  current: ServiceObject | undefined,
+  { labelDomain }: Naming,
+): FieldError[] {
+  const key = `service.beta.${labelDomain}/load-balancer-source-ranges`;
+  const text = metadata.annotations?.[key];
+  const errors = new Problems();
+  if (text === undefined || (spec?.loadBalancerSourceRanges?.length ?? 0) > 0) return errors;
+  const field = `metadata.annotations[${key}]`;
+  if (spec?.type !== "LoadBalancer") {
+    errors.push(forbiddenField(field, "may only be used when `type` is 'LoadBalancer'"));
+  }
+  if (text.trim() === "" || text === current?.metadata.annotations?.[key]) return errors;
+  for (const range of text.split(",")) validateCidr(range.trim(), field, errors);
+  return errors;
 }
 
 const DISTRIBUTIONS = ["PreferClose", "PreferSameZone", "PreferSameNode"];

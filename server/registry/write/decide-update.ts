@@ -294,9 +294,13 @@ function checkDeclared(step: Step, next: ApiObject, news: readonly FieldError[])
 /** After the generation is counted, by which some warnings are given. */
 function warn({ registry, target, before }: Step, next: ApiObject): void {
   const { resource, subresource, options } = target;
-  if (subresource !== "") return;
-  const texts = resource.strategy.warnings?.(next, before, contextOf(registry, target)) ?? [];
-  for (const text of texts) options.warn(text);
+  const { strategy } = resource;
+  if (subresource !== "" && subresource !== "status") return;
+  const texts =
+    subresource === ""
+      ? strategy.warnings?.(next, before, contextOf(registry, target))
+      : strategy.statusWarnings?.(next);
+  for (const text of texts ?? []) options.warn(text);
 }
 
 function* encode(step: Step, next: ApiObject): Steps<Decision> {

@@ -18,6 +18,7 @@ const harness = await openRegistryHarness();
 const { registry } = harness;
 const CONFIG_MAPS = ["", "configmaps"] as const;
 const DEPLOYMENTS = ["apps", "deployments"] as const;
+const SERVICES = ["", "services"] as const;
 
 before(async () => {
   const resource = harness.resource("", "v1", "namespaces");
@@ -183,6 +184,23 @@ test("S1-META-18: an owner that is named twice is kept once, and the client is t
     warnings[0] ?? "",
     /^\.metadata\.ownerReferences contains duplicate entries.* observed: u1$/,
   );
+});
+
+test("a client is warned about what a write of the status says, and about nothing else then", async () => {
+  const warnings: string[] = [];
+  const changes = { warn: (text: string) => warnings.push(text) };
+  const ports = [{ port: 80 }];
+  const spec = { type: "ExternalName", externalName: "a.example", ports };
+  const status = { loadBalancer: { ingress: [{ ip: "2001:DB8::1" }] } };
+  await create(SERVICES, {
+    metadata: { name: "balanced" },
+    spec: { ...spec, type: "LoadBalancer" },
+  });
+  const value = { metadata: { name: "balanced" }, spec, status };
+  await put(SERVICES, value, "status", changes);
+  assert.deepEqual(warnings, [
+    'status.loadBalancer.ingress[0]: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")',
+  ]);
 });
 
 test("S1-META-18: owners are equal when their members are, in whatever order", async () => {
