@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { finishNow } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { JSON_DEPTH_MAX, JsonSyntaxError, parseExactly } from "../schema/json-parser.js";
-import { parseJson } from "../schema/parse-json.js";
-import { findDuplicateKeys, stringifyJson } from "./json.js";
+import { parseJson, parseLong } from "../schema/parse-json.js";
+import { duplicateKeySteps, findDuplicateKeys, stringifyJson } from "./json.js";
 
 const duplicatesOf = (text: string) => findDuplicateKeys(text, parseJson(text));
 
@@ -201,6 +202,8 @@ test("S1-FV-04: a key added twice is always found", () => {
       const key = Object.keys(object)[0] ?? "";
       const text = `${stringifyJson(object).slice(0, -1)},${stringifyJson(key)}:0}`;
       assert.deepEqual(findDuplicateKeys(text, parseJson(text)), [key]);
+      assert.equal(finishNow(parseLong(text, false)).repeatsKeys, true);
+      assert.deepEqual(finishNow(duplicateKeySteps(text)), [key]);
     }),
   );
 });

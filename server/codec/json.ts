@@ -3,6 +3,7 @@
  * of schema/parse-json.ts.
  */
 
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { PROBLEMS_MAX } from "../api/problems.js";
 import { cutPath } from "../api/shown-value.js";
@@ -40,7 +41,16 @@ function countKeyEnds(text: string): number {
  * @param value the parsed text; if it has as many keys as the text, nothing is scanned
  */
 export function findDuplicateKeys(text: string, value: JsonValue): readonly string[] {
-  return [...new Set(findRepeatedKeys(text, value).map(({ path }) => path))];
+  return pathsOf(findRepeatedKeys(text, value));
+}
+
+/** Like `findDuplicateKeys`, in steps, of a text that is known to repeat a key. */
+export function* duplicateKeySteps(text: string): Steps<readonly string[]> {
+  return pathsOf(yield* repeatedSteps(text));
+}
+
+function pathsOf(repeated: readonly RepeatedKey[]): readonly string[] {
+  return [...new Set(repeated.map(({ path }) => path))];
 }
 
 /** A key that repeats an earlier one in its object. */
@@ -55,7 +65,7 @@ export interface RepeatedKey {
 export function findRepeatedKeys(text: string, value: JsonValue): readonly RepeatedKey[] {
   // A key that ends in a backslash is not counted, so such texts are scanned.
   if (!text.includes('\\\\"') && countKeyEnds(text) === keysIn(value)) return [];
-  return scanRepeated(text);
+  return finishNow(repeatedSteps(text));
 }
 
 function keysIn(value: JsonValue): number {
@@ -89,11 +99,16 @@ function childPath(level: Level | undefined): string {
   return level.path === "" ? key : cutPath(`${level.path}.${key}`);
 }
 
-function scanRepeated(text: string): RepeatedKey[] {
+/** Places of a text that are looked at between two yields: strings are one. */
+const STEP_PLACES = 10_000;
+
+function* repeatedSteps(text: string): Steps<RepeatedKey[]> {
   const found: RepeatedKey[] = [];
   const levels: Level[] = [];
   let expectsKey = false;
+  let places = 0;
   for (let at = 0; at < text.length && found.length < PROBLEMS_MAX; at++) {
+    if (++places % STEP_PLACES === 0) yield;
     const level = levels.at(-1);
     switch (text[at]) {
       case '"': {

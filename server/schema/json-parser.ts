@@ -1,9 +1,16 @@
 /**
  * A complete JSON parser for texts that the platform's cannot handle: those with integers beyond 2^53,
- * which become bigint, and malformed ones, for which it reports the offset. Its messages are those that
- * clients know. A key `__proto__` becomes an ordinary own property.
+ * which become bigint, those whose numbers are kept as they are written, malformed ones, for which it reports the
+ * offset, and long ones, which it can read in pieces. Its messages are those that clients know. A key `__proto__`
+ * becomes an ordinary own property.
+ *
+ *     {"a":[1,2],"b":3}
+ *      open   {}, then [] in it; 1 and 2 are placed in the innermost open one
+ *      ]      the list is whole, and is placed in the object under "a"
+ *      }      the object is whole, and nothing is open: it is the value
  */
 
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 
 /**
@@ -26,9 +33,25 @@ export class JsonSyntaxError extends SyntaxError {
 /** What a number becomes that has a fraction or an exponent. */
 type ReadDecimal = (text: string) => JsonValue | undefined;
 
+/** A value and whether a key of it was repeated. */
+export interface ParsedText {
+  readonly value: JsonValue;
+  readonly repeatsKeys: boolean;
+}
+
 /** @param decimal default: a double. undefined from it = no number at all. @throws {JsonSyntaxError} */
 export function parseExactly(text: string, decimal: ReadDecimal = finite): JsonValue {
-  return new JsonParser(text, decimal).parse();
+  return finishNow(parseSteps(text, decimal)).value;
+}
+
+/** Values that are read between two yields: a millisecond's work. */
+const STEP_VALUES = 1_000;
+
+/** Like `parseExactly`, in steps. */
+export function* parseSteps(text: string, decimal: ReadDecimal = finite): Steps<ParsedText> {
+  const parser = new JsonParser(text, decimal);
+  while (!parser.read(STEP_VALUES)) yield;
+  return parser;
 }
 
 /** Nothing holds an infinite number: as it is no JSON any more, it would make its object unreadable. */
@@ -37,7 +60,12 @@ function finite(text: string): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
+/** A string without escapes and control characters, as most are. */
+const PLAIN_STRING = /"[ !#-[\]-\uffff]*"/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?/y;
+/** V8 copies such a slice; a longer one would keep the whole text in memory for as long as it lives. */
+const COPIED_CHARS_MAX = 12;
+const SPACE = 0x20;
 const WHITESPACE = /[ \t\n\r]*/y;
 const LITERALS: readonly (readonly [string, JsonValue])[] = [
   ["true", true],
@@ -45,80 +73,106 @@ const LITERALS: readonly (readonly [string, JsonValue])[] = [
   ["null", null],
 ];
 
-class JsonParser {
+class JsonParser implements ParsedText {
   readonly #text: string;
   readonly #decimal: ReadDecimal;
   #at = 0;
-  #depth = 0;
+  /** Containers that are not whole yet, the innermost last. */
+  readonly #open: (JsonObject | JsonArray)[] = [];
+  /** For each open object the key of the value that is read. */
+  readonly #keys: string[] = [];
+  value: JsonValue = null;
+  repeatsKeys = false;
 
   constructor(text: string, decimal: ReadDecimal) {
     this.#text = text;
     this.#decimal = decimal;
   }
 
-  parse(): JsonValue {
-    const value = this.#value();
-    this.#skipBlanks();
-    if (this.#at < this.#text.length) throw this.#unexpected("after top-level value");
-    return value;
+  /** Reads on, so many values at most. @returns whether the text has been read to its end */
+  read(valuesMax: number): boolean {
+    for (let left = valuesMax; left > 0; left--) {
+      if (this.#next()) return true;
+    }
+    return false;
   }
 
-  #value(): JsonValue {
+  /** Reads a value, or the opening of one. @returns whether it was the last */
+  #next(): boolean {
     this.#skipBlanks();
     switch (this.#text[this.#at]) {
       case "{":
-        return this.#nested(() => this.#object());
+        return this.#opened({}, "}");
       case "[":
-        return this.#nested(() => this.#array());
-      case '"':
-        return this.#string();
+        return this.#opened([], "]");
+      default:
+        return this.#place(this.#scalar());
     }
+  }
+
+  #opened(container: JsonObject | JsonArray, end: string): boolean {
+    if (this.#open.length === JSON_DEPTH_MAX) {
+      throw new JsonSyntaxError("exceeded max depth", this.#at);
+    }
+    this.#at++;
+    if (this.#closes(end)) return this.#place(container);
+    this.#open.push(container);
+    if (!Array.isArray(container)) this.#keys.push(this.#key());
+    return false;
+  }
+
+  /** Puts a whole value where it belongs, and closes the containers that end behind it. */
+  #place(placed: JsonValue): boolean {
+    for (let value = placed; ; ) {
+      const container = this.#open.at(-1);
+      if (container === undefined) {
+        this.value = value;
+        this.#skipBlanks();
+        if (this.#at < this.#text.length) throw this.#unexpected("after top-level value");
+        return true;
+      }
+      const isList = Array.isArray(container);
+      if (isList) container.push(value);
+      else this.#setMember(container, this.#keys.pop() as string, value);
+      if (this.#closes(isList ? "]" : "}")) {
+        this.#open.pop();
+        value = container;
+        continue;
+      }
+      if (this.#text[this.#at] !== ",") {
+        throw this.#unexpected(isList ? "after array element" : "after object key:value pair");
+      }
+      this.#at++;
+      if (!isList) this.#keys.push(this.#key());
+      return false;
+    }
+  }
+
+  #setMember(object: JsonObject, key: string, value: JsonValue): void {
+    if (Object.hasOwn(object, key)) this.repeatsKeys = true;
+    setOwn(object, key, value);
+  }
+
+  #key(): string {
+    this.#skipBlanks();
+    if (this.#text[this.#at] !== '"') {
+      throw this.#unexpected("looking for beginning of object key string");
+    }
+    const key = this.#string();
+    this.#skipBlanks();
+    if (this.#text[this.#at] !== ":") throw this.#unexpected("after object key");
+    this.#at++;
+    return key;
+  }
+
+  #scalar(): JsonValue {
+    if (this.#text[this.#at] === '"') return this.#string();
     for (const [word, value] of LITERALS) {
       if (!this.#text.startsWith(word, this.#at)) continue;
       this.#at += word.length;
       return value;
     }
     return this.#number();
-  }
-
-  #nested<T>(parse: () => T): T {
-    if (++this.#depth > JSON_DEPTH_MAX) {
-      throw new JsonSyntaxError("exceeded max depth", this.#at);
-    }
-    this.#at++;
-    const value = parse();
-    this.#depth--;
-    return value;
-  }
-
-  #object(): JsonObject {
-    const object: JsonObject = {};
-    if (this.#closes("}")) return object;
-    for (;;) {
-      this.#skipBlanks();
-      if (this.#text[this.#at] !== '"') {
-        throw this.#unexpected("looking for beginning of object key string");
-      }
-      const key = this.#string();
-      this.#skipBlanks();
-      if (this.#text[this.#at] !== ":") throw this.#unexpected("after object key");
-      this.#at++;
-      setOwn(object, key, this.#value());
-      if (this.#closes("}")) return object;
-      if (this.#text[this.#at] !== ",") throw this.#unexpected("after object key:value pair");
-      this.#at++;
-    }
-  }
-
-  #array(): JsonArray {
-    const array: JsonArray = [];
-    if (this.#closes("]")) return array;
-    for (;;) {
-      array.push(this.#value());
-      if (this.#closes("]")) return array;
-      if (this.#text[this.#at] !== ",") throw this.#unexpected("after array element");
-      this.#at++;
-    }
   }
 
   #closes(bracket: string): boolean {
@@ -130,11 +184,17 @@ class JsonParser {
 
   #string(): string {
     const start = this.#at;
-    const end = endOfString(this.#text, start);
+    PLAIN_STRING.lastIndex = start;
+    const isPlain = PLAIN_STRING.test(this.#text);
+    const end = isPlain ? PLAIN_STRING.lastIndex - 1 : endOfString(this.#text, start);
+    if (isPlain && end - start <= COPIED_CHARS_MAX) {
+      this.#at = end + 1;
+      return this.#text.slice(start + 1, end);
+    }
     try {
       const value = JSON.parse(this.#text.slice(start, end + 1)) as string;
       this.#at = end + 1;
-      return value;
+      return value.toWellFormed();
     } catch {
       throw this.#badString(start);
     }
@@ -168,6 +228,7 @@ class JsonParser {
   }
 
   #skipBlanks(): void {
+    if (this.#text.charCodeAt(this.#at) > SPACE) return;
     WHITESPACE.lastIndex = this.#at;
     WHITESPACE.test(this.#text);
     this.#at = WHITESPACE.lastIndex;

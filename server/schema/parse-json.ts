@@ -6,9 +6,16 @@
  * Depth is bounded, so that recursive code on a value cannot exhaust the stack.
  */
 
+import type { Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { isWrittenNumber, WrittenNumber } from "../api/written-number.js";
-import { endOfString, JSON_DEPTH_MAX, parseExactly } from "./json-parser.js";
+import {
+  endOfString,
+  JSON_DEPTH_MAX,
+  type ParsedText,
+  parseExactly,
+  parseSteps,
+} from "./json-parser.js";
 
 const QUOTE = 0x22;
 const NINE = 0x39;
@@ -56,9 +63,12 @@ function holdsBehind(text: string, mark: string, pattern: RegExp): boolean {
  * @throws {JsonSyntaxError} as parseJson
  */
 export function parseWritten(text: string): JsonValue {
-  if (!mayHoldDecimal(text)) return parseJson(text);
-  const value = parseExactly(text, written);
-  return SURROGATE_ESCAPE.test(text) ? toWellFormed(value) : value;
+  return mayHoldDecimal(text) ? parseExactly(text, written) : parseJson(text);
+}
+
+/** Like parseJson, or parseWritten, in steps: for texts that take long. */
+export function parseLong(text: string, keepsDecimals: boolean): Steps<ParsedText> {
+  return parseSteps(text, keepsDecimals ? written : undefined);
 }
 
 /** The number as it is written, which is none beyond a double. */

@@ -17,6 +17,7 @@ import {
   IGNORE_READ_ERRORS_FIELD,
   type RawDeleteOptions,
 } from "../../registry/write/delete-options.js";
+import { pauseOf } from "../../registry/write/long-write.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { parseListOptions } from "../reads/read-options.js";
@@ -115,7 +116,8 @@ async function readDeleteOptions(
   let options: RawDeleteOptions;
   if (bytes.length > 0) {
     const encoding = encodingOf(ctx, decoders);
-    const { value } = await decodeObject(bytes, encoding, OPTIONS_KIND, "Ignore", decoders);
+    const decoding = { fieldValidation: "Ignore", pause: pauseOf(ctx.state) } as const;
+    const { value } = await decodeObject(bytes, encoding, OPTIONS_KIND, decoding, decoders);
     options = fromBody(value, errors);
     // A dry run may be requested in either place.
     options = withMembers(options, { isDryRun: options.isDryRun || isDryRun });

@@ -4,21 +4,21 @@ import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, internalError, unsupportedMediaType } from "../../api/status.js";
-import { findDuplicateKeys } from "../../codec/json.js";
 import type { StrategicMerge } from "../../kinds/kind-codec.js";
 import { isCustom, type StoredResource } from "../../kinds/served-resource.js";
 import type { ObjectInput, RefuseInput } from "../../registry/generic/decode-input.js";
 import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-problems.js";
 import { applyObject } from "../../registry/write/apply.js";
+import { pauseOf } from "../../registry/write/long-write.js";
 import { patchObject } from "../../registry/write/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { refuseLargeText } from "./body-values.js";
+import { readJson } from "./json-body.js";
 import { refuseConversion, refuseHidden, refuseResult } from "./refused-patch.js";
 import {
   mediaTypeOf,
   type ObjectDecoders,
   parseCborBody,
-  parseText,
   readBytes,
   readYaml,
   revisionSent,
@@ -82,14 +82,19 @@ async function patch(
   const text = (await readBytes(ctx)).toString("utf8");
   // A strategic merge converts values, and reads no text of them.
   const keepsDecimals = type !== STRATEGIC_TYPE && !isCustom(resource);
-  const document = parseText(text, (why) => `error decoding patch: ${why}`, { keepsDecimals });
+  const read = readJson(text, (why) => `error decoding patch: ${why}`, {
+    keepsDecimals,
+    findsDuplicates: options.fieldValidation !== "Ignore",
+    pause: pauseOf(ctx.state),
+  });
+  const { value: document, duplicateFields } = read instanceof Promise ? await read : read;
   ctx.state.notes?.nameBase(revisionPatched(document));
   const { apply, refuseResult } = toPatch(document, strategicMergeOf(resource));
   const target = withMembers(targetOf(ctx, resource), {
     options,
     patch: apply,
     refuseResult: isConfidential(resource) ? refuseHidden : refuseResult,
-    remarks: options.fieldValidation === "Ignore" ? [] : remarksOn(text, document, type),
+    remarks: options.fieldValidation === "Ignore" ? [] : remarksOn(document, duplicateFields, type),
   });
   const result = await patchObject(registry, target, waitOf(ctx));
   await answerObject(ctx, resource, representation, result);
@@ -109,8 +114,11 @@ function isConfidential({ group, resource }: StoredResource): boolean {
 }
 
 /** The findings of strict validation about the patch itself. */
-function remarksOn(text: string, document: JsonValue, type: string): readonly string[] {
-  const duplicates = findDuplicateKeys(text, document);
+function remarksOn(
+  document: JsonValue,
+  duplicates: readonly string[],
+  type: string,
+): readonly string[] {
   if (type !== JSON_PATCH_TYPE || !Array.isArray(document)) return duplicates.map(duplicateField);
   const unknown = document.flatMap((operation, index) =>
     Object.keys(operation ?? {})

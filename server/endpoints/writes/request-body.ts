@@ -7,7 +7,7 @@ import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, tooManyRequests, unsupportedMediaType } from "../../api/status.js";
 import { CborSyntaxError, parseCbor } from "../../codec/cbor-parser.js";
-import { findDuplicateKeys, stringifyJson } from "../../codec/json.js";
+import { stringifyJson } from "../../codec/json.js";
 import { CBOR_TYPE, JSON_TYPE, YAML_TYPE } from "../../codec/media-types.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import { type YamlResult, YamlSyntaxError } from "../../codec/yaml.js";
@@ -15,12 +15,11 @@ import { YamlBusyError, type YamlReader } from "../../codec/yaml-reader.js";
 import { bodyMemory } from "../../flowcontrol/width.js";
 import type { ObjectInput } from "../../registry/generic/decode-input.js";
 import type { FieldValidation } from "../../registry/generic/registry.js";
-import { LONG_BYTES } from "../../registry/write/long-write.js";
+import { LONG_BYTES, type Pause, pauseOf } from "../../registry/write/long-write.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { JsonSyntaxError } from "../../schema/json-parser.js";
-import { parseJson, parseWritten } from "../../schema/parse-json.js";
-import { type BodyLimits, limitsOf, refuseLargeText, refuseLargeValue } from "./body-values.js";
+import { type BodyLimits, limitsOf, refuseLargeValue } from "./body-values.js";
+import { type JsonBody, readJson } from "./json-body.js";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 
@@ -86,7 +85,9 @@ export async function readObject(
 ): Promise<ObjectInput> {
   const encoding = encodingOf(ctx, decoders);
   const bytes = await readBytes(ctx);
-  const input = await decodeObject(bytes, encoding, expected, fieldValidation, decoders);
+  const decoding = { fieldValidation, pause: pauseOf(ctx.state) };
+  const decoded = decodeObject(bytes, encoding, expected, decoding, decoders);
+  const input = decoded instanceof Promise ? await decoded : decoded;
   ctx.state.audit?.takeIdentity(input.value);
   if (encoding !== "json") takeForAudit(ctx, input.value);
   if (bytes.length >= LONG_BYTES) await ctx.state.nextTurn();
@@ -118,12 +119,18 @@ export function encodingOf(
   throw unsupportedMediaType(hasCbor ? [...supported, CBOR_TYPE] : supported);
 }
 
-/** Returns a promise for long YAML only. @throws {StatusError} 400, 413, 429 */
+export interface Decoding {
+  readonly fieldValidation: FieldValidation;
+  /** Ends the turn; undefined = the body is short. */
+  readonly pause: Pause;
+}
+
+/** Returns a promise for long JSON and YAML only. @throws {StatusError} 400, 413, 429 */
 export function decodeObject(
   bytes: Buffer,
   encoding: BodyEncoding,
   expected: GroupVersionKind,
-  fieldValidation: FieldValidation,
+  { fieldValidation, pause }: Decoding,
   { protobuf, yaml, keepsDecimals }: ObjectDecoders,
 ): ObjectInput | Promise<ObjectInput> {
   const limits = limitsOf(expected.kind);
@@ -144,13 +151,17 @@ export function decodeObject(
   const describe = (why: string) =>
     `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${why}`;
   if (encoding === "yaml") return readYaml(yaml, text, describe, limits);
-  const value = parseText(text, describe, { limits, keepsDecimals });
-  const duplicateFields = fieldValidation === "Ignore" ? [] : findDuplicateKeys(text, value);
+  const findsDuplicates = fieldValidation !== "Ignore";
+  const read = readJson(text, describe, { limits, keepsDecimals, findsDuplicates, pause });
+  return read instanceof Promise ? read.then(asText) : asText(read);
+}
+
+function asText({ value, duplicateFields }: JsonBody): ObjectInput {
   return { value, duplicateFields, isText: true };
 }
 
 /**
- * Like `parseText`, for YAML or JSON. @throws {StatusError} 400 with the message of `describe`, 413 for too many
+ * Like `readJson`, for YAML or JSON. @throws {StatusError} 400 with the message of `describe`, 413 for too many
  * values, 429 when too many wait
  */
 export async function readYaml(
@@ -186,27 +197,6 @@ export function parseCborBody(
   // An item of CBOR may be one byte.
   refuseLargeValue(value, 2 * bytes.length, limits);
   return value;
-}
-
-export interface TextOptions {
-  readonly limits?: BodyLimits;
-  /** As ObjectDecoders.keepsDecimals. */
-  readonly keepsDecimals?: boolean | undefined;
-}
-
-/** @throws {StatusError} 400 with the message of `describe`, 413 for too many values */
-export function parseText(
-  text: string,
-  describe: (why: string) => string,
-  { limits, keepsDecimals = false }: TextOptions = {},
-): JsonValue {
-  refuseLargeText(text, limits);
-  try {
-    return keepsDecimals ? parseWritten(text) : parseJson(text);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) throw badRequest(describe(error.message));
-    throw error;
-  }
 }
 
 /** The resourceVersion of a body that is unchecked. */
