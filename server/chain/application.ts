@@ -8,8 +8,11 @@ import type { RequestListener } from "../http/request-listener.js";
 import type { RequestContext, RequestState } from "../request/request-state.js";
 import { composeChain, type RequestChain } from "./compose-chain.js";
 
-/** @param basePath what every URL begins with, and what only logs and links to oneself show: `ctx.originalUrl` */
-export function createApplication(chain: RequestChain, basePath = ""): RequestListener {
+/** @param toOwnUrl what the chain sees of a URL; the whole one is in `ctx.originalUrl`, for logs and links to oneself */
+export function createApplication(
+  chain: RequestChain,
+  toOwnUrl?: (url: string) => string,
+): RequestListener {
   const app = new Koa<RequestState>();
   const run = composeChain(chain);
   return (request, response) => {
@@ -17,15 +20,9 @@ export function createApplication(chain: RequestChain, basePath = ""): RequestLi
     response.on("error", ignore);
     response.statusCode = 404;
     const context = app.createContext(request, response) as RequestContext;
-    if (basePath !== "") request.url = withoutBase(request.url ?? "", basePath);
+    if (toOwnUrl !== undefined) request.url = toOwnUrl(request.url ?? "");
     void run(context);
   };
-}
-
-/** "/clusters/shop/api" is "/api", and "/clusters/shop?x" is "/?x". */
-function withoutBase(url: string, basePath: string): string {
-  const rest = url.slice(basePath.length);
-  return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
 function ignore(): void {}

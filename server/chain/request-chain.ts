@@ -60,7 +60,9 @@ export interface RequestChainParts {
   readonly turnWatch?: TurnWatch | undefined;
   readonly shutdownRefusal?: RequestStep | undefined;
   /** Counts and bounds the requests of one control plane. */
-  readonly usage?: RequestStep | undefined;
+  readonly usage?: UsageSteps | undefined;
+  /** Refuses users who have no business in a control plane. */
+  readonly entrance?: RequestStep | undefined;
   readonly answerMemory?: RequestStep | undefined;
   readonly flowControl?: RequestStep | undefined;
   /** Of servers of tests. */
@@ -74,6 +76,13 @@ export interface RequestChainParts {
   readonly routes: RequestMiddleware;
   /** The resources' verbs. */
   readonly handler: RequestMiddleware;
+}
+
+export interface UsageSteps {
+  /** Notes that a request is open. */
+  readonly opening: RequestStep;
+  /** Refuses what is over the limits. */
+  readonly limiting: RequestStep;
 }
 
 /** Something that sees every request twice and has paths of its own. */
@@ -149,8 +158,8 @@ export const STEPS: readonly Named<RequestStep>[] = [
   },
   {
     name: "usage of a control plane",
-    why: "Before anything is looked up for a request that is refused anyway.",
-    make: ({ usage }) => usage,
+    why: "Before anything that can wait: while a request is open nothing of its control plane is let go.",
+    make: ({ usage }) => usage?.opening,
   },
   {
     name: "bearer tokens of WebSockets",
@@ -191,6 +200,16 @@ export const STEPS: readonly Named<RequestStep>[] = [
     name: "fresh policy",
     why: "Before impersonation and authorization: both read roles and bindings.",
     make: ({ freshness }) => freshness && withFreshPolicy(freshness),
+  },
+  {
+    name: "entrance to a control plane",
+    why: "After the fresh policy, as bindings say who may come in; before anything tells of the inside.",
+    make: ({ entrance }) => entrance,
+  },
+  {
+    name: "limits of a control plane",
+    why: "After the entrance, so that nobody else uses them up, or learns of them.",
+    make: ({ usage }) => usage?.limiting,
   },
   {
     name: "impersonation",

@@ -1,5 +1,6 @@
 /** Which control planes are in memory, and which make room for others. */
 import assert from "node:assert/strict";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";
@@ -9,27 +10,37 @@ import { ControlPlanes, type LoadedControlPlane } from "./control-planes.js";
 
 const RESOURCE = { group: "tenancy.k8s.io", resource: "controlplanes" };
 
-/** Those of any name are there; loading takes a turn and needs no store. */
+/** Those of any name but one are there; loading takes a turn and needs no store. */
 function openPlanes(loadedMax: number) {
   const clock = new ManualClock();
   const usages = new Map<string, { isIdle: boolean; lastUsedMs: number }>();
   const index = {
     subscribe() {},
-    find: (name: string): ControlPlaneEntry => ({
-      ...{ name, uid: `uid-${name}`, creator: "", isSuspended: false, isEnding: false },
-      ...{ limits: {}, cloneFrom: undefined },
-    }),
+    find: (name: string): ControlPlaneEntry | undefined =>
+      name === "unknown"
+        ? undefined
+        : {
+            ...{ name, uid: `uid-${name}`, creator: "", isSuspended: false, isEnding: false },
+            ...{ limits: {}, cloneFrom: undefined },
+          },
   } as unknown as ControlPlaneIndex;
+  const asked = { fresh: 0, refused: [] as IncomingMessage[] };
   const planes = new ControlPlanes({
     ...{ index, resource: RESOURCE, clock, logger: silentLogger, idleMs: 60_000, loadedMax },
-    fresh: async () => undefined,
+    async fresh() {
+      asked.fresh++;
+    },
+    refuse: (request) => {
+      asked.refused.push(request);
+    },
+    hasCredential: ({ headers }) => headers.authorization !== undefined,
     async load(entry) {
       const usage = { isIdle: true, lastUsedMs: clock.now() };
       usages.set(entry.name, usage);
       return { entry, usage, close: async () => {} } as unknown as LoadedControlPlane;
     },
   });
-  return { clock, planes, usages };
+  return { clock, planes, usages, asked };
 }
 
 const names = (planes: ControlPlanes) => planes.loaded.map(({ entry }) => entry.name);
@@ -60,4 +71,29 @@ test("one in use makes no room: another is refused with 503, and loaded when it 
   used.isIdle = true;
   await planes.open("b");
   assert.deepEqual(names(planes), ["b"]);
+});
+
+const NO_RESPONSE = {} as ServerResponse;
+
+function request(name: string, authorization?: string): IncomingMessage {
+  return { url: `/clusters/${name}/api`, headers: { authorization } } as IncomingMessage;
+}
+
+test("a request without a credential asks the store nothing and loads nothing, whatever it names", async () => {
+  const { planes, asked } = openPlanes(2);
+  const requests = [request("a"), request("unknown")];
+  for (const one of requests) planes.answer(one, NO_RESPONSE);
+  await new Promise(setImmediate);
+  assert.deepEqual(asked.refused, requests);
+  assert.deepEqual([asked.fresh, planes.counts.loads], [0, 0]);
+});
+
+test("a name that is not there is looked for once more in the store, and refused with the reason kept", async () => {
+  const { planes, asked } = openPlanes(2);
+  const missed = request("unknown", "Bearer x");
+  planes.answer(missed, NO_RESPONSE);
+  await new Promise(setImmediate);
+  assert.deepEqual([asked.fresh, planes.counts.misses], [1, 1]);
+  assert.deepEqual(asked.refused, [missed]);
+  assert.equal(planes.refusalOf(missed)?.code, 404);
 });

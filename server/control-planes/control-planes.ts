@@ -25,10 +25,8 @@ import type { RequestListener } from "../http/request-listener.js";
 import type { Registry } from "../registry/generic/registry.js";
 import type { ControlPlaneEntry, ControlPlaneIndex } from "./control-plane-index.js";
 import type { ControlPlaneSize } from "./limit-guard.js";
+import { nameIn } from "./names-in-requests.js";
 import type { Usage } from "./usage.js";
-
-/** What paths of all control planes but the root begin with. */
-export const CONTROL_PLANES_PATH = "/clusters/";
 
 /** One that is loaded. */
 export interface LoadedControlPlane {
@@ -49,6 +47,10 @@ export interface ControlPlanesOptions {
   readonly index: ControlPlaneIndex;
   /** The kind, for refusals. */
   readonly resource: GroupResource;
+  /** Answers requests to those that are not served. */
+  readonly refuse: RequestListener;
+  /** Whether a request has anything that says who sends it. */
+  readonly hasCredential: (request: IncomingMessage) => boolean;
   /** Loads one. @throws {Error} it cannot be loaded now */
   readonly load: (entry: ControlPlaneEntry, signal: AbortSignal) => Promise<LoadedControlPlane>;
   /** Resolves when the root's view has everything that was acknowledged before the call. @throws {StorageError} */
@@ -66,6 +68,8 @@ export interface ControlPlaneCounts {
   loads: number;
   failedLoads: number;
   unloads: number;
+  /** Requests with credentials to names that are not served. */
+  misses: number;
 }
 
 interface Slot {
@@ -79,11 +83,13 @@ const LOOK_SHARE = 4;
 const LOOK_MS_MIN = 100;
 /** One that cannot be loaded within it is refused; who asks again loads it again. */
 const LOAD_MS_MAX = 20_000;
+const HTTP_UNAVAILABLE = 503;
 
 export class ControlPlanes {
-  readonly counts: ControlPlaneCounts = { loads: 0, failedLoads: 0, unloads: 0 };
+  readonly counts: ControlPlaneCounts = { loads: 0, failedLoads: 0, unloads: 0, misses: 0 };
   readonly #options: ControlPlanesOptions;
   readonly #slots = new Map<string, Slot>();
+  readonly #refusals = new WeakMap<IncomingMessage, StatusError>();
   /** Those that are on their way out; a name is loaded again only behind it. */
   readonly #closing = new Map<string, Promise<void>>();
 
@@ -106,7 +112,10 @@ export class ControlPlanes {
     return count;
   }
 
-  /** @param request its path begins with CONTROL_PLANES_PATH */
+  /**
+   * A name that is not served is answered like one that is served and refuses the client: whether it exists is told to
+   * whoever may ask the root. @param request its path begins with CONTROL_PLANES_PATH
+   */
   answer(request: IncomingMessage, response: ServerResponse): void {
     const name = nameIn(request.url ?? "");
     const slot = this.#slots.get(name);
@@ -114,10 +123,29 @@ export class ControlPlanes {
       slot.loaded.handle(request, response);
       return;
     }
-    this.open(name).then(
-      ({ handle }) => handle(request, response),
+    this.#open(name, request).then(
+      (found) => (found?.handle ?? this.#options.refuse)(request, response),
       (error: unknown) => refuseRequest(response, this.#toStatusError(name, error)),
     );
+  }
+
+  /** Why a request that `refuse` answers is refused, for those who may know; undefined = nobody was asked. */
+  refusalOf(request: IncomingMessage): StatusError | undefined {
+    return this.#refusals.get(request);
+  }
+
+  /** Undefined = it is not served, or not to this client. @throws {Error} it cannot be loaded now */
+  async #open(name: string, request: IncomingMessage): Promise<LoadedControlPlane | undefined> {
+    // Nobody is anonymous below the root: nothing is loaded for such a request, and the store is not asked.
+    if (!this.#options.hasCredential(request)) return undefined;
+    try {
+      return await this.open(name);
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.code === HTTP_UNAVAILABLE) throw error;
+      this.counts.misses++;
+      this.#refusals.set(request, error);
+      return undefined;
+    }
   }
 
   /** Loads it if it is not loaded. @throws {StatusError} 403, 404; {Error} it cannot be loaded */
@@ -168,7 +196,7 @@ export class ControlPlanes {
 
   async #find(name: string): Promise<ControlPlaneEntry> {
     const { index, resource, fresh } = this.#options;
-    // One that was made, or let go on, through another replica a moment ago.
+    // One that was made, or let go on, through another replica a moment ago. Who asks meanwhile shares the question.
     if (refusalOf(index.find(name)) !== undefined) await fresh();
     const entry = index.find(name);
     const why = refusalOf(entry);
@@ -236,11 +264,6 @@ function refusalOf(entry: ControlPlaneEntry | undefined): string | undefined {
   if (entry === undefined) return "it does not exist";
   if (entry.isEnding) return "the control plane is being deleted";
   return entry.isSuspended ? "the control plane is suspended" : undefined;
-}
-
-function nameIn(url: string): string {
-  const [name = ""] = url.slice(CONTROL_PLANES_PATH.length).split(/[/?]/, 1);
-  return name;
 }
 
 /** Before anything knows what the client likes: as JSON. */

@@ -16,8 +16,9 @@ import { isLostRace } from "../controllers/lost-race.js";
 import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
 import { WorkQueue } from "../controllers/work-queue.js";
 import type { ControlPlaneObject } from "./control-plane-index.js";
-import { CONTROL_PLANES_PATH, type ControlPlanes } from "./control-planes.js";
+import type { ControlPlanes } from "./control-planes.js";
 import { CONTROL_PLANES, contentFinalizer, controlPlaneGroup } from "./definition.js";
+import { CONTROL_PLANES_PATH } from "./names-in-requests.js";
 
 export interface KeeperOptions {
   readonly objects: ObjectsApi;

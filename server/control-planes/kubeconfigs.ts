@@ -13,13 +13,14 @@ import { readBody } from "../request/read-body.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 import { parseJson } from "../schema/parse-json.js";
 import { administratorBinding, createMissing } from "./administrator.js";
-import { CONTROL_PLANES_PATH, type ControlPlanes } from "./control-planes.js";
+import type { ControlPlanes } from "./control-planes.js";
 import {
   CONTROL_PLANE_VERSION,
   CONTROL_PLANES,
   controlPlaneGroup,
   KUBECONFIG,
 } from "./definition.js";
+import { CONTROL_PLANES_PATH } from "./names-in-requests.js";
 
 export interface KubeconfigParts {
   readonly naming: Naming;

@@ -18,13 +18,29 @@ export class Usage {
   refused = 0;
   /** Milliseconds since 1970. */
   lastUsedMs: number;
-  readonly step: RequestStep;
+  /** Outermost: while a request is open nothing of the control plane is let go. */
+  readonly opening: RequestStep;
+  /** Behind authentication, so that nobody else uses up the limits, or learns of them. */
+  readonly limiting: RequestStep;
   readonly #clock: Clock;
+  #open = 0;
 
   constructor(clock: Clock, limits: () => ControlPlaneLimits) {
     this.#clock = clock;
     this.lastUsedMs = clock.now();
-    this.step = bracket(
+    this.opening = bracket(
+      () => {
+        this.#open++;
+        return undefined;
+      },
+      (ctx, failure) => {
+        onResponseEnd(ctx, () => {
+          this.#open--;
+        });
+        return failure;
+      },
+    );
+    this.limiting = bracket(
       (ctx) => {
         this.#begin(ctx, limits());
         return undefined;
@@ -37,7 +53,7 @@ export class Usage {
   }
 
   get isIdle(): boolean {
-    return this.requests === 0 && this.watches === 0;
+    return this.#open === 0;
   }
 
   /** @throws {StatusError} 429 */

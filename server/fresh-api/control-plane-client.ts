@@ -2,13 +2,13 @@
 import { randomBytes } from "node:crypto";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
 import { ROOT } from "../control-planes/control-plane-admission.js";
-import { CONTROL_PLANES_PATH } from "../control-planes/control-planes.js";
 import {
   CONTROL_PLANE_KIND,
   CONTROL_PLANE_VERSION,
   CONTROL_PLANES,
   controlPlaneGroup,
 } from "../control-planes/definition.js";
+import { CONTROL_PLANES_PATH } from "../control-planes/names-in-requests.js";
 import { type AdminAccess, tokenKubeconfig } from "./access.js";
 import { AdminClient, type Answer } from "./admin-client.js";
 import type { ControlPlaneOptions, KeelsonControlPlane } from "./types.js";

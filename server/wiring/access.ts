@@ -63,7 +63,8 @@ export interface AccessParts {
 export type InheritedParts = Pick<
   AuthenticationParts,
   "config" | "clock" | "view" | "tokenKeys" | "metrics" | "logger" | "serverAddress"
->;
+> &
+  Pick<Authorization, "bindings">;
 
 /** @throws {Error} with one line: an unusable mode, configuration or file */
 export function openAccess(parts: AccessParts): Promise<Access> {
@@ -103,8 +104,10 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     );
     const isOpenToAll = authorization.authorizer.enabledTypes.has("AlwaysAllow");
     const asked = { ...common, clock, tokenKeys, serverAddress };
+    const { bindings } = authorization;
     const authentication = opened.use(
-      parts.inherit?.(asked) ?? (await createAuthentication({ ...asked, isOpenToAll, security })),
+      parts.inherit?.({ ...asked, bindings }) ??
+        (await createAuthentication({ ...asked, isOpenToAll, security })),
     );
     reviewers = { authentication, authorization };
     return {

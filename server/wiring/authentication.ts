@@ -43,6 +43,7 @@ import { ReviewClient } from "../client/review-client.js";
 import type { Config } from "../config/config.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { Metrics } from "../metrics/metrics.js";
+import type { UserInfo } from "../request/user-info.js";
 import type { Security } from "./security.js";
 import type { TokenKeys } from "./token-keys.js";
 
@@ -50,6 +51,8 @@ export interface Authentication extends AsyncDisposable {
   /** Those that do not read this registry, which control planes below have as well. */
   readonly common: CommonAuthenticators;
   readonly authenticator: Authenticator;
+  /** Whether it is a user of the root that nothing here names; absent = nobody is. */
+  readonly isStranger?: (user: UserInfo) => boolean;
   /** Headers that state an identity; removed after authentication. */
   isIdentityHeader(name: string): boolean;
   /** Paths at which others find the public keys of service account tokens. */
@@ -78,7 +81,6 @@ export interface CommonAuthenticators {
   /** Asked before those of the registry, and behind them. */
   readonly before: readonly Authenticator[];
   readonly after: readonly Authenticator[];
-  readonly anonymous: Authenticator;
 }
 
 /** @throws {Error} with one line: an unusable file */
@@ -108,7 +110,7 @@ async function openAuthenticators(
   }
   const members = [...before, ...own, ...after, new UnknownBearerAuthenticator()];
   return {
-    common: { before, after, anonymous: jwt.anonymous },
+    common: { before, after },
     authenticator: new UnionAuthenticator(members, jwt.anonymous),
     isIdentityHeader: identityHeaders(security.frontProxyHeaders),
     documents: createIssuerDiscovery({ ...tokenKeys, serverAddress: parts.serverAddress }),

@@ -37,6 +37,8 @@ import { serverIdHash } from "./authentication.js";
 export interface Authorization extends AsyncDisposable {
   readonly authorizer: ReloadableAuthorizer;
   readonly impersonation: Impersonation;
+  /** The bindings, whether RBAC is asked or not. */
+  readonly bindings: Pick<RbacIndex, "namesUser" | "namesGroup">;
   /** Refuse roles and bindings that grant more than their author has. */
   readonly guards: readonly AdmissionPlugin[];
   /** Follows the files. */
@@ -86,6 +88,7 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
   opened.defer(() => authorizer.close());
   return {
     authorizer,
+    bindings: index,
     impersonation: new Impersonation({
       authorizer,
       naming,

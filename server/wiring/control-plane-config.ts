@@ -3,7 +3,7 @@
 import { KeySpace } from "../../storage/objects/keys.js";
 import type { Config } from "../config/config.js";
 import type { ControlPlaneEntry } from "../control-planes/control-plane-index.js";
-import { CONTROL_PLANES_PATH } from "../control-planes/control-planes.js";
+import { CONTROL_PLANES_PATH } from "../control-planes/names-in-requests.js";
 
 export function basePathOf({ name }: Pick<ControlPlaneEntry, "name">): string {
   return `${CONTROL_PLANES_PATH}${name}`;

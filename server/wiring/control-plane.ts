@@ -15,6 +15,7 @@ import { type OfOtherFolder, requestChain } from "../chain/request-chain.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
+import { withoutStrangers } from "../control-planes/strangers.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { isServedPath, type VerbHandlers, withResourceVerbs } from "../endpoints/dispatch.js";
 import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
@@ -88,11 +89,11 @@ export interface ControlPlaneParts {
   readonly lifecycle: Lifecycle;
   /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
-  /** What its paths begin with, in front of what it sees of them: "", "/clusters/shop". */
-  readonly basePath: string;
+  /** What it sees of a URL; absent = all of it. */
+  readonly toOwnUrl?: (url: string) => string;
   readonly shutdownRefusal?: RequestStep | undefined;
   /** Counts and bounds its requests. */
-  readonly usage?: RequestStep;
+  readonly usage?: UsageSteps;
   /** Further guards of admission. */
   readonly guards?: readonly AdmissionPlugin[];
   /** Answer requests beside its resources. */
@@ -139,7 +140,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   const aside = { aggregation, record, testApi: testApi?.steps(registry) };
   const chain = createChain({ ...common, ...aside });
   return {
-    handle: createApplication(chain, parts.basePath),
+    handle: createApplication(chain, parts.toOwnUrl),
     registry,
     ticker,
     aggregation,
@@ -215,6 +216,7 @@ function createChain(parts: ChainParts) {
     authorizer: record?.authorizer ?? authorizer,
     inFlightLimits,
     freshness,
+    entrance: authentication.isStranger && withoutStrangers(authentication.isStranger),
     impersonation,
     shutdownRefusal: parts.shutdownRefusal,
     usage: parts.usage,

@@ -10,12 +10,14 @@ import { KeySpace, partitionId } from "../../storage/objects/keys.js";
 import type { AdmissionPlugin } from "../admission/admission.js";
 import { ControlPlaneAdmission } from "../control-planes/control-plane-admission.js";
 import { ControlPlaneIndex } from "../control-planes/control-plane-index.js";
-import { CONTROL_PLANES_PATH, ControlPlanes } from "../control-planes/control-planes.js";
+import { ControlPlanes } from "../control-planes/control-planes.js";
 import { DefaultContent } from "../control-planes/default-content.js";
 import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
 import { ensureDefinition } from "../control-planes/ensure-definition.js";
+import { hasCredential } from "../control-planes/has-credential.js";
 import { runKeeper } from "../control-planes/keeper.js";
 import { withKubeconfigs } from "../control-planes/kubeconfigs.js";
+import { CONTROL_PLANES_PATH } from "../control-planes/names-in-requests.js";
 import { runStatusReports } from "../control-planes/status-reports.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import { LeaseLock } from "../controllers/lease-lock.js";
@@ -27,6 +29,7 @@ import { QuietMetrics } from "../metrics/quiet-metrics.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import { permissionsOf } from "./admission.js";
 import { type LoadParts, loadControlPlane } from "./load-control-plane.js";
+import { createNowhere } from "./nowhere.js";
 
 export interface ControlPlanesParts
   extends Omit<LoadParts, "metrics" | "rootAuthority" | "trust" | "current" | "defaults"> {
@@ -71,9 +74,15 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
   access.views.view.partition(partitionId(group, CONTROL_PLANES)).observe(index);
   const shared = { metrics: new QuietMetrics(), defaults: new DefaultContent() };
   let started: StartedParts | undefined;
-  const planes = new ControlPlanes({
+  const planes: ControlPlanes = new ControlPlanes({
     index,
     resource: { group, resource: CONTROL_PLANES },
+    refuse: createNowhere({
+      ...parts,
+      metrics: shared.metrics,
+      refusalOf: (request) => planes.refusalOf(request),
+    }),
+    hasCredential,
     fresh: () => access.views.freshness.fresh(),
     clock: systemClock,
     logger,
@@ -182,6 +191,11 @@ function observeControlPlanes(
     "keelson_control_plane_unloads_total",
     "Control planes below the root that were let go: idle, suspended or deleted.",
     () => planes.counts.unloads,
+  );
+  gauge(
+    "keelson_control_plane_misses_total",
+    "Requests with credentials to control planes that do not exist, are suspended or are being deleted.",
+    () => planes.counts.misses,
   );
   gauge(
     "keelson_control_plane_unread_events_total",

@@ -21,6 +21,7 @@ import type { ControlPlaneEntry } from "../control-planes/control-plane-index.js
 import type { LoadedControlPlane } from "../control-planes/control-planes.js";
 import type { DefaultContent } from "../control-planes/default-content.js";
 import { LimitGuard, sizeOf } from "../control-planes/limit-guard.js";
+import { toOwnUrl } from "../control-planes/names-in-requests.js";
 import { Usage } from "../control-planes/usage.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
@@ -121,10 +122,11 @@ export function loadControlPlane(
     const plane = createControlPlane(
       {
         ...parts,
-        ...{ config, metrics, logger, storage, access, health, lifecycle, basePath },
+        ...{ config, metrics, logger, storage, access, health, lifecycle },
+        toOwnUrl,
         admissionFiles: { ...parts.admissionFiles, credentials: new Map() },
         serverAddress: parts.serverAddress,
-        usage: usage.step,
+        usage,
         guards: [new LimitGuard(access.views.view, limits)],
       },
       opened,

@@ -91,7 +91,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const shared = { ...parts, admissionFiles, audit };
     const { feed } = parts.storage;
     const planes = feed && openControlPlanes({ ...shared, feed });
-    const common = { ...shared, lifecycle, health, shutdownRefusal, basePath: "" };
+    const common = { ...shared, lifecycle, health, shutdownRefusal };
     const { guards = [], beside = [] } = planes ?? {};
     const root = createControlPlane({ ...common, guards, beside }, opened);
     if (planes !== undefined) opened.use(planes);

@@ -66,6 +66,12 @@ interface Scope {
   readonly groups: Map<string, Grants>;
 }
 
+/** Where the grants of a subject are. */
+interface Place {
+  readonly map: Map<string, Grants>;
+  readonly key: string;
+}
+
 /** The role and bindings that allow a request. */
 export interface Grant {
   readonly role: RoleEntry;
@@ -81,6 +87,9 @@ export class RbacIndex {
   readonly #bindings = new Map<string, BindingEntry>();
   readonly #cluster: Scope = newScope();
   readonly #namespaces = new Map<string, Scope>();
+  /** In how many scopes each is a subject. */
+  readonly #users = new Map<string, number>();
+  readonly #groups = new Map<string, number>();
   readonly #rememberFrom: number;
   /** The role that allowed a request, for subjects with many roles; cleared when the policy changes. */
   readonly #decisions = new Map<string, RoleEntry | undefined>();
@@ -114,6 +123,16 @@ export class RbacIndex {
     visitScope(this.#cluster, user, visitor);
     const scope = namespace === "" ? undefined : this.#namespaces.get(namespace);
     if (scope !== undefined) visitScope(scope, user, visitor);
+  }
+
+  /** Whether any binding, in any namespace, names the user. */
+  namesUser(name: string): boolean {
+    return this.#users.has(name);
+  }
+
+  /** Whether any binding, in any namespace, names the group. */
+  namesGroup(name: string): boolean {
+    return this.#groups.has(name);
   }
 
   rules(role: RoleEntry): readonly PolicyRule[] {
@@ -208,6 +227,7 @@ export class RbacIndex {
       if (grants === undefined) {
         grants = new Grants(++this.#lastId);
         place.map.set(place.key, grants);
+        this.#count(scope, place, 1);
       }
       const bindings = grants.roles.get(role);
       if (bindings === undefined) grants.roles.set(role, new Set([binding]));
@@ -229,12 +249,21 @@ export class RbacIndex {
       if (place === undefined || grants === undefined || bindings === undefined) continue;
       bindings.delete(binding);
       if (bindings.size === 0) grants.roles.delete(role);
-      if (grants.roles.size === 0) place.map.delete(place.key);
+      if (grants.roles.size > 0) continue;
+      place.map.delete(place.key);
+      this.#count(scope, place, -1);
     }
     if (namespace !== "" && scope.users.size === 0 && scope.groups.size === 0) {
       this.#namespaces.delete(namespace);
     }
     this.#roles.release(role);
+  }
+
+  #count(scope: Scope, { map, key }: Place, by: 1 | -1): void {
+    const counts = map === scope.users ? this.#users : this.#groups;
+    const count = (counts.get(key) ?? 0) + by;
+    if (count === 0) counts.delete(key);
+    else counts.set(key, count);
   }
 
   #scope(namespace: string): Scope {
@@ -285,11 +314,7 @@ function newScope(): Scope {
   return { users: new Map(), groups: new Map() };
 }
 
-function placeOf(
-  { users, groups }: Scope,
-  subject: Subject,
-  namespace: string,
-): { readonly map: Map<string, Grants>; readonly key: string } | undefined {
+function placeOf({ users, groups }: Scope, subject: Subject, namespace: string): Place | undefined {
   const { kind, name } = subject;
   if (kind === "User") return { map: users, key: name };
   if (kind === "Group") return { map: groups, key: name };
