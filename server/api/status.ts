@@ -115,6 +115,11 @@ export function unauthorized(message = "Unauthorized"): StatusError {
   return failure({ code: 401, reason: "Unauthorized", message });
 }
 
+/** 421: the connection is not one for the host of the request (RFC 9110 section 15.5.20). */
+export function misdirected(message: string): StatusError {
+  return failure({ code: 421, reason: "MisdirectedRequest", message });
+}
+
 /** 403 for a resource. `why` follows the colon. */
 export function forbidden(resource: GroupResource, name: string, why: string): StatusError {
   const what = `${formatGroupResource(resource)}${name === "" ? "" : ` ${JSON.stringify(name)}`}`;

@@ -332,7 +332,7 @@ function fits(existing: Identity, authority: Identity, { subject, hosts }: LeafR
     CN === subject.CN &&
     hosts.every((host) =>
       isIP(host) === 0
-        ? certificate.checkHost(host, { subject: "never" }) !== undefined
+        ? certificate.checkHost(host.replace(/^\*/, "any"), { subject: "never" }) !== undefined
         : certificate.checkIP(host) !== undefined,
     )
   );

@@ -70,6 +70,7 @@ test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this m
     watchManifests: false,
     enableControlPlanes: false,
     controlPlaneRootAccess: true,
+    controlPlaneDomain: "",
     controlPlaneIdleMs: 600_000,
     controlPlanesLoadedMax: 500,
     enableTestApi: false,

@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import { type IpBlock, parseBlock } from "../api/ip-address.js";
 import { createNaming, type Naming } from "../api/naming.js";
 import { toServiceAccountSettings } from "../authn/service-account/settings.js";
+import { parseControlPlaneDomain } from "../control-planes/control-plane-hosts.js";
 import { CONTROLLERS, unknownController } from "../controllers/controller-names.js";
 import type { LogLevel } from "../request/verbosity.js";
 import { API_RELEASE, type EffectiveReleases, formatRelease } from "../schema/lifecycle.js";
@@ -65,6 +66,7 @@ export function createConfig(
   checkControllers(settings);
   checkReadyFd(settings);
   checkTesting(settings);
+  checkControlPlanes(settings);
   const naming = createNaming(settings.vendor);
   toServiceAccountSettings(settings, naming);
   const releases = effectiveReleases(settings);
@@ -103,6 +105,20 @@ function checkReadyFd({ readyFd }: FlagSettings): void {
     fstatSync(readyFd);
   } catch {
     throw new RangeError(`--ready-fd: ${readyFd} is not an open file descriptor`);
+  }
+}
+
+/** A domain without control planes would only be in the certificate. */
+function checkControlPlanes({ controlPlaneDomain, enableControlPlanes }: FlagSettings): void {
+  if (controlPlaneDomain === "") return;
+  const flag = `--${FLAGS.controlPlaneDomain.name}`;
+  if (!enableControlPlanes) {
+    throw new RangeError(`${flag} needs --${FLAGS.enableControlPlanes.name}`);
+  }
+  try {
+    parseControlPlaneDomain(controlPlaneDomain);
+  } catch (error) {
+    throw new RangeError(`${flag}: ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -18,6 +18,14 @@ export const CONTROL_PLANE_FLAGS = {
     commands: SERVE_ONLY,
     help: "Whether the root's administrators (the group system:masters of their certificate or token) are administrators of every control plane.",
   },
+  controlPlaneDomain: {
+    name: "control-plane-domain",
+    type: "string",
+    default: "",
+    section: "Control planes",
+    commands: SERVE_ONLY,
+    help: "Control planes have host names, too: NAME.DOMAIN. With :PORT clients use that port. The server's own certificate is then for *.DOMAIN as well; one of --tls-cert-file must be.",
+  },
   controlPlaneIdleMs: {
     name: "control-plane-idle-timeout",
     type: "duration",

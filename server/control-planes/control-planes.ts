@@ -26,6 +26,7 @@ import type { Registry } from "../registry/generic/registry.js";
 import type { ControlPlaneEntry, ControlPlaneIndex } from "./control-plane-index.js";
 import type { ControlPlaneSize } from "./limit-guard.js";
 import { nameIn } from "./names-in-requests.js";
+import { refuseRequest } from "./refuse-request.js";
 import type { Usage } from "./usage.js";
 
 /** One that is loaded. */
@@ -264,14 +265,4 @@ function refusalOf(entry: ControlPlaneEntry | undefined): string | undefined {
   if (entry === undefined) return "it does not exist";
   if (entry.isEnding) return "the control plane is being deleted";
   return entry.isSuspended ? "the control plane is suspended" : undefined;
-}
-
-/** Before anything knows what the client likes: as JSON. */
-function refuseRequest(response: ServerResponse, { code, status }: StatusError): void {
-  response.statusCode = code;
-  response.setHeader("Content-Type", "application/json");
-  response.setHeader("Cache-Control", "no-cache, private");
-  const { retryAfterSeconds } = status.details ?? {};
-  if (retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(retryAfterSeconds));
-  response.end(Buffer.from(`${JSON.stringify(status)}\n`));
 }

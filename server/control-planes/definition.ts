@@ -137,7 +137,9 @@ const SCHEMA = {
       type: "object",
       properties: {
         phase: text("Ready, Suspended, Failed or Terminating."),
-        url: text("The path below the server's address: the rest of a kubeconfig's server."),
+        url: text(
+          "The path below the server's address, or the whole URL where control planes have host names.",
+        ),
         objects: { type: "integer", format: "int64", description: "Objects of all kinds." },
         bytes: { type: "integer", format: "int64", description: "Bytes of their JSON." },
         lastUsedTime: {

@@ -18,17 +18,20 @@ import { WorkQueue } from "../controllers/work-queue.js";
 import type { ControlPlaneObject } from "./control-plane-index.js";
 import type { ControlPlanes } from "./control-planes.js";
 import { CONTROL_PLANES, contentFinalizer, controlPlaneGroup } from "./definition.js";
-import { CONTROL_PLANES_PATH } from "./names-in-requests.js";
 
 export interface KeeperOptions {
   readonly objects: ObjectsApi;
   readonly naming: Naming;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Where clients find it. */
+  urlOf(name: string): string;
   /** Without the feed's shortcuts. */
   readonly store: RevisionedStore;
   /** The prefix of all control planes' content. */
   readonly partsPrefix: string;
+  /** The prefix of their encryption keys. */
+  readonly partKeysPrefix: string;
   /** Clones are made at once, while the state that they are made of is kept. */
   readonly planes: Pick<ControlPlanes, "open">;
 }
@@ -70,7 +73,7 @@ async function keep(
   const isEnding = object.metadata.deletionTimestamp !== undefined;
   const problem = await begin(options, object);
   const phase = phaseOf(object, problem);
-  const url = `${CONTROL_PLANES_PATH}${name}`;
+  const url = options.urlOf(name);
   if (object.status?.phase !== phase || object.status.url !== url) {
     const now = formatTime(options.clock.now());
     const status = {
@@ -135,14 +138,16 @@ function conditionsOf(
   ];
 }
 
-/** Until two passes, with a pause between them, have found nothing. */
+/** The key first, as nothing can be read without it. Until two passes, with a pause between them, have found nothing. */
 async function removeContent(
-  { store, partsPrefix, clock }: KeeperOptions,
+  { store, partsPrefix, partKeysPrefix, clock }: KeeperOptions,
   uid: string,
   signal: AbortSignal,
 ): Promise<void> {
   const prefix = `${partsPrefix}${uid}/`;
+  const deleteKey = { type: "delete" as const, key: partKeysPrefix + uid };
   for (let empty = 0; empty < 2; ) {
+    await store.commit({ compares: [], operations: [deleteKey] }, signal);
     const { kvs } = await store.range({ prefix, limit: PIECE_KEYS }, signal);
     if (kvs.length === 0) {
       empty++;

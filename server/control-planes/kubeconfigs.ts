@@ -20,13 +20,12 @@ import {
   controlPlaneGroup,
   KUBECONFIG,
 } from "./definition.js";
-import { CONTROL_PLANES_PATH } from "./names-in-requests.js";
 
 export interface KubeconfigParts {
   readonly naming: Naming;
   readonly planes: ControlPlanes;
-  /** "host:port" for clients that did not say how they came here. */
-  readonly serverAddress: () => string;
+  /** The URL of a control plane for a client that came here by this host, or "". */
+  readonly serverOf: (name: string, host: string) => string;
   /** PEM: the authority by which they verify it. */
   readonly authority: () => string;
 }
@@ -60,7 +59,7 @@ async function answer(ctx: RequestContext, parts: KubeconfigParts): Promise<void
   const { info, signal } = ctx.state;
   const wish = toWish(await readBody(ctx.req, { waiting: ctx.state }));
   // The way that the client came is one that works for it, through a balancer too.
-  const server = `https://${ctx.host || parts.serverAddress()}${CONTROL_PLANES_PATH}${info.name}`;
+  const server = parts.serverOf(info.name, ctx.host);
   const place = { name: info.name, server };
   const { kubeconfig, expiresAtMs } = await issueKubeconfig(parts, place, wish, signal);
   ctx.status = 201;

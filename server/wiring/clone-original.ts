@@ -46,7 +46,8 @@ export async function openOriginal(
   const group = controlPlaneGroup(config.naming);
   if (entry === undefined) throw notFound({ group, resource: CONTROL_PLANES }, name);
   const original = controlPlaneConfig(config, entry);
-  const { store, release } = readPartStore(original, facts, storage);
+  const part = { config: original, uid: entry.uid, facts };
+  const { store, release } = await readPartStore(part, storage, signal);
   const { prefix } = new KeySpace(original.etcdPrefix);
   return { source: { store, prefix, revision, isLeftOut: isCreators }, release };
 }

@@ -9,6 +9,11 @@ import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import { KeySpace, partitionId } from "../../storage/objects/keys.js";
 import type { AdmissionPlugin } from "../admission/admission.js";
 import { ControlPlaneAdmission } from "../control-planes/control-plane-admission.js";
+import {
+  parseControlPlaneDomain,
+  urlOfHost,
+  withHosts,
+} from "../control-planes/control-plane-hosts.js";
 import { ControlPlaneIndex } from "../control-planes/control-plane-index.js";
 import { ControlPlanes } from "../control-planes/control-planes.js";
 import { DefaultContent } from "../control-planes/default-content.js";
@@ -97,19 +102,28 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
     },
   });
   observeControlPlanes(metrics, { index, planes, feed });
+  const domain = parseControlPlaneDomain(config.controlPlaneDomain);
+  const ownPort = () => Number(parts.serverAddress().split(":").at(-1));
+  const urlOf = (name: string) =>
+    domain === undefined ? `${CONTROL_PLANES_PATH}${name}` : urlOfHost(domain, name, ownPort());
+  const serverOf = (name: string, host: string) =>
+    domain === undefined ? `https://${host || parts.serverAddress()}${urlOf(name)}` : urlOf(name);
   return {
     guards: [new ControlPlaneAdmission(naming, permissionsOf(access.authorization.authorizer))],
     beside: [
       withKubeconfigs({
         naming,
         planes,
-        serverAddress: parts.serverAddress,
+        serverOf,
         authority: () => started?.rootAuthority() ?? "",
       }),
     ],
-    dispatch: (root) => (request, response) => {
-      if (request.url?.startsWith(CONTROL_PLANES_PATH) === true) planes.answer(request, response);
-      else root(request, response);
+    dispatch(root) {
+      const byPath: RequestListener = (request, response) => {
+        if (request.url?.startsWith(CONTROL_PLANES_PATH) === true) planes.answer(request, response);
+        else root(request, response);
+      };
+      return domain === undefined ? byPath : withHosts(domain, byPath);
     },
     async start(those) {
       const { objects, lifecycle } = those;
@@ -130,13 +144,17 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
         runStatusReports({ ...loop, planes }, signal),
       );
       const { store } = parts.storage;
-      const { partsPrefix } = new KeySpace(config.etcdPrefix);
+      const { partsPrefix, partKeysPrefix } = new KeySpace(config.etcdPrefix);
       const lock = new LeaseLock({
         ...{ objects, clock: systemClock, logger, namespace: naming.systemNamespace },
         ...{ name: LEASE_NAME, identity: `${hostname()}_${randomUUID()}` },
       });
       lifecycle.spawn("keeper of control planes", "restart", (signal) =>
-        lock.run((leading) => runKeeper({ ...loop, store, partsPrefix, planes }, leading), signal),
+        lock.run(
+          (leading) =>
+            runKeeper({ ...loop, urlOf, store, partsPrefix, partKeysPrefix, planes }, leading),
+          signal,
+        ),
       );
     },
     requestsUnderWay: () => planes.requestsUnderWay(),

@@ -8,6 +8,7 @@ import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { EncryptedStore } from "../../storage/encryption/encrypted-store.js";
+import type { EncryptionRules } from "../../storage/encryption/encryption-rules.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { KeySpace, partitionId } from "../../storage/objects/keys.js";
 import { runFileWatch } from "../certificates/file-watch.js";
@@ -15,18 +16,17 @@ import type { Config } from "../config/config.js";
 import { parseEncryptionConfiguration } from "../config/encryption-configuration.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { authoritiesKeyOf } from "./authorities.js";
+import { openPartKey, partKeysPartition } from "./part-keys.js";
 import { sharedKeyOf } from "./token-keys.js";
 
 export interface Encryption {
   /** Replaces the store for everything built on it. */
   readonly store: EncryptedStore;
   /**
-   * The same rules for a registry below this one, whose config has its prefix. @returns ends with `release`
+   * The same rules for a registry below this one, whose config has its prefix; with a key of its own, if it has one, in
+   * front of them. @returns ends with `release` @throws {StorageError}; {UnreadableValueError}
    */
-  below(
-    config: Config,
-    store: RevisionedStore,
-  ): { readonly store: EncryptedStore; release(): void };
+  below(part: EncryptedPart, signal: AbortSignal): Promise<EncryptedBelow>;
   /** Follows the file if requested. An invalid one changes nothing. */
   spawnReload(parts: {
     readonly view: RegistryView;
@@ -37,6 +37,18 @@ export interface Encryption {
     readonly reopen: (signal: AbortSignal) => Promise<unknown>;
     readonly lifecycle: Lifecycle;
   }): void;
+}
+
+/** A registry below the root. */
+export interface EncryptedPart {
+  readonly config: Config;
+  readonly store: RevisionedStore;
+  readonly uid: string;
+}
+
+export interface EncryptedBelow {
+  readonly store: EncryptedStore;
+  release(): void;
 }
 
 export interface EncryptionParts {
@@ -64,28 +76,33 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
   // Otherwise the first failure is no increase to Prometheus, and raises no alert.
   for (const status of ["success", "failure"]) reloads.add(0, status);
   let rules = await readRules(file, config);
-  const seal = (owner: Config, sealed: RevisionedStore) =>
+  const seal = (owner: Config, sealed: RevisionedStore, first = rules) =>
     new EncryptedStore({
       store: sealed,
-      rules,
+      rules: first,
       partitionOf: partitionsOf(owner),
       observe: (direction, prefix, isGood) =>
         transformations.add(1, direction, prefix, isGood ? "OK" : "Internal"),
     });
   const encrypted = seal(config, store);
-  const all = new Set([encrypted]);
+  /** Those below the root, and what the rules are for them. */
+  const below = new Map<EncryptedStore, (rules: EncryptionRules) => EncryptionRules>();
   return {
     store: encrypted,
-    below(owner, part) {
-      const below = seal(owner, part);
-      all.add(below);
-      return { store: below, release: () => all.delete(below) };
+    async below(part, signal) {
+      const keys = { store: encrypted, config, isWanted: rules.names(partKeysPartition(naming)) };
+      const cipher = await openPartKey(keys, part.uid, signal);
+      const rulesOf = (all: EncryptionRules) => (cipher === undefined ? all : all.under(cipher));
+      const sealed = seal(part.config, part.store, rulesOf(rules));
+      below.set(sealed, rulesOf);
+      return { store: sealed, release: () => below.delete(sealed) };
     },
     spawnReload({ view, reopen, lifecycle }) {
       if (!config.encryptionProviderConfigAutomaticReload) return;
       const apply = ([text = ""]: readonly string[]) => {
         rules = parseEncryptionConfiguration(text, naming);
-        for (const one of all) one.use(rules);
+        encrypted.use(rules);
+        for (const [one, rulesOf] of below) one.use(rulesOf(rules));
         lifecycle.spawn("shared secrets", "restart", async (signal) => {
           await reopen(signal);
         });
@@ -105,7 +122,12 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
 function partitionsOf(config: Config): (key: string) => string | undefined {
   const keys = new KeySpace(config.etcdPrefix);
   const secrets = new Set([sharedKeyOf(config), authoritiesKeyOf(config)]);
-  return (key) => (secrets.has(key) ? partitionId("", "secrets") : keys.parse(key)?.partition);
+  const { partKeysPrefix } = keys;
+  const partKeys = partKeysPartition(config.naming);
+  return (key) => {
+    if (secrets.has(key)) return partitionId("", "secrets");
+    return key.startsWith(partKeysPrefix) ? partKeys : keys.parse(key)?.partition;
+  };
 }
 
 async function readRules(file: string, { naming }: Config) {

@@ -94,7 +94,7 @@ export function loadControlPlane(
     const part = feed.part(entry.uid, () => root.views.freshness.fresh());
     opened.use(part);
     const storage = await openPartStore(
-      { config, clock, facts, logger, root: parts.storage, part },
+      { config, clock, uid: entry.uid, facts, logger, root: parts.storage, part },
       signal,
     );
     opened.use(storage);

@@ -3,6 +3,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { formatIp, type IpBlock } from "../api/ip-address.js";
 import { serviceHosts } from "../certificates/certificates.js";
 import type { Config } from "../config/config.js";
+import { parseControlPlaneDomain } from "../control-planes/control-plane-hosts.js";
 
 const LOOPBACK = /^(127\.|::1$)/;
 const UNSPECIFIED: readonly string[] = ["", "0.0.0.0", "::"];
@@ -24,6 +25,7 @@ export function isLoopback(address: string): boolean {
 /** The host names and addresses in the replica's own certificate. */
 export function ownHosts(config: Config): string[] {
   const { naming, bindAddress, serviceRanges, servingNames } = config;
+  const domain = parseControlPlaneDomain(config.controlPlaneDomain);
   const addresses = [bindAddress, advertisedAddress(config)];
   return [
     "localhost",
@@ -34,6 +36,7 @@ export function ownHosts(config: Config): string[] {
     ...serviceRanges.clusterIpRanges.map(firstServiceAddress),
     ...addresses.filter((address) => !UNSPECIFIED.includes(address)),
     ...servingNames,
+    ...(domain === undefined ? [] : [`*.${domain.name}`]),
   ];
 }
 

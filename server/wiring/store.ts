@@ -103,29 +103,33 @@ export interface PartStoreParts {
   readonly clock: Clock;
   /** The part's; its prefix is below the root's. */
   readonly config: Config;
+  readonly uid: string;
   readonly facts: Facts;
   readonly logger: Logger;
   readonly root: OpenedStore;
   readonly part: PartStore;
 }
 
-/** Reads what another control plane below the root has, without loading it. @returns ends with `release` */
-export function readPartStore(
-  config: Config,
-  facts: Facts,
+/**
+ * Reads what another control plane below the root has, without loading it. @returns ends with `release`
+ * @throws {StorageError}; {UnreadableValueError}
+ */
+export async function readPartStore(
+  { config, uid, facts }: Pick<PartStoreParts, "config" | "uid" | "facts">,
   { encryption, plain }: OpenedStore,
-): { readonly store: RevisionedStore; release(): void } {
-  const below = encryption?.below(config, plain);
+  signal: AbortSignal,
+): Promise<{ readonly store: RevisionedStore; release(): void }> {
+  const below = await encryption?.below({ config, store: plain, uid }, signal);
   const store = withStoredForm(config, facts, below?.store ?? plain);
   return { store, release: () => below?.release() };
 }
 
 /** The store of a control plane below the root, as openStore has it for the root. @throws {StorageError} */
 export async function openPartStore(
-  { config, clock, facts, logger, root, part }: PartStoreParts,
+  { config, clock, uid, facts, logger, root, part }: PartStoreParts,
   signal: AbortSignal,
 ): Promise<OpenedStore> {
-  const below = root.encryption?.below(config, part);
+  const below = await root.encryption?.below({ config, store: part, uid }, signal);
   const sealed = below?.store ?? part;
   const store = withStoredForm(config, facts, sealed);
   const encryption = root.encryption && below && { ...root.encryption, store: below.store };

@@ -50,6 +50,18 @@ export class EncryptionRules {
     return (this.#rules.find(({ patterns }) => patterns.some(takes)) ?? this.#identity).ciphers;
   }
 
+  /** Whether a rule is about exactly this partition, not only about many. */
+  names(partition: string): boolean {
+    return this.#rules.some(({ patterns }) =>
+      patterns.some(({ group, resource }) => `${group}/${resource}` === partition),
+    );
+  }
+
+  /** These rules with a cipher that encrypts all partitions; what they have themselves still decrypts. */
+  under(cipher: ValueCipher): EncryptionRules {
+    return new OwnKeyRules(cipher, this);
+  }
+
   /** Whether values of the partition are encrypted, or have been. */
   isSecret(partition: string): boolean {
     return this.ciphersOf(partition).some(({ prefix }) => prefix.length > 0);
@@ -84,5 +96,20 @@ export class EncryptionRules {
       }
     }
     throw new Error(problem);
+  }
+}
+
+class OwnKeyRules extends EncryptionRules {
+  readonly #cipher: ValueCipher;
+  readonly #others: EncryptionRules;
+
+  constructor(cipher: ValueCipher, others: EncryptionRules) {
+    super([], cipher);
+    this.#cipher = cipher;
+    this.#others = others;
+  }
+
+  override ciphersOf(partition: string): readonly ValueCipher[] {
+    return [this.#cipher, ...this.#others.ciphersOf(partition)];
   }
 }

@@ -9,7 +9,8 @@
  * that of the last change. No group begins with a dot, so they are never taken for objects.
  *
  * Below `<prefix>/.control-planes/<uid>/` lies another registry, with all that this one has. Its keys are
- * no objects of this one.
+ * no objects of this one. `<prefix>/.control-plane-keys/<uid>` is what its values are encrypted with, if it has a
+ * key of its own: not below its prefix, so that a copy of that is worth nothing without it.
  */
 
 /** "core/configmaps" or "apps/deployments". */
@@ -36,6 +37,8 @@ export interface ParsedKey {
 
 const EPOCHS = ".epoch/";
 const PARTS = ".control-planes/";
+/** Sorts before the registries below, so that nothing that reads objects comes across it. */
+const PART_KEYS = ".control-plane-keys/";
 const DOT = 0x2e;
 
 /** The keys below one prefix ("/registry"). */
@@ -60,6 +63,11 @@ export class KeySpace {
   /** The prefix of the keys of all registries below this one. */
   get partsPrefix(): string {
     return this.prefix + PARTS;
+  }
+
+  /** The prefix of the encryption keys of registries below this one, which end with their ids. */
+  get partKeysPrefix(): string {
+    return this.prefix + PART_KEYS;
   }
 
   /**
