@@ -11,7 +11,7 @@ import type { AdmissionPlugin } from "../admission/admission.js";
 import { createApplication } from "../chain/application.js";
 import { createAuditSteps } from "../chain/audit.js";
 import { InFlightLimits } from "../chain/in-flight.js";
-import { type OfOtherFolder, requestChain } from "../chain/request-chain.js";
+import { type OfOtherFolder, requestChain, type UsageSteps } from "../chain/request-chain.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
