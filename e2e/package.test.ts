@@ -5,17 +5,20 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { transform } from "esbuild";
 import { Etcd3 } from "etcd3";
 import { type Keelson, startKeelson } from "../server/start-keelson.js";
 import { HttpsClient } from "./harness/https-client.js";
+import { isLong } from "./harness/is-long.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
 import { Child } from "./tools/child.js";
+import { examplesOf, snippetsOf } from "./tools/document-examples.js";
 import { startEtcd } from "./tools/etcd.js";
-import { repositoryRoot } from "./tools/find-tool.js";
+import { findTool, repositoryRoot, requireTool } from "./tools/find-tool.js";
 
 const run = promisify(execFile);
 const REPOSITORY = repositoryRoot();
@@ -173,30 +176,118 @@ test("the command says in a sentence what it needs where Node.js is too old for 
   });
 });
 
-const TYPED = `import { Etcd3 } from "etcd3";
+const TYPED = `import { transform } from "esbuild";
+import { Etcd3 } from "etcd3";
 import { type Keelson, startKeelson } from "keelson";
 const api: Keelson = await startKeelson({ users: [{ name: "a", groups: ["g"] }] });
 export const token: string = api.as("a").token;
 await api.stop();
 `;
 
-test("the examples of docs/use/testing.md run as they are written", async () => {
-  const project = theProject();
-  const page = await readFile(join(REPOSITORY, "docs", "use", "testing.md"), "utf8");
-  const examples = [...page.matchAll(/<!-- example: (\S+) -->\n```js\n([\s\S]*?)```/g)];
-  assert.equal(examples.length, 1);
-  for (const [, name = "", code = ""] of examples) {
-    await writeFile(join(project.path, name), code);
-    const env = { ...process.env };
-    // Without it the inner run would report to the outer one.
-    delete env.NODE_TEST_CONTEXT;
-    const { stdout } = await run(process.execPath, ["--test", name], { cwd: project.path, env });
-    assert.match(stdout, /pass 2\b/);
+/** The documents whose blocks of JavaScript are run. */
+const PAGES = ["testing.md", "why.md"];
+
+async function pages(): Promise<string> {
+  const texts = PAGES.map((name) => readFile(join(REPOSITORY, "docs", "use", name), "utf8"));
+  return (await Promise.all(texts)).join("\n");
+}
+
+async function writeExamples(folder: string): Promise<void> {
+  const text = await pages();
+  const snippets = snippetsOf(text);
+  assert.ok(snippets.count >= 7, `${snippets.count} snippets`);
+  // Plain JavaScript has no `await using` before Node.js 24, as the page says.
+  const { code } = await transform(snippets.code, { target: "node22", format: "esm" });
+  await writeFile(join(folder, "snippets.mjs"), code);
+  for (const { name, code } of examplesOf(text)) await writeFile(join(folder, name), code);
+}
+
+function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const env = { ...process.env, ...more };
+  // Without it an inner run would report to the outer one.
+  delete env.NODE_TEST_CONTEXT;
+  return env;
+}
+
+/** Node.js of the release that package.json names as the oldest, and of the one that is pinned. */
+const NODES = [
+  { title: "the oldest Node.js", node: await findTool("node-22") },
+  { title: "this Node.js", node: process.execPath },
+];
+for (const [index, { title, node }] of NODES.entries()) {
+  const skip = node === undefined && "node-22 is not to be had: see e2e/install-tools.sh";
+  test(`the JavaScript of the documents runs as it is written on ${title}`, { skip }, async () => {
+    const { path: cwd } = theProject();
+    await writeExamples(cwd);
+    // Each of the two once in the short run.
+    const all = ["snippets.mjs", "node-test.test.mjs"];
+    for (const name of isLong ? all : all.slice(index, index + 1)) {
+      const { stdout } = await run(node ?? "", ["--test", name], { cwd, env: environment() });
+      assert.match(stdout, /^\S+ pass [1-9]/m);
+      assert.match(stdout, /^\S+ fail 0$/m);
+      assert.match(stdout, /^\S+ skipped 0$/m);
+    }
+  });
+}
+
+if (isLong) {
+  for (const runner of ["vitest", "jest"] as const) {
+    test(`the example for ${runner} runs as it is written`, async () => {
+      const project = theProject();
+      await writeExamples(project.path);
+      const { stdout: modules } = await run(await requireTool("js-runners"), []);
+      const cwd = join(project.path, runner);
+      await copyProject(project.path, cwd, modules.trim());
+      const name = `settings.${runner}.js`;
+      const file = join(cwd, name.replace(`.${runner}.`, ".test."));
+      await cp(join(project.path, name), file);
+      const args =
+        runner === "vitest"
+          ? [join(cwd, "node_modules/vitest/vitest.mjs"), "run", "--root", cwd]
+          : [
+              "--experimental-vm-modules",
+              join(cwd, "node_modules/jest/bin/jest.js"),
+              "--transform={}",
+              "--rootDir",
+              cwd,
+            ];
+      const { stdout, stderr } = await run(process.execPath, args, { cwd, env: environment() });
+      assert.match(`${stdout}${stderr}`, /1 passed/);
+    });
   }
-});
+
+  for (const [tool, args, file] of [
+    ["pytest", ["-q", "test_settings.py"], "test_settings.py"],
+    ["client-go", ["test", "-count=1", "-v", "settings_test.go"], "settings_test.go"],
+  ] as const) {
+    test(`the example in ${file} runs as it is written, in keelson up`, async () => {
+      const { path: cwd } = theProject();
+      await writeExamples(cwd);
+      const up = [join(cwd, "node_modules", ".bin", "keelson"), "up", "--"];
+      const [command = "", ...first] = [...up, await requireTool(tool), ...args];
+      const { stdout } = await run(command, first, { cwd, env: environment() });
+      assert.match(stdout, tool === "pytest" ? /1 passed/ : /PASS: TestAnObjectIsStored/);
+    });
+  }
+}
+
+/** A project as the first, whose other packages are those in `modules`. */
+async function copyProject(from: string, to: string, modules: string): Promise<void> {
+  const own = join(to, "node_modules");
+  await mkdir(own, { recursive: true });
+  await writeFile(join(to, "package.json"), '{"type":"module"}');
+  for (const name of await readdir(modules)) {
+    if (!name.startsWith(".")) await symlink(join(modules, name), join(own, name));
+  }
+  for (const name of theProject().installed.filter((one) => !one.startsWith("@"))) {
+    if (!existsSync(join(own, name)))
+      await symlink(join(REPOSITORY, "node_modules", name), join(own, name));
+  }
+  await cp(join(from, "node_modules", "keelson"), join(own, "keelson"), { recursive: true });
+}
 
 /** Ten in the long run. */
-const APIS = process.env.KEELSON_TEST_LONG === undefined ? 4 : 10;
+const APIS = isLong ? 10 : 4;
 
 test("APIs run side by side in one process, isolated, and leave nothing behind", async (t) => {
   const begun = performance.now();

@@ -284,6 +284,51 @@ for (const helm of ["helm-3", "helm-4"] as const) {
   });
 }
 
+test("People 2: a budget lets as many pods be evicted as it can spare, and pods that want to be apart are", async () => {
+  const { admin } = theApi();
+  const labels = { app: "apart" };
+  const antiAffinity = {
+    requiredDuringSchedulingIgnoredDuringExecution: [
+      { labelSelector: { matchLabels: labels }, topologyKey: "kubernetes.io/hostname" },
+    ],
+  };
+  const spec = { containers: [container()], affinity: { podAntiAffinity: antiAffinity } };
+  // It is still there when the next one is asked for.
+  const annotations = { "simulation.keelson.dev/stop-after": "30s" };
+  const template = { metadata: { labels, annotations }, spec };
+  const apart = workload("apart", { replicas: 3, template });
+  (await admin.post(`${APPS}/deployments`, apart)).expect(201);
+  const budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+  const budget = { selector: { matchLabels: labels }, maxUnavailable: "50%" };
+  (await admin.post(budgets, { metadata: { name: "apart" }, spec: budget })).expect(201);
+  await eventually("two of three run, and the third cannot be placed", async () => {
+    const pods = await podsOf(admin, "apart");
+    const places = pods.map(({ spec }) => (spec as { nodeName?: string }).nodeName ?? "");
+    const waits = pods.filter(({ status }) =>
+      JSON.stringify(status ?? {}).includes("didn't match pod anti-affinity rules"),
+    );
+    return (places.sort().join() === ",simulated-1,simulated-2" && waits.length === 1) || undefined;
+  });
+  // Of three expected ones half, rounded up, may be away, and one is.
+  await eventually("the budget has counted them", async () => {
+    const status = await statusAt(admin, `${budgets}/apart`);
+    const { expectedPods, desiredHealthy, currentHealthy, disruptionsAllowed } = status;
+    const counts = [expectedPods, desiredHealthy, currentHealthy, disruptionsAllowed];
+    return counts.join() === "3,1,2,1" || undefined;
+  });
+  const running = (await podsOf(admin, "apart")).filter(
+    ({ spec }) => (spec as { nodeName?: string }).nodeName !== undefined,
+  );
+  const evict = ({ metadata: { name = "" } }: ApiObject) =>
+    admin.post(`${NAMESPACE}/pods/${name}/eviction`, { metadata: { name } });
+  const [first, second] = running;
+  assert.ok(first && second);
+  (await evict(first)).expect(201);
+  (await evict(second)).expect(429);
+  await admin.delete(`${budgets}/apart`);
+  (await evict(second)).expect(201);
+});
+
 test("People 2: with one seed two simulations are alike", async () => {
   const { api, admin } = theApi();
   await using other: Keelson = await startKeelson({

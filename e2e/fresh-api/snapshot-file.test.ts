@@ -61,6 +61,22 @@ test("People 1: a file takes definitions, objects, owners and status to another 
     metadata: { name: "web" },
     spec: { ports: [{ port: 80 }] },
   });
+  const pod = { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] };
+  const jobs = "/apis/batch/v1/namespaces/shop/jobs";
+  const job = await make(source, jobs, {
+    metadata: { name: "once" },
+    spec: { template: { metadata: { labels: { app: "once" } }, spec: pod } },
+  });
+  await make(source, "/api/v1/namespaces/shop/pods", {
+    metadata: {
+      name: "once-1",
+      labels: { "batch.kubernetes.io/controller-uid": job.metadata.uid },
+      ownerReferences: [
+        { apiVersion: "batch/v1", kind: "Job", name: "once", uid: job.metadata.uid },
+      ],
+    },
+    spec: pod,
+  });
   source.close();
   const save = ["save", file, `--kubeconfig=${first.kubeconfigPath}`];
   const saved = await saveSnapshot(parseSnapshotOptions(save), never);
@@ -82,6 +98,14 @@ test("People 1: a file takes definitions, objects, owners and status to another 
   assert.equal(child.metadata.ownerReferences[0].uid, there.metadata.uid);
   assert.notEqual(there.metadata.uid, uid);
   assert.match((await read("/api/v1/namespaces/shop/services/web")).spec.clusterIP, /^10\.9\.0\./);
+  const own = await read(`${jobs}/once`);
+  assert.deepEqual(own.spec.selector.matchLabels, {
+    "batch.kubernetes.io/controller-uid": own.metadata.uid,
+  });
+  assert.notEqual(own.metadata.uid, job.metadata.uid);
+  assert.equal(own.spec.template.metadata.labels.app, "once");
+  const { labels } = (await read("/api/v1/namespaces/shop/pods/once-1")).metadata;
+  assert.equal(labels["batch.kubernetes.io/controller-uid"], own.metadata.uid);
   target.close();
   const again = await loadSnapshot(parseSnapshotOptions(load), never);
   assert.match(again.output, /^0 created, \d+ there already, 0 not loaded\n$/);

@@ -21,6 +21,10 @@ export type ToolName =
   | "prometheus"
   | "chromium"
   | "python-client"
+  | "client-go"
+  | "pytest"
+  | "js-runners"
+  | "node-22"
   | "jemalloc"
   | "buildah"
   | "mmdebstrap";

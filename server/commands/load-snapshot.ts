@@ -182,12 +182,35 @@ function toCreate(object: JsonObject, uids: ReadonlyMap<string, string>): JsonOb
     ...owner,
     uid: uids.get(String(owner.uid)) ?? String(owner.uid),
   }));
-  const kept = { ...metadata, ...(owners.length > 0 && { ownerReferences }) };
+  // Pods of a Job are found by its uid.
+  const labels = Object.entries(membersOf(metadata.labels)).map(([key, value]) => {
+    return [key, uids.get(String(value)) ?? value] as const;
+  });
+  const kept = {
+    ...metadata,
+    ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
+    ...(owners.length > 0 && { ownerReferences }),
+  };
   return {
     ...object,
     metadata: kept,
     ...(object.kind === "Service" && { spec: ownAddress(object) }),
+    ...(object.kind === "Job" && { spec: ownSelector(object) }),
   };
+}
+
+/** A Job that does not say otherwise is given a selector and labels by its uid, which is another one there. */
+function ownSelector({ spec }: JsonObject): JsonObject {
+  const members = membersOf(spec);
+  if (members.manualSelector === true) return members;
+  const { selector: _, ...kept } = members;
+  const template = membersOf(members.template);
+  const metadata = membersOf(template.metadata);
+  const labels = Object.entries(membersOf(metadata.labels)).filter(
+    ([key]) => !/^(?:[^/]+\/)?(?:controller-uid|job-name)$/.test(key),
+  );
+  const own = { ...metadata, labels: Object.fromEntries(labels) };
+  return { ...kept, template: { ...template, metadata: own } };
 }
 
 /** The addresses of the cluster are those of another range there. */

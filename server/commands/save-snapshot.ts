@@ -2,7 +2,7 @@
  * `keelson snapshot save`: the objects of a server, one a line, page by page. Each resource is read as of one moment,
  * and not all of the same one.
  */
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import type { JsonObject } from "../api/meta.js";
 import type { HttpsClient } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
@@ -35,8 +35,10 @@ export async function saveSnapshot(
   signal: AbortSignal,
 ): Promise<{ readonly output: string; readonly exitCode: number }> {
   const client = await connect(options, "keelson-snapshot");
+  // What breaks off leaves no file that looks whole, and none that was there spoilt.
+  const unfinished = `${options.file}.unfinished`;
   try {
-    await using file = await open(options.file, "w", OWNER_ONLY);
+    await using file = await open(unfinished, "w", OWNER_ONLY);
     await file.write(`${JSON.stringify(HEAD)}\n`);
     const lines: string[] = [];
     const failed = (what: string, why: string) => lines.push(`not read: ${what}: ${why}`);
@@ -47,9 +49,11 @@ export async function saveSnapshot(
       const note = (why: string) => failed(group === "" ? name : `${name}.${group}`, why);
       count += await saveResource({ client, resource, file, note }, signal);
     }
+    await rename(unfinished, options.file);
     const exitCode = lines.length > 0 ? 1 : 0;
     return { output: [...lines, `${count} objects`, ""].join("\n"), exitCode };
   } finally {
+    await rm(unfinished, { force: true });
     client.close();
   }
 }

@@ -19,12 +19,15 @@ export interface ServerResource {
   readonly hasStatus: boolean;
 }
 
+/** Of a refusal that is no JSON. */
+const REFUSAL_BYTES_MAX = 200;
+
 export interface Asked {
   readonly status: number;
   readonly value: JsonObject;
 }
 
-/** @throws {Error} there is no answer, or no JSON */
+/** @throws {Error} there is no answer, or one that is neither JSON nor a refusal */
 export async function askServer(
   client: HttpsClient,
   request: { readonly method?: string; readonly path: string; readonly body?: string },
@@ -39,8 +42,15 @@ export async function askServer(
   try {
     return { status: answer.status, value: parseJson(answer.body) as JsonObject };
   } catch {
+    if (answer.status >= 400) return { status: answer.status, value: toRefusal(answer.body) };
     throw new Error(`the server answered ${answer.status} with something that is no JSON`);
   }
+}
+
+/** Proxies refuse in words of their own: kube-apiserver says "service unavailable" of a group whose server is away. */
+function toRefusal(body: Uint8Array): JsonObject {
+  const [message = ""] = Buffer.from(body).toString("utf8", 0, REFUSAL_BYTES_MAX).split("\n", 1);
+  return message.trim() === "" ? {} : { message: message.trim() };
 }
 
 /** What a refusal says. */

@@ -1,5 +1,8 @@
 /** What callers of `startKeelson` give and get. These types are part of the package. */
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { RecordedRequest } from "../test-api/recorded-request.js";
+
+export type { RecordedRequest };
 
 export interface KeelsonUser {
   readonly name: string;
@@ -80,29 +83,6 @@ export interface KeelsonAccess {
   readonly ca: string;
   /** A kubeconfig as text, with everything in it. */
   readonly kubeconfig: string;
-}
-
-/** One request that somebody made. */
-export interface RecordedRequest {
-  /** Counts all requests since the start. */
-  readonly number: number;
-  /** When its answer was made, or begun for a watch; milliseconds since 1970. */
-  readonly atMs: number;
-  /** get, list, watch, create, update, patch, delete, deletecollection; the method for other paths. */
-  readonly verb: string;
-  readonly group: string;
-  readonly version: string;
-  /** "" = not a resource: `path` says what. */
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly path: string;
-  readonly user: string;
-  readonly userAgent: string;
-  readonly status: number;
-  /** Whether it changed anything that is stored: a write of what is there already does not. */
-  readonly changed: boolean;
 }
 
 export interface RequestsAsked {

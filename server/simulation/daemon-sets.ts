@@ -1,11 +1,12 @@
 /** DaemonSets: one pod on each node that they are meant for. */
 import { deepEqual } from "../api/deep-equal.js";
-import type { ObjectKey } from "../controllers/objects-api.js";
+import type { ControlledResource } from "../controllers/objects-api.js";
 import { suffixOf } from "./chance.js";
-import { runKeyedLoop, type Simulation, textOf } from "./keyed-loop.js";
+import type { Simulation } from "./keyed-loop.js";
 import type { DaemonSet, Node, Pod, PodSpec, Toleration } from "./kinds.js";
 import { selects, tolerates } from "./node-fit.js";
-import { claimed, isDeleted, OwnerKeys } from "./owned-objects.js";
+import { claimed, isDeleted } from "./owned-objects.js";
+import { runOwnerLoop } from "./owner-loop.js";
 import { amountOf, countPods, isActive, podOf } from "./pod-templates.js";
 import {
   forgetRevisions,
@@ -18,21 +19,15 @@ import {
 /** Runs until the signal aborts. */
 export async function runDaemonSets(simulation: Simulation, signal: AbortSignal): Promise<void> {
   const { objects } = simulation;
-  const sets = objects.resource("apps", "daemonsets");
-  const watches = [
-    { resource: sets, keysOf: (key: ObjectKey) => [textOf(key)] },
-    new OwnerKeys(objects, objects.resource("", "pods"), sets).watch,
+  const watches = (sets: ControlledResource) => [
     {
       resource: objects.resource("", "nodes"),
       keysOf: () =>
         objects.list(sets, "").map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
     },
   ];
-  const sync = async (key: ObjectKey, until: AbortSignal) => {
-    const set = objects.get(sets, key) as DaemonSet | undefined;
-    return set === undefined ? undefined : await syncSet(simulation, set, until);
-  };
-  await runKeyedLoop(simulation, { name: "daemonsets", watches, sync }, signal);
+  const sync = (set: DaemonSet, until: AbortSignal) => syncSet(simulation, set, until);
+  await runOwnerLoop(simulation, { group: "apps", resource: "daemonsets", watches, sync }, signal);
 }
 
 async function syncSet(

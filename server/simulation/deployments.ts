@@ -2,10 +2,11 @@
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import { formatTime } from "../api/time.js";
-import type { ObjectKey } from "../controllers/objects-api.js";
-import { keyFrom, runKeyedLoop, type Simulation, textOf } from "./keyed-loop.js";
+import type { ControlledResource, ObjectKey } from "../controllers/objects-api.js";
+import { keyFrom, type Simulation } from "./keyed-loop.js";
 import type { Condition, Deployment, Pod, PodTemplate, ReplicaSet } from "./kinds.js";
 import { claimed, controlled, isDeleted, OwnerKeys, ownerReference } from "./owned-objects.js";
+import { runOwnerLoop } from "./owner-loop.js";
 import { withConditions } from "./pod-status.js";
 import { hashOf } from "./pod-templates.js";
 import { planRecreate, planRolling, type RolledSet, rolloutBounds } from "./rollout.js";
@@ -19,35 +20,32 @@ const HISTORY_DEFAULT = 10;
 /** Runs until the signal aborts. */
 export async function runDeployments(simulation: Simulation, signal: AbortSignal): Promise<void> {
   const { objects } = simulation;
-  const deployments = objects.resource("apps", "deployments");
   const sets = objects.resource("apps", "replicasets");
   const pods = objects.resource("", "pods");
-  const ownersOfSets = new OwnerKeys(objects, sets, deployments);
   const ownersOfPods = new OwnerKeys(objects, pods, sets);
-  const watches = [
-    { resource: deployments, keysOf: (key: ObjectKey) => [textOf(key)] },
-    ownersOfSets.watch,
+  const watches = (deployments: ControlledResource) => {
+    const ownersOfSets = new OwnerKeys(objects, sets, deployments);
+    const keysOf = (key: ObjectKey) =>
+      ownersOfPods.keysOf(key).flatMap((set) => ownersOfSets.keysOf(keyFrom(set)));
     // The end of a pod is not to be seen in its set, and Recreate waits for it.
-    {
-      resource: pods,
-      keysOf: (key: ObjectKey) =>
-        ownersOfPods.keysOf(key).flatMap((set) => ownersOfSets.keysOf(keyFrom(set))),
-    },
-  ];
-  const sync = (key: ObjectKey, until: AbortSignal) => syncDeployment(simulation, key, until);
-  await runKeyedLoop(simulation, { name: "deployments", watches, sync }, signal);
+    return [{ resource: pods, keysOf }];
+  };
+  const owned = { group: "apps", resource: "replicasets" };
+  const sync = (deployment: Deployment, until: AbortSignal) =>
+    syncDeployment(simulation, deployment, until);
+  const loop = { group: "apps", resource: "deployments", owned, watches, sync };
+  await runOwnerLoop(simulation, loop, signal);
 }
 
 async function syncDeployment(
   simulation: Simulation,
-  key: ObjectKey,
+  deployment: Deployment,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { objects } = simulation;
-  const deployments = objects.resource("apps", "deployments");
   const resource = objects.resource("apps", "replicasets");
-  const deployment = objects.get(deployments, key) as Deployment | undefined;
-  if (deployment === undefined || isDeleted(deployment)) return undefined;
+  if (isDeleted(deployment)) return undefined;
+  const { namespace = "", name = "" } = deployment.metadata;
   const sets = (await claimed<ReplicaSet>(objects, resource, deployment, signal)).toSorted(byAge);
   const { template = {}, paused = false } = deployment.spec ?? {};
   const found = sets.find((set) => isOf(set, template));
@@ -63,7 +61,7 @@ async function syncDeployment(
     await annotate(simulation, deployment, current, signal);
     if (!isChanged) await forgetHistory(simulation, deployment, old, signal);
   }
-  return await report(simulation, { key, current }, signal);
+  return await report(simulation, { key: { namespace, name }, current }, signal);
 }
 
 function byAge(a: ReplicaSet, b: ReplicaSet): number {

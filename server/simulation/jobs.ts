@@ -2,12 +2,12 @@
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import { formatTime } from "../api/time.js";
-import type { ObjectKey } from "../controllers/objects-api.js";
 import type { LabelSelector } from "../registry/subresources/label-selector.js";
 import { suffixOf } from "./chance.js";
-import { runKeyedLoop, type Simulation, textOf } from "./keyed-loop.js";
+import type { Simulation } from "./keyed-loop.js";
 import type { Condition, Pod, PodTemplate } from "./kinds.js";
-import { claimed, isDeleted, OwnerKeys } from "./owned-objects.js";
+import { claimed, isDeleted } from "./owned-objects.js";
+import { runOwnerLoop } from "./owner-loop.js";
 import { isReady, isTrue, withConditions } from "./pod-status.js";
 import { isActive, podOf } from "./pod-templates.js";
 import { FAILED_BEFORE } from "./pods.js";
@@ -42,20 +42,14 @@ export function isFinished({ status }: Job): boolean {
 
 /** Runs until the signal aborts. */
 export async function runJobs(simulation: Simulation, signal: AbortSignal): Promise<void> {
-  const { objects, naming } = simulation;
-  const jobs = objects.resource("batch", "jobs");
-  const watches = [
-    { resource: jobs, keysOf: (key: ObjectKey) => [textOf(key)] },
-    new OwnerKeys(objects, objects.resource("", "pods"), jobs).watch,
-  ];
-  const sync = async (key: ObjectKey, until: AbortSignal) => {
-    const job = objects.get(jobs, key) as Job | undefined;
-    if (job === undefined || isDeleted(job) || isFinished(job)) return undefined;
+  const sync = async (job: Job, until: AbortSignal) => {
+    if (isDeleted(job) || isFinished(job)) return undefined;
     const { managedBy } = job.spec ?? {};
-    const isOthers = managedBy != null && managedBy !== `${naming.labelDomain}/job-controller`;
+    const isOthers =
+      managedBy != null && managedBy !== `${simulation.naming.labelDomain}/job-controller`;
     return isOthers ? undefined : await syncJob(simulation, job, until);
   };
-  await runKeyedLoop(simulation, { name: "jobs", watches, sync }, signal);
+  await runOwnerLoop(simulation, { group: "batch", resource: "jobs", sync }, signal);
 }
 
 interface Tally {

@@ -36,6 +36,17 @@ export interface NodeRequirement {
   readonly values?: Maybe<readonly string[]>;
 }
 
+export interface PodTerm {
+  readonly topologyKey: string;
+  readonly labelSelector?: Maybe<LabelSelector>;
+  readonly namespaces?: Maybe<readonly string[]>;
+  readonly namespaceSelector?: Maybe<LabelSelector>;
+}
+
+interface PodRules {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: Maybe<readonly PodTerm[]>;
+}
+
 export interface PodSpec {
   readonly nodeName?: string;
   readonly restartPolicy?: string;
@@ -48,6 +59,8 @@ export interface PodSpec {
         readonly nodeSelectorTerms?: readonly NodeTerm[];
       };
     };
+    readonly podAffinity?: PodRules;
+    readonly podAntiAffinity?: PodRules;
   };
   readonly tolerations?: Maybe<readonly Toleration[]>;
   readonly schedulingGates?: Maybe<readonly unknown[]>;

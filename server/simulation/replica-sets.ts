@@ -1,35 +1,27 @@
 /** ReplicaSets: as many pods of a template as they say. */
 import { deepEqual } from "../api/deep-equal.js";
-import type { ObjectKey } from "../controllers/objects-api.js";
 import { suffixOf } from "./chance.js";
-import { runKeyedLoop, type Simulation, textOf } from "./keyed-loop.js";
+import type { Simulation } from "./keyed-loop.js";
 import type { Pod, ReplicaSet } from "./kinds.js";
-import { claimed, isDeleted, OwnerKeys, selectsLabels } from "./owned-objects.js";
+import { claimed, isDeleted, selectsLabels } from "./owned-objects.js";
+import { runOwnerLoop } from "./owner-loop.js";
 import { isReady } from "./pod-status.js";
 import { countPods, isActive, podOf } from "./pod-templates.js";
 
 /** Runs until the signal aborts. */
 export async function runReplicaSets(simulation: Simulation, signal: AbortSignal): Promise<void> {
-  const { objects } = simulation;
-  const sets = objects.resource("apps", "replicasets");
-  const watches = [
-    { resource: sets, keysOf: (key: ObjectKey) => [textOf(key)] },
-    new OwnerKeys(objects, objects.resource("", "pods"), sets).watch,
-  ];
-  const sync = (key: ObjectKey, until: AbortSignal) => syncSet(simulation, key, until);
-  await runKeyedLoop(simulation, { name: "replicasets", watches, sync }, signal);
+  const sync = (set: ReplicaSet, until: AbortSignal) => syncSet(simulation, set, until);
+  await runOwnerLoop(simulation, { group: "apps", resource: "replicasets", sync }, signal);
 }
 
 async function syncSet(
   simulation: Simulation,
-  key: ObjectKey,
+  set: ReplicaSet,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { objects, clock } = simulation;
   const sets = objects.resource("apps", "replicasets");
   const resource = objects.resource("", "pods");
-  const set = objects.get(sets, key) as ReplicaSet | undefined;
-  if (set === undefined) return undefined;
   const pods = (await claimed<Pod>(objects, resource, set, signal)).filter(isActive);
   const wanted = Number(set.spec?.replicas ?? 1);
   if (!isDeleted(set)) {

@@ -3,7 +3,8 @@
  * would report about it is written by these loops, as clients of the registry like the server's other loops.
  *
  *   nodes      nodes.ts, scheduler.ts, pods.ts, volume-claims.ts, load-balancers.ts
- *   workloads  deployments.ts, replica-sets.ts, stateful-sets.ts, daemon-sets.ts, jobs.ts, cron-jobs.ts, endpoint-slices.ts
+ *   workloads  deployments.ts, replica-sets.ts, stateful-sets.ts, daemon-sets.ts, jobs.ts, cron-jobs.ts, endpoint-slices.ts,
+ *             disruption-budgets.ts
  *
  * How long things take and what fails: settings.ts; the life of a pod: pod-timeline.ts.
  */
@@ -11,6 +12,7 @@ import { setMaxListeners } from "node:events";
 import { runCronJobs } from "./cron-jobs.js";
 import { runDaemonSets } from "./daemon-sets.js";
 import { runDeployments } from "./deployments.js";
+import { runDisruptionBudgets } from "./disruption-budgets.js";
 import { runEndpointSlices } from "./endpoint-slices.js";
 import { runJobs } from "./jobs.js";
 import type { Simulation } from "./keyed-loop.js";
@@ -29,7 +31,7 @@ const PARTS = {
   nodes: [runNodes, runScheduler, runPods, runVolumeClaims, runLoadBalancers],
   workloads: [
     ...[runDeployments, runReplicaSets, runStatefulSets, runDaemonSets],
-    ...[runJobs, runCronJobs, runEndpointSlices],
+    ...[runJobs, runCronJobs, runEndpointSlices, runDisruptionBudgets],
   ],
 } as const satisfies Record<string, readonly Loop[]>;
 

@@ -5,6 +5,7 @@ import { runKeyedLoop, type Simulation, textOf } from "./keyed-loop.js";
 import type { Node, Pod } from "./kinds.js";
 import { misfitOf } from "./node-fit.js";
 import { isGone, isSimulated } from "./nodes.js";
+import { affinityMisfitOf } from "./pod-affinity.js";
 
 const SCHEDULER = "default-scheduler";
 
@@ -67,8 +68,9 @@ async function schedule(
   );
   const taken = podsByNode(objects.list(pods, "") as Pod[]);
   const onNode = (node: Node) => taken.get(node.metadata.name ?? "") ?? [];
+  const inhabited = nodes.map((node) => ({ node, pods: onNode(node) }));
   const fitting = nodes.filter((node) => {
-    const why = misfitOf(pod, node, onNode(node));
+    const why = misfitOf(pod, node, onNode(node)) ?? affinityMisfitOf(pod, node, inhabited);
     if (why !== undefined) reasons.set(why, (reasons.get(why) ?? 0) + 1);
     return why === undefined;
   });

@@ -1,9 +1,9 @@
 /** StatefulSets: pods with numbers and claims of their own, one after the other. */
 import { deepEqual } from "../api/deep-equal.js";
-import type { ObjectKey } from "../controllers/objects-api.js";
-import { runKeyedLoop, type Simulation, textOf } from "./keyed-loop.js";
+import type { Simulation } from "./keyed-loop.js";
 import type { ClaimTemplate, Pod, StatefulSet } from "./kinds.js";
-import { claimed, isDeleted, OwnerKeys, ownerReference } from "./owned-objects.js";
+import { claimed, isDeleted, ownerReference } from "./owned-objects.js";
+import { runOwnerLoop } from "./owner-loop.js";
 import { availableInMs, countPods, isActive, podOf } from "./pod-templates.js";
 import {
   forgetRevisions,
@@ -15,17 +15,8 @@ import {
 
 /** Runs until the signal aborts. */
 export async function runStatefulSets(simulation: Simulation, signal: AbortSignal): Promise<void> {
-  const { objects } = simulation;
-  const sets = objects.resource("apps", "statefulsets");
-  const watches = [
-    { resource: sets, keysOf: (key: ObjectKey) => [textOf(key)] },
-    new OwnerKeys(objects, objects.resource("", "pods"), sets).watch,
-  ];
-  const sync = async (key: ObjectKey, until: AbortSignal) => {
-    const set = objects.get(sets, key) as StatefulSet | undefined;
-    return set === undefined ? undefined : await syncSet(simulation, set, until);
-  };
-  await runKeyedLoop(simulation, { name: "statefulsets", watches, sync }, signal);
+  const sync = (set: StatefulSet, until: AbortSignal) => syncSet(simulation, set, until);
+  await runOwnerLoop(simulation, { group: "apps", resource: "statefulsets", sync }, signal);
 }
 
 interface Synced {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type RecordedRequest, RequestLog } from "./request-log.js";
+import type { RecordedRequest } from "./recorded-request.js";
+import { RequestLog } from "./request-log.js";
 
 function request(parts: Partial<RecordedRequest>): Omit<RecordedRequest, "number"> {
   const none = { group: "", version: "v1", resource: "pods", subresource: "", namespace: "" };
