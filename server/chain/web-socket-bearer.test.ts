@@ -8,8 +8,12 @@ const PREFIX = "base64url.bearer.authorization.k8s.io.";
 const encoded = `${PREFIX}${Buffer.from("abc.def").toString("base64url")}`;
 
 /** The Authorization header after the step, and the subprotocols; "401" when it refused. */
-function headersAfter(headers: Record<string, string>): readonly (string | undefined)[] {
-  const req = { headers: { ...headers } as Record<string, string>, rawHeaders: [] as string[] };
+function headersAfter(
+  headers: Record<string, string>,
+  upgrade = "WebSocket",
+): readonly (string | undefined)[] {
+  const all: Record<string, string> = { ...headers, upgrade };
+  const req = { headers: all, rawHeaders: [] as string[] };
   try {
     const { check } = withWebSocketBearer(createNaming("kubernetes"));
     assert.equal(check({ req } as unknown as RequestContext), undefined);
@@ -40,6 +44,10 @@ test("S2-TOK-04: without such a subprotocol nothing changes, and a header counts
   assert.deepEqual(headersAfter(protocol("v4.channel.k8s.io")), [undefined, "v4.channel.k8s.io"]);
   const both = { ...protocol(`${encoded}, x`), authorization: "Bearer other" };
   assert.deepEqual(headersAfter(both), ["Bearer other", `${encoded}, x`]);
+  // What is no WebSocket is not looked into.
+  for (const value of [`${encoded}, x`, encoded]) {
+    assert.deepEqual(headersAfter(protocol(value), "SPDY/3.1"), [undefined, value]);
+  }
 });
 
 test("S2-TOK-05: a token alone, two tokens, or one that is not base64url are 401", () => {

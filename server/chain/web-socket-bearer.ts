@@ -15,6 +15,7 @@ export function withWebSocketBearer({ groupDomain }: Naming): RequestStep {
   return gate(function webSocketBearer({ req }) {
     const header = req.headers["sec-websocket-protocol"];
     if (header === undefined || req.headers.authorization !== undefined) return;
+    if (req.headers.upgrade?.toLowerCase() !== "websocket") return;
     const protocols = header.split(",").map((protocol) => protocol.trim());
     const tokens = protocols.filter((protocol) => protocol.startsWith(prefix));
     if (tokens.length === 0) return;

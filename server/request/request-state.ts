@@ -9,6 +9,7 @@ import { nextTurn } from "../../storage/base/next-turn.js";
 import { carryTrace, type Trace } from "../../storage/base/trace.js";
 import { type Status, type StatusError, timeout } from "../api/status.js";
 import type { Deprecation } from "../schema/lifecycle.js";
+import { AnswerWarnings } from "./answer-warnings.js";
 import type { AnswersTogether } from "./answers-together.js";
 import type { AuditCapture } from "./audit-capture.js";
 import type { Http2Request } from "./http2-request.js";
@@ -21,10 +22,6 @@ import { carryNotes, type WriteNotes } from "./write-notes.js";
 export type RequestContext = ParameterizedContext<RequestState>;
 export type RequestMiddleware = Middleware<RequestState>;
 
-/** All warnings of a response together; clients and proxies refuse larger headers (as upstream). */
-const WARNING_CHARS_MAX = 4 * 1024;
-/** Once the total exceeds the limit, each warning is truncated to this length. */
-const WARNING_TRUNCATED_CHARS_MAX = 256;
 /** setTimeout takes 31 bits. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
@@ -130,7 +127,7 @@ export class RequestState {
   readonly #response: ServerResponse | Http2Response;
   #info: RequestInfo | undefined;
   #user: UserInfo | undefined;
-  #warnings: string[] | undefined;
+  #warnings: AnswerWarnings | undefined;
   #credentialNotes: Map<string, string> | undefined;
   #deprecation: Deprecation | undefined;
   #deadlineMs = Number.POSITIVE_INFINITY;
@@ -225,20 +222,13 @@ export class RequestState {
   }
 
   get warnings(): readonly string[] {
-    return this.#warnings ?? [];
+    return this.#warnings?.texts ?? [];
   }
 
   /** Adds a `Warning` header to the answer, once per text. No effect after the headers are sent. */
   addWarning(text: string): void {
-    this.#warnings ??= [];
-    const clean = cleanWarning(text);
-    if (clean === "" || this.#warnings.includes(clean)) return;
-    this.#warnings.push(clean);
-    if (lengthOf(this.#warnings) <= WARNING_CHARS_MAX) return;
-    // As upstream: beyond the budget all are truncated, and those that still do not fit are
-    // dropped.
-    this.#warnings = this.#warnings.map(cutWarning);
-    while (lengthOf(this.#warnings) > WARNING_CHARS_MAX) this.#warnings.pop();
+    this.#warnings ??= new AnswerWarnings();
+    this.#warnings.add(text);
   }
 
   /** Annotations about the credential, from before the audit rule is known; for audit. */
@@ -271,7 +261,7 @@ export class RequestState {
       headers.push("X-Kubernetes-PF-PriorityLevel-UID", this.place.levelUid);
     }
     if (this.#warnings !== undefined) {
-      for (const warning of this.#warnings) headers.push("Warning", renderWarning(warning));
+      for (const warning of this.#warnings.texts) headers.push("Warning", renderWarning(warning));
     }
     return headers;
   }
@@ -326,19 +316,4 @@ function renderWarning(text: string): string {
   const quoted = text.replace(/[\\"]/g, "\\$&");
   // Node writes one byte per character of a header value, so UTF-8 is passed as bytes.
   return `299 - "${Buffer.from(quoted, "utf8").toString("latin1")}"`;
-}
-
-function lengthOf(warnings: readonly string[]): number {
-  return warnings.reduce((sum, warning) => sum + warning.length, 0);
-}
-
-/** Counted in characters, so that none is split. */
-function cutWarning(text: string): string {
-  if (text.length <= WARNING_TRUNCATED_CHARS_MAX) return text;
-  return [...text].slice(0, WARNING_TRUNCATED_CHARS_MAX).join("");
-}
-
-function cleanWarning(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they would break the header
-  return text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
 }

@@ -5,7 +5,8 @@
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import { notFound, unreadableObjects } from "../../api/status.js";
+import { missingObject } from "../../api/missing-object.js";
+import { unreadableObjects } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { sendCompressed } from "../../response/compression.js";
@@ -75,7 +76,7 @@ function convert(
   object: StoredObject | undefined,
 ): Promise<void> {
   const { resource } = asked;
-  if (object === undefined) throw notFound(resource, ctx.state.info.name);
+  if (object === undefined) throw missingObject(resource, ctx.state.info.name);
   if (object.corruption !== undefined) throw unreadableObjects([object.path]);
   const read: Read = { ...asked, object };
   const preparing =

@@ -17,6 +17,10 @@ const signing = (parts: object): TestObject => ({
   spec: { request, signerName: "a.b/c", usages: ["client auth"], ...parts },
 });
 
+/** A signer with a namespace and a name of the most that they may have. @param tail of its domain, in bytes */
+const longSigner = (tail: number) =>
+  `${`${"d".repeat(63)}.`.repeat(3)}${"d".repeat(tail)}/${"n".repeat(63)}.${"x".repeat(253)}`;
+
 test("certificate requests are accepted or refused by their rules, field by field", () => {
   checkProblems("certificates.k8s.io/v1/certificatesigningrequests", [
     [signing({ expirationSeconds: 600 })],
@@ -25,6 +29,11 @@ test("certificate requests are accepted or refused by their rules, field by fiel
       'spec.request: Invalid value: "bm8=": PEM block type must be CERTIFICATE REQUEST',
     ],
     [signing({ usages: [] }), "spec.usages: Required value"],
+    [signing({ signerName: longSigner(61) })],
+    [
+      signing({ signerName: longSigner(62) }),
+      "spec.signerName: Too long: may not be more than 571 bytes",
+    ],
     [
       signing({ signerName: "signer" }),
       "spec.signerName: Invalid value: \"signer\": must be a fully qualified domain and path of the form 'example.com/signer-name'",

@@ -117,7 +117,8 @@ function requestProblem(pem: Buffer): string | undefined {
 }
 
 const DOMAIN_BYTES_MAX = 253;
-const PATH_BYTES_MAX = 253;
+/** A namespace and a name, as signers of a namespace have them. */
+const PATH_BYTES_MAX = 63 + 1 + 253;
 
 /** "example.com/name": the signer. */
 function validateSignerName(name: string, field: string, errors: FieldError[]): void {

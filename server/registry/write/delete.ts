@@ -5,7 +5,8 @@
 
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { ApiObject } from "../../api/meta.js";
-import { conflict, notFound, type Status } from "../../api/status.js";
+import { missingObject } from "../../api/missing-object.js";
+import { conflict, type Status } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
@@ -45,7 +46,7 @@ export function planDelete(registry: Registry, target: DeleteTarget): WritePlan 
     name: () => name,
     decide: (seen, signal) => {
       const found = foundIn(seen);
-      if (found === undefined) throw notFound(resource, name);
+      if (found === undefined) throw missingObject(resource, name);
       return decideDelete(registry, target, found, signal);
     },
     explain: (error, current) => orUnreadable(error, resource, current),

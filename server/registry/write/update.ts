@@ -4,7 +4,8 @@
  */
 
 import type { ApiObject, JsonValue } from "../../api/meta.js";
-import { badRequest, conflict, notFound } from "../../api/status.js";
+import { missingObject } from "../../api/missing-object.js";
+import { badRequest, conflict } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
@@ -64,7 +65,7 @@ export async function updateObject(
       if (found !== undefined) {
         return decideUpdate(registry, update, found, () => decode.next(), signal);
       }
-      if (!canCreate) throw notFound(resource, name);
+      if (!canCreate) throw missingObject(resource, name);
       return create(seen);
     },
     signal,
@@ -86,7 +87,7 @@ export async function patchObject(
     target,
     (seen) => {
       const found = foundIn(seen);
-      if (found === undefined) throw notFound(resource, name);
+      if (found === undefined) throw missingObject(resource, name);
       const makeNext = (served: () => ApiObject, _: unknown, pause: Pause) =>
         nextStage(pause, patch(served() as unknown as JsonValue), (value) => {
           const input = { value, duplicateFields: [], remarks, refuse: refuseResult?.(value) };
