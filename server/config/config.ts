@@ -124,7 +124,6 @@ function checkControlPlanes({ controlPlaneDomain, enableControlPlanes }: FlagSet
 
 /** What tests do to a server is not for one that others share. */
 function checkTesting(settings: FlagSettings): void {
-  if (!["", "memory"].includes(settings.record)) throw new RangeError("--record: not memory");
   for (const key of ["enableTestApi", "enableFaultInjection"] as const) {
     if (settings[key] && settings.etcdServers.length > 0) {
       throw new RangeError(`--${FLAGS[key].name} needs the embedded store, not --etcd-servers`);

@@ -24,7 +24,7 @@ export const TESTING_FLAGS = {
     default: "",
     section: "Testing",
     commands: SERVE_ONLY,
-    help: "Keeps what clients wrote and what had been delivered to them, for keelson why and its like: in memory, if it says memory. No values are kept. Empty = off. keelson up turns it on.",
+    help: "Keeps what clients wrote and what had been delivered to them, for keelson why and its like: in memory, if it says memory; else also in this directory, for after a restart. No values are kept. Empty = off. keelson up turns it on.",
   },
   recordBytes: {
     name: "record-bytes",
@@ -32,7 +32,7 @@ export const TESTING_FLAGS = {
     default: "64Mi",
     section: "Testing",
     commands: SERVE_ONLY,
-    help: "What --record holds at most; the oldest goes first.",
+    help: "What --record holds at most, in memory and in its directory; the oldest goes first.",
   },
   simulate: {
     name: "simulate",

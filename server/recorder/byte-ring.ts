@@ -26,6 +26,11 @@ export class ByteRing<Item> {
     return this.#dropped;
   }
 
+  /** How many have come, those that had to go among them. */
+  get pushed(): number {
+    return this.#dropped + this.size;
+  }
+
   get oldest(): Item | undefined {
     return this.#items[this.#first];
   }
@@ -50,6 +55,25 @@ export class ByteRing<Item> {
 
   get newest(): Item | undefined {
     return this.#first < this.#items.length ? this.#items.at(-1) : undefined;
+  }
+
+  /** Lets the others go. */
+  retain(isWanted: (item: Item) => boolean): void {
+    const left = this.#items.slice(this.#first);
+    const sizes = this.#sizes.slice(this.#first);
+    this.#items.length = this.#sizes.length = this.#first = this.#bytes = 0;
+    this.#dropped += left.length;
+    for (const [at, item] of left.entries()) {
+      if (!isWanted(item)) continue;
+      this.#dropped--;
+      this.push(item, sizes[at] ?? 0);
+    }
+  }
+
+  /** Those that came behind the first `pushed`, as far as they are here: the oldest first, at most `max`. */
+  since(pushed: number, max: number): Item[] {
+    const from = this.#first + Math.max(0, pushed - this.#dropped);
+    return this.#items.slice(from, from + max);
   }
 
   /** As of now, from the newest to the oldest. */

@@ -30,6 +30,13 @@ export class Clients {
     this.#replica = replica;
   }
 
+  /** Those of before this process. @param numbersTaken of ids and connections */
+  restore(clients: readonly RecordedClient[], numbersTaken: number): void {
+    for (const client of clients) this.#known.set(keyOf(client), client);
+    this.#count = numbersTaken;
+    this.#connectionCount = numbersTaken;
+  }
+
   /** @param ctx of a request that is authenticated */
   of(ctx: RequestContext): Sender {
     const connection = this.#connectionOf(ctx.req.socket);
@@ -51,7 +58,7 @@ export class Clients {
   }
 
   #find(user: string, agent: string, address: string): RecordedClient {
-    const key = `${user}\n${agent}\n${address}`;
+    const key = keyOf({ user, agent, address });
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     if (this.#known.size >= CLIENTS_MAX) this.#known.clear();
@@ -67,4 +74,8 @@ export class Clients {
     this.#connections.set(socket, connection);
     return connection;
   }
+}
+
+function keyOf({ user, agent, address }: Omit<RecordedClient, "id">): string {
+  return `${user}\n${agent}\n${address}`;
 }

@@ -42,6 +42,8 @@ export interface RecordParts {
   readonly texts: ObjectTexts;
   /** Where this API has replicas; none = there is this one only. */
   readonly replicas: () => readonly ReplicaAsked[];
+  /** Records that the directory did not take. */
+  readonly dropped: () => number;
 }
 
 /** Of the question for one path. */
@@ -104,7 +106,7 @@ function isKnown({ groups }: UserInfo): boolean {
   return groups.includes(AUTHENTICATED_GROUP);
 }
 
-function statusOf({ recorder, replicas }: RecordParts): RecordStatus {
+function statusOf({ recorder, replicas, dropped }: RecordParts): RecordStatus {
   const { replica, writes, reads, deliveries, bytes, bytesMax, startedAtMs } = recorder;
   const sinceMs = writes.dropped > 0 ? (writes.oldest?.atMs ?? startedAtMs) : startedAtMs;
   return {
@@ -116,7 +118,7 @@ function statusOf({ recorder, replicas }: RecordParts): RecordStatus {
     deliveries: deliveries.size,
     bytes,
     bytesMax,
-    dropped: 0,
+    dropped: dropped(),
     replicas: replicas(),
   };
 }

@@ -19,11 +19,14 @@ import { Clients, type Sender } from "./clients.js";
 import { DeliveryRing } from "./delivery-ring.js";
 import type { KeptRead, KeptWrite } from "./kept.js";
 import type { WriteOutcome } from "./record-types.js";
+import type { Restored } from "./restored.js";
 import { NO_PATHS, type WrittenPaths, writtenPaths } from "./written-paths.js";
 
 export interface RecorderOptions {
   /** Names this replica in ids. */
   readonly replica: string;
+  /** Of before this process; absent = nothing is known of it. */
+  readonly restored?: Restored | undefined;
   readonly bytesMax: number;
   /** Milliseconds since 1970, with fractions. */
   readonly now: () => number;
@@ -34,8 +37,6 @@ export interface RecorderOptions {
   }) => boolean;
   /** The view's revision. */
   readonly revision: () => number;
-  /** Takes each write as well; absent = nobody does. */
-  readonly keep?: ((write: KeptWrite) => void) | undefined;
 }
 
 /** Of the budget; the rest is for writes. */
@@ -51,7 +52,8 @@ export class Recorder implements WriteRecorder, WatchRecorder {
   readonly writes: ByteRing<KeptWrite>;
   readonly reads: ByteRing<KeptRead>;
   readonly deliveries: DeliveryRing;
-  readonly startedAtMs: number;
+  /** Since when it records, as far as it knows. */
+  startedAtMs: number;
   /** Around recovery: sees what is refused. */
   readonly outer: RequestStep;
   /** Behind authentication: what is known of a write begins. */
@@ -64,16 +66,38 @@ export class Recorder implements WriteRecorder, WatchRecorder {
   constructor(options: RecorderOptions) {
     const { bytesMax, replica, now } = options;
     this.#options = options;
-    this.startedAtMs = now();
     this.writes = new ByteRing(bytesMax * (1 - DELIVERIES_SHARE - READS_SHARE));
     this.reads = new ByteRing(bytesMax * READS_SHARE);
     this.deliveries = new DeliveryRing(bytesMax * DELIVERIES_SHARE);
     this.#clients = new Clients(replica);
+    this.startedAtMs = this.#restore(options.restored) ?? now();
     this.inner = gate((ctx) => this.#begin(ctx));
     this.outer = bracket(passAll, (ctx, failure) => {
       this.#end(ctx);
       return failure;
     });
+  }
+
+  /** Takes what was recorded before. @returns when it began */
+  #restore(restored: Restored | undefined): number | undefined {
+    if (restored === undefined || restored.numbersTaken === 0) return undefined;
+    const { clients, writes, reads, deliveries, numbersTaken } = restored;
+    this.#clients.restore(clients, numbersTaken);
+    this.#writeCount = numbersTaken;
+    this.#readCount = numbersTaken;
+    for (const read of reads) this.reads.push(read, bytesOfRead(read));
+    for (const write of writes) this.writes.push(write, bytesOfWrite(write));
+    for (const numbers of deliveries) this.deliveries.pushAll(numbers);
+    return writes[0]?.atMs ?? reads[0]?.atMs;
+  }
+
+  /** What was recorded before speaks of another store, or of a state that this one has left. */
+  forgetRestored(): void {
+    const { restored, now } = this.#options;
+    const isNew = ({ number }: KeptWrite | KeptRead) => number > (restored?.numbersTaken ?? 0);
+    this.writes.retain(isNew);
+    this.reads.retain(isNew);
+    this.startedAtMs = this.writes.oldest?.atMs ?? now();
   }
 
   get replica(): string {
@@ -268,17 +292,23 @@ export class Recorder implements WriteRecorder, WatchRecorder {
       events: 0,
       status: 200,
     };
-    this.reads.push(read, READ_BYTES + read.selector.length + read.namespace.length);
+    this.reads.push(read, bytesOfRead(read));
     return read;
   }
 
   #add(write: KeptWrite): void {
-    let bytes = WRITE_BYTES + write.namespace.length + write.name.length;
-    for (const path of write.changedPaths) bytes += path.length + 16;
-    bytes += write.owners.length * 52 + write.causes.length * 200;
-    this.writes.push(write, bytes);
-    this.#options.keep?.(write);
+    this.writes.push(write, bytesOfWrite(write));
   }
+}
+
+function bytesOfRead({ selector, namespace }: KeptRead): number {
+  return READ_BYTES + selector.length + namespace.length;
+}
+
+function bytesOfWrite({ namespace, name, changedPaths, owners, causes }: KeptWrite): number {
+  let bytes = WRITE_BYTES + namespace.length + name.length;
+  for (const path of changedPaths) bytes += path.length + 16;
+  return bytes + owners.length * 52 + causes.length * 200;
 }
 
 const REFUSED_FIELDS_MAX = 16;

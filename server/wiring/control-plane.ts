@@ -41,6 +41,7 @@ import { createConnecting } from "./connect.js";
 import { createDocuments } from "./documents.js";
 import { createFlowControl, type FlowControlStep } from "./flow-control.js";
 import { openRecord, type Recording } from "./record.js";
+import type { OpenedRecordDirectory } from "./record-directory.js";
 import { createRegistry } from "./registry.js";
 import { createActions } from "./served-catalog.js";
 import { openSimulation, type SimulatedCluster } from "./simulation.js";
@@ -60,6 +61,8 @@ export interface ControlPlane {
   readonly aggregation: Aggregation;
   /** Of servers of tests. */
   readonly testApi: TestApi | undefined;
+  /** Undefined = nobody records. */
+  readonly record: Recording | undefined;
   readonly simulation: SimulatedCluster | undefined;
   /** Requests that are not long-running. */
   requestsUnderWay(): number;
@@ -89,6 +92,8 @@ export interface ControlPlaneParts {
   readonly lifecycle: Lifecycle;
   /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
+  /** Absent = its records, if any, are in memory alone. */
+  readonly recordDirectory?: OpenedRecordDirectory | undefined;
   /** What it sees of a URL; absent = all of it. */
   readonly toOwnUrl?: (url: string) => string;
   readonly shutdownRefusal?: RequestStep | undefined;
@@ -113,6 +118,8 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
     access,
     storage,
     serverAddress: parts.serverAddress,
+    logger,
+    recordDirectory: parts.recordDirectory,
   });
   const recorder = record?.recorder;
   const registry = createRegistry({ ...parts, storage, admissionFiles, recorder });
@@ -145,6 +152,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
     ticker,
     aggregation,
     testApi,
+    record,
     simulation,
     requestsUnderWay: () => inFlightLimits.readOnly + inFlightLimits.mutating,
     endAll() {

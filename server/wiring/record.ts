@@ -1,21 +1,30 @@
 /** Wiring of the recorder: who tells it, who is answered, and what its metrics say. */
 import { randomBytes } from "node:crypto";
+import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Logger } from "../../storage/base/logger.js";
 import { partitionId } from "../../storage/objects/keys.js";
+import type { JsonObject } from "../api/meta.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import type { OfOtherFolder } from "../chain/request-chain.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { ObjectTexts } from "../recorder/object-texts.js";
+import { cursorOf } from "../recorder/record-batch.js";
 import { openRecordPaths, withRecord } from "../recorder/record-endpoints.js";
+import { RecordFiles } from "../recorder/record-files.js";
 import { Recorder } from "../recorder/recorder.js";
 import { livingReplicas } from "../recorder/replicas.js";
 import type { Access } from "./access.js";
+import type { OpenedRecordDirectory } from "./record-directory.js";
 import type { OpenedStore } from "./store.js";
 
 export interface Recording {
   readonly recorder: Recorder;
   /** The parts of the request chain. */
   readonly steps: OfOtherFolder;
+  /** Begins to fill the directory, if there is one: the view is loaded. */
+  keep(lifecycle: Lifecycle): void;
   readonly authorizer: Authorizer;
 }
 
@@ -26,6 +35,9 @@ export interface RecordWiring {
   readonly storage: Pick<OpenedStore, "encryption">;
   /** "host:port" of this replica. */
   readonly serverAddress: () => string;
+  readonly logger: Logger;
+  /** Absent = records are in memory alone. */
+  readonly recordDirectory?: OpenedRecordDirectory | undefined;
 }
 
 /** undefined = nobody records, and nothing is paid for it. */
@@ -35,20 +47,26 @@ export function openRecord({
   access,
   storage,
   serverAddress,
+  logger,
+  recordDirectory,
 }: RecordWiring): Recording | undefined {
   if (config.record === "") return undefined;
   const { view } = access.views;
   const originMs = performance.timeOrigin;
   const recorder = new Recorder({
-    replica: randomBytes(4).toString("hex"),
+    replica: recordDirectory?.restored.replica || randomBytes(4).toString("hex"),
+    restored: recordDirectory?.restored,
     bytesMax: config.recordBytes,
     now: () => originMs + performance.now(),
     isConfidential: confidentialKinds(storage),
     revision: () => view.revision,
   });
-  observe(metrics, recorder);
-  const { authorizer } = access.authorization;
   const texts = new ObjectTexts(view);
+  const store = () => uidOf(texts, config.naming.systemNamespace);
+  const kept = recordDirectory && keepFiles({ recorder, ...recordDirectory, store, view, logger });
+  const dropped = () => kept?.dropped() ?? 0;
+  observe(metrics, recorder, { dropped, bytes: () => recordDirectory?.directory.bytes ?? 0 });
+  const { authorizer } = access.authorization;
   const now = () => Date.now();
   const replicas = () => livingReplicas({ view, naming: config.naming, own: serverAddress, now });
   return {
@@ -56,8 +74,9 @@ export function openRecord({
     steps: {
       outer: recorder.outer,
       inner: recorder.inner,
-      middlewares: [withRecord({ recorder, authorizer, texts, replicas })],
+      middlewares: [withRecord({ recorder, authorizer, texts, replicas, dropped })],
     },
+    keep: (lifecycle) => kept?.begin(lifecycle),
     authorizer: openRecordPaths(authorizer),
   };
 }
@@ -69,21 +88,69 @@ function confidentialKinds({ encryption }: RecordWiring["storage"]) {
     encryption?.store.isSecret(partitionId(group, resource)) === true;
 }
 
-function observe(metrics: Metrics, recorder: Recorder): void {
-  metrics.gauge(
-    {
-      name: "apiserver_record_bytes",
-      help: "Bytes that the recorder of --record holds, about; --record-bytes bounds them.",
-      labelNames: [],
+interface FilesParts extends OpenedRecordDirectory {
+  readonly recorder: Recorder;
+  /** Names the store; "" = it is not known. */
+  readonly store: () => string;
+  readonly view: Access["views"]["view"];
+  readonly logger: Logger;
+}
+
+/** From when the view is there: it says whether what was restored speaks of this store. */
+function keepFiles({ recorder, directory, restored, store, view, logger }: FilesParts) {
+  const from = cursorOf(recorder);
+  let files: RecordFiles | undefined;
+  return {
+    dropped: () => files?.dropped ?? 0,
+    begin(lifecycle: Lifecycle) {
+      const own = store();
+      const newest = restored.writes.reduce((max, { revision }) => Math.max(max, revision), 0);
+      if (restored.store !== "" && (restored.store !== own || newest > view.revision)) {
+        recorder.forgetRestored();
+        logger.info({}, "the records in the directory of --record are of another store: left out");
+      }
+      const { replica } = recorder;
+      files = new RecordFiles({
+        ...{ directory, source: recorder, replica, store: own, from },
+        clock: systemClock,
+        logger,
+      });
+      const running = files;
+      lifecycle.spawn("record files", "restart", (signal) => running.run(signal));
     },
-    (set) => set(recorder.bytes),
+  };
+}
+
+function uidOf(texts: ObjectTexts, name: string): string {
+  const found = texts.read({ group: "", resource: "namespaces", namespace: "", name });
+  return String((found?.metadata as JsonObject | undefined)?.uid ?? "");
+}
+
+function observe(
+  metrics: Metrics,
+  recorder: Recorder,
+  files: { readonly dropped: () => number; readonly bytes: () => number },
+): void {
+  const gauge = (name: string, help: string, value: () => number) =>
+    metrics.gauge({ name, help, labelNames: [] }, (set) => set(value()));
+  gauge(
+    "apiserver_record_bytes",
+    "Bytes that the recorder of --record holds, about; --record-bytes bounds them.",
+    () => recorder.bytes,
   );
-  metrics.gauge(
-    {
-      name: "apiserver_record_forgotten_total",
-      help: "Records of writes that made room for newer ones.",
-      labelNames: [],
-    },
-    (set) => set(recorder.writes.dropped),
+  gauge(
+    "apiserver_record_forgotten_total",
+    "Records of writes that made room for newer ones.",
+    () => recorder.writes.dropped,
+  );
+  gauge(
+    "apiserver_record_directory_bytes",
+    "Bytes of the files in the directory of --record; --record-bytes bounds them.",
+    files.bytes,
+  );
+  gauge(
+    "apiserver_record_dropped_total",
+    "Records that left the memory before the directory of --record took them.",
+    files.dropped,
   );
 }

@@ -22,6 +22,7 @@ import { openAudit } from "./audit.js";
 import { type ControlPlane, createControlPlane } from "./control-plane.js";
 import { type OpenedControlPlanes, openControlPlanes } from "./control-planes.js";
 import { addChecks, addSpaceCheck } from "./health-checks.js";
+import { openRecordDirectory } from "./record-directory.js";
 import type { Security } from "./security.js";
 import type { OpenedStore } from "./store.js";
 import type { Tracing } from "./tracing.js";
@@ -82,6 +83,8 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const admissionFiles = await openAdmissionFiles({ config, catalog, metrics, logger });
     const audit = await openAudit(config, metrics, logger);
     if (audit !== undefined) opened.use(audit);
+    // What ends with the lifecycle writes into it.
+    const recordDirectory = await openRecordDirectory(config, logger, opened);
     const lifecycle = opened.use(new Lifecycle(logger, parts.tasks));
     audit?.spawn(lifecycle);
     admissionFiles.spawn(lifecycle);
@@ -93,7 +96,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const planes = feed && openControlPlanes({ ...shared, feed });
     const common = { ...shared, lifecycle, health, shutdownRefusal };
     const { guards = [], beside = [] } = planes ?? {};
-    const root = createControlPlane({ ...common, guards, beside }, opened);
+    const root = createControlPlane({ ...common, recordDirectory, guards, beside }, opened);
     if (planes !== undefined) opened.use(planes);
     const listener = await Listener.open(
       {

@@ -105,6 +105,7 @@ async function becomeReady(parts: FollowedParts, milestones: StartMilestones): P
   const { aggregation, registry, testApi, simulation } = serving.root;
   const own = { ...parts, aggregation, registry, testApi, simulation, lifecycle, trust };
   const spawnControllers = await fillRegistry(own, milestones);
+  serving.root.record?.keep(lifecycle);
   const { rootAuthority } = parts;
   const objects = createLocalObjects(registry);
   await serving.planes?.start({ rootAuthority, trust, objects, lifecycle });
