@@ -22,6 +22,8 @@ const CONDITIONAL = new Set([
   "apiserver_tracing_spans_dropped_total",
   "leader_election_master_status",
   "apiserver_record_bytes",
+  "apiserver_record_directory_bytes",
+  "apiserver_record_dropped_total",
   "apiserver_record_forgotten_total",
   "apiserver_tracing_spans_exported_total",
   "apiserver_tracing_spans_waiting",

@@ -5,18 +5,15 @@ import { stringifyJson } from "../codec/json.js";
 import type { AskedObject, BlameOptions, WhyOptions } from "../config/why-options.js";
 import { connect } from "../explain/connect.js";
 import { blameFields } from "../recorder/blame.js";
-import { findLoops } from "../recorder/loops.js";
 import {
   type Blame,
   type Explanation,
   type Loops,
   RECORD_PATH,
-  type RecordStatus,
   type Timeline,
 } from "../recorder/record-types.js";
 import { drawTimeline } from "../recorder/svg-timeline.js";
 import { formatBlame, formatExplanation, formatLoops } from "./format-why.js";
-import { askReplicas, explainMerged } from "./replicas.js";
 import {
   askServer,
   findResource,
@@ -40,12 +37,7 @@ export async function explainWhy(
     const resource = findResource(await listResources(client, signal), options.type);
     const { revision, form } = options;
     const query = queryOf(resource, options, revision === "" ? {} : { revision });
-    const { replicas } = (await ask(client, "", signal)) as unknown as RecordStatus;
-    const all = await askReplicas(client, replicas, options, signal);
-    const explanation =
-      all === undefined
-        ? ((await ask(client, `why?${query}`, signal)) as unknown as Explanation)
-        : explainMerged(all, toObject(resource, options), revision);
+    const explanation = (await ask(client, `why?${query}`, signal)) as unknown as Explanation;
     if (form === "json") return `${stringifyJson(explanation as never)}\n`;
     if (form === "text") return formatExplanation(explanation);
     return picture(explanation, `why ${resource.name} ${options.name}`);
@@ -56,9 +48,7 @@ export async function explainWhy(
 
 async function tellLoops(client: HttpsClient, options: WhyOptions, signal: AbortSignal) {
   const { form } = options;
-  const own = (await ask(client, "loops", signal)) as unknown as Loops;
-  const all = await askReplicas(client, own.replicas, options, signal);
-  const loops = all === undefined ? own : { ...own, ...all, loops: findLoops(all) };
+  const loops = (await ask(client, "loops", signal)) as unknown as Loops;
   const output = form === "json" ? `${stringifyJson(loops as never)}\n` : formatLoops(loops);
   return { output, exitCode: loops.loops.length > 0 ? 1 : 0 };
 }
@@ -106,22 +96,13 @@ async function ask(
   question: string,
   signal: AbortSignal,
 ): Promise<JsonObject> {
-  const answer = await askServer(
-    client,
-    { path: question === "" ? RECORD_PATH : `${RECORD_PATH}/${question}` },
-    signal,
-  );
+  const answer = await askServer(client, { path: `${RECORD_PATH}/${question}` }, signal);
   if (answer.status === 200) return answer.value;
   const { details } = answer.value as { readonly details?: { readonly kind?: string } };
   if (answer.status === 404 && details?.kind === "writes") {
     throw new Error("no write of it is recorded, or none that you may read");
   }
   throw new Error(answer.status === 404 || answer.status === 403 ? OFF : reasonOf(answer));
-}
-
-function toObject({ group, name: resource, isNamespaced }: ServerResource, asked: AskedObject) {
-  const { name, namespace } = asked;
-  return { group, resource, name, namespace: isNamespaced ? namespace : "" };
 }
 
 function queryOf(

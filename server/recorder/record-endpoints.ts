@@ -12,6 +12,7 @@ import {
   routeNotFound,
 } from "../api/status.js";
 import type { Authorizer } from "../authz/authorizer.js";
+import type { LazySignal } from "../request/lazy-signal.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 import { AUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
 import { stringifyJson } from "../schema/json-text.js";
@@ -20,6 +21,7 @@ import { explain, findWrite } from "./explain.js";
 import { linksOf } from "./links.js";
 import { findLoops } from "./loops.js";
 import type { ObjectTexts } from "./object-texts.js";
+import type { Peers } from "./peers.js";
 import { RecordIndex } from "./record-index.js";
 import { LIMIT_MAX, parseRecordQuery, type RecordQuery } from "./record-query.js";
 import {
@@ -29,19 +31,17 @@ import {
   RECORD_PATH,
   type RecordedWrite,
   type RecordStatus,
-  type ReplicaAsked,
   type Timeline,
 } from "./record-types.js";
 import type { Recorder } from "./recorder.js";
-import { type ReplicaRecords, readRecords } from "./records.js";
+import { mergeRecords, type ReplicaRecords, readRecords } from "./records.js";
 import { Rights } from "./rights.js";
 
 export interface RecordParts {
   readonly recorder: Recorder;
   readonly authorizer: Authorizer;
   readonly texts: ObjectTexts;
-  /** Where this API has replicas; none = there is this one only. */
-  readonly replicas: () => readonly ReplicaAsked[];
+  readonly peers: Peers;
   /** Records that the directory did not take. */
   readonly dropped: () => number;
 }
@@ -50,6 +50,8 @@ export interface RecordParts {
 interface Asked {
   readonly query: RecordQuery;
   readonly rights: Rights;
+  readonly user: UserInfo;
+  readonly signal: LazySignal;
 }
 
 type Answer = (parts: RecordParts, asked: Asked) => object | Promise<object>;
@@ -75,7 +77,8 @@ export function withRecord(parts: RecordParts): RequestMiddleware {
     if (ctx.method !== "GET") throw methodNotAllowed();
     if (!isKnown(user)) throw forbiddenPath(`${info.path} is for authenticated users`);
     const rights = new Rights(parts.authorizer, user, ctx.state);
-    send(ctx, await answer(parts, { query: parseRecordQuery(info.query), rights }));
+    const query = parseRecordQuery(info.query);
+    send(ctx, await answer(parts, { query, rights, user, signal: ctx.state }));
   };
 }
 
@@ -106,7 +109,7 @@ function isKnown({ groups }: UserInfo): boolean {
   return groups.includes(AUTHENTICATED_GROUP);
 }
 
-function statusOf({ recorder, replicas, dropped }: RecordParts): RecordStatus {
+function statusOf({ recorder, peers, dropped }: RecordParts): RecordStatus {
   const { replica, writes, reads, deliveries, bytes, bytesMax, startedAtMs } = recorder;
   const sinceMs = writes.dropped > 0 ? (writes.oldest?.atMs ?? startedAtMs) : startedAtMs;
   return {
@@ -119,35 +122,53 @@ function statusOf({ recorder, replicas, dropped }: RecordParts): RecordStatus {
     bytes,
     bytesMax,
     dropped: dropped(),
-    replicas: replicas(),
+    replicas: peers.living(),
   };
 }
 
-/** What this replica has recorded, for who puts it together with that of others. */
-async function answerRecords(parts: RecordParts, { query, rights }: Asked): Promise<object> {
-  const records = await readRecords(parts.recorder, query, rights);
-  return {
-    kind: "Records",
-    replica: parts.recorder.replica,
-    replicas: parts.replicas(),
-    ...records,
-  };
+/** What this replica has recorded, for those that put it together with that of others. */
+async function answerRecords({ recorder, peers }: RecordParts, asked: Asked): Promise<object> {
+  const records = await readRecords(recorder, asked.query, asked.rights);
+  return { kind: "Records", replica: recorder.replica, replicas: peers.living(), ...records };
 }
 
-async function answerTimeline(parts: RecordParts, { query, rights }: Asked): Promise<Timeline> {
+/** What all replicas have recorded that answered, as one would have it. */
+async function readAll(
+  { recorder, peers }: RecordParts,
+  { rights, user, signal }: Asked,
+  query: RecordQuery,
+): Promise<ReplicaRecords & Pick<Timeline, "replicas">> {
+  const asking = peers.ask(query, user, signal);
+  const own = await readRecords(recorder, query, rights);
+  const { records, replicas } = await asking;
+  const merged = records.length === 0 ? own : mergeRecords([own, ...records]);
+  return { ...merged, next: goOn(query.after, merged.next), replicas };
+}
+
+/** Who did not answer goes on where it was. */
+function goOn(after: RecordQuery["after"], next: string): string {
+  const known = next.split(",");
+  const silent = [...after].filter(([name]) => !known.some((pair) => pair.startsWith(`${name}:`)));
+  return [...known, ...silent.map(([name, number]) => `${name}:${number}`)].join(",");
+}
+
+async function answerTimeline(parts: RecordParts, question: Asked): Promise<Timeline> {
   const { recorder, texts } = parts;
-  const all = await readRecords(recorder, everything(query), rights);
-  const asked = await readRecords(recorder, query, rights);
+  const { query } = question;
+  const [all, asked] = await Promise.all([
+    readAll(parts, question, everything(query)),
+    readAll(parts, question, query),
+  ]);
   const index = new RecordIndex(all);
   const links = asked.writes.slice(-LINKED_MAX).flatMap((write) => {
     const { exact, candidates } = linksOf(index, write, texts.names);
     return [...exact, ...candidates.slice(0, CANDIDATES_SHOWN)];
   });
-  const { next, hidden, clients, writes, reads, deliveries } = asked;
+  const { replicas, next, hidden, clients, writes, reads, deliveries } = asked;
   return {
     kind: "Timeline",
     replica: recorder.replica,
-    replicas: parts.replicas(),
+    replicas,
     next,
     hidden,
     clients: together(clients, all.clients),
@@ -161,17 +182,18 @@ async function answerTimeline(parts: RecordParts, { query, rights }: Asked): Pro
 /** Of one write in a timeline; `why` has all. */
 const CANDIDATES_SHOWN = 3;
 
-async function answerWhy(parts: RecordParts, { query, rights }: Asked): Promise<Explanation> {
-  const { recorder, texts } = parts;
+async function answerWhy(parts: RecordParts, asked: Asked): Promise<Explanation> {
+  const { query } = asked;
+  const { texts } = parts;
   if (query.resource === "" || query.name === "") throw badRequest("resource and name are needed");
-  const all = await readRecords(recorder, everything(query), rights);
+  const all = await readAll(parts, asked, everything(query));
   const index = new RecordIndex(all);
   const write = findWrite(index, query, query.revision);
   if (write === undefined) throw notFound({ group: "", resource: "writes" }, query.name);
   const { steps, end } = explain(index, write, texts.names);
   return {
     kind: "Explanation",
-    replicas: parts.replicas(),
+    replicas: all.replicas,
     hidden: all.hidden,
     ...named(all, index, steps),
     steps,
@@ -179,26 +201,28 @@ async function answerWhy(parts: RecordParts, { query, rights }: Asked): Promise<
   };
 }
 
-async function answerBlame(parts: RecordParts, { query, rights }: Asked): Promise<Blame> {
+async function answerBlame(parts: RecordParts, asked: Asked): Promise<Blame> {
+  const { query, rights } = asked;
   const { group, resource, namespace, name } = query;
   if (resource === "" || name === "") throw badRequest("resource and name are needed");
   const isSeen = await rights.mayGet(query);
   const object = isSeen ? parts.texts.read({ group, resource, namespace, name }) : undefined;
   if (object === undefined) throw notFound({ group, resource }, name);
   const own = { ...everything(query), group, resource, namespace, name };
-  const { writes, clients } = await readRecords(parts.recorder, own, rights);
+  const { writes, clients, replicas } = await readAll(parts, asked, own);
   const fields = blameFields(object, writes, clients);
-  return { kind: "Blame", replicas: parts.replicas(), object, fields };
+  return { kind: "Blame", replicas, object, fields };
 }
 
-async function answerLoops(parts: RecordParts, { query, rights }: Asked): Promise<Loops> {
-  const { sinceMs, untilMs } = query;
-  const asked = { ...everything(query), sinceMs, untilMs };
-  const records = await readRecords(parts.recorder, asked, rights);
+async function answerLoops(parts: RecordParts, asked: Asked): Promise<Loops> {
+  const { sinceMs, untilMs } = asked.query;
+  const within = { ...everything(asked.query), sinceMs, untilMs };
+  const records = await readAll(parts, asked, within);
+  const { replicas, hidden } = records;
   const loops = findLoops(records);
   const named = new Set(loops.flatMap(({ clients }) => clients));
   const clients = records.clients.filter(({ id }) => named.has(id));
-  return { kind: "Loops", replicas: parts.replicas(), hidden: records.hidden, clients, loops };
+  return { kind: "Loops", replicas, hidden, clients, loops };
 }
 
 /** What the steps of an explanation name. */

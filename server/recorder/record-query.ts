@@ -48,6 +48,16 @@ export function parseRecordQuery(query: Query): RecordQuery {
   };
 }
 
+/** The same question for another replica. */
+export function writeRecordQuery(query: RecordQuery): URLSearchParams {
+  const { group, resource, namespace, name, user, client, revision } = query;
+  const { sinceMs, untilMs, limit, after } = query;
+  const texts = { group, resource, namespace, name, user, client, revision };
+  const numbers = { sinceMs: String(sinceMs), untilMs: String(untilMs), limit: String(limit) };
+  const pairs = [...after].map(([replica, number]) => `${replica}:${number}`);
+  return new URLSearchParams({ ...texts, ...numbers, after: pairs.join(",") });
+}
+
 /** Whether a write is among what is asked for. */
 export function isShownFor(query: RecordQuery, write: KeptWrite): boolean {
   const { group, resource, namespace, name, user, client, sinceMs, untilMs } = query;

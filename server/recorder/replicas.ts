@@ -1,7 +1,4 @@
-/**
- * Replicas: where the replicas of this API are, by the leases that they renew. Each has recorded what it did itself,
- * and answers with the rights of who asks; so the commands ask all of them with their own credentials.
- */
+/** Replicas: where the replicas of this API are, by the leases that they renew. */
 
 import { isRecord } from "../../storage/base/is-record.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
@@ -22,7 +19,7 @@ export interface ReplicasParts {
 /** Two renewals that were missed, and clocks that differ. */
 const SILENT_MS = 60_000;
 const REPLICAS_MAX = 100;
-const OTHERS = "each replica answers for itself, and keelson why asks all of them";
+const OTHERS = "each replica answers for itself";
 
 /** Empty while there is one only. */
 export function livingReplicas({ view, naming, own, now }: ReplicasParts): readonly ReplicaAsked[] {

@@ -43,6 +43,7 @@ import { createFlowControl, type FlowControlStep } from "./flow-control.js";
 import { openRecord, type Recording } from "./record.js";
 import type { OpenedRecordDirectory } from "./record-directory.js";
 import { createRegistry } from "./registry.js";
+import type { Security } from "./security.js";
 import { createActions } from "./served-catalog.js";
 import { openSimulation, type SimulatedCluster } from "./simulation.js";
 import { observeStorage } from "./storage-metrics.js";
@@ -85,6 +86,7 @@ export interface ControlPlaneParts {
   readonly tracing: Tracing;
   readonly storage: OpenedStore;
   readonly access: Access;
+  readonly security: Pick<Security, "peerAccess">;
   readonly health: Health;
   readonly audit: Audit | undefined;
   readonly admissionFiles: AdmissionFiles;
@@ -119,8 +121,10 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
     storage,
     serverAddress: parts.serverAddress,
     logger,
+    peerAccess: parts.security.peerAccess,
     recordDirectory: parts.recordDirectory,
   });
+  opened.defer(() => record?.close());
   const recorder = record?.recorder;
   const registry = createRegistry({ ...parts, storage, admissionFiles, recorder });
   observeStorage(metrics, views);

@@ -10,6 +10,7 @@ import type { OfOtherFolder } from "../chain/request-chain.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { ObjectTexts } from "../recorder/object-texts.js";
+import { type PeerAccess, Peers } from "../recorder/peers.js";
 import { cursorOf } from "../recorder/record-batch.js";
 import { openRecordPaths, withRecord } from "../recorder/record-endpoints.js";
 import { RecordFiles } from "../recorder/record-files.js";
@@ -25,6 +26,8 @@ export interface Recording {
   readonly steps: OfOtherFolder;
   /** Begins to fill the directory, if there is one: the view is loaded. */
   keep(lifecycle: Lifecycle): void;
+  /** Its connections to other replicas. */
+  close(): void;
   readonly authorizer: Authorizer;
 }
 
@@ -36,6 +39,7 @@ export interface RecordWiring {
   /** "host:port" of this replica. */
   readonly serverAddress: () => string;
   readonly logger: Logger;
+  readonly peerAccess: PeerAccess;
   /** Absent = records are in memory alone. */
   readonly recordDirectory?: OpenedRecordDirectory | undefined;
 }
@@ -48,6 +52,7 @@ export function openRecord({
   storage,
   serverAddress,
   logger,
+  peerAccess,
   recordDirectory,
 }: RecordWiring): Recording | undefined {
   if (config.record === "") return undefined;
@@ -68,15 +73,18 @@ export function openRecord({
   observe(metrics, recorder, { dropped, bytes: () => recordDirectory?.directory.bytes ?? 0 });
   const { authorizer } = access.authorization;
   const now = () => Date.now();
-  const replicas = () => livingReplicas({ view, naming: config.naming, own: serverAddress, now });
+  const { naming } = config;
+  const living = () => livingReplicas({ view, naming, own: serverAddress, now });
+  const peers = new Peers(peerAccess, living);
   return {
     recorder,
     steps: {
       outer: recorder.outer,
       inner: recorder.inner,
-      middlewares: [withRecord({ recorder, authorizer, texts, replicas, dropped })],
+      middlewares: [withRecord({ recorder, authorizer, texts, peers, dropped })],
     },
     keep: (lifecycle) => kept?.begin(lifecycle),
+    close: () => peers[Symbol.dispose](),
     authorizer: openRecordPaths(authorizer),
   };
 }

@@ -16,6 +16,7 @@ import { FLAGS } from "../config/flags.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import type { Listener, ServingCredentials } from "../http/listener.js";
 import type { Metrics } from "../metrics/metrics.js";
+import type { PeerAccess } from "../recorder/peers.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import type { ReadAuthorities } from "./authorities.js";
 import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
@@ -41,6 +42,8 @@ export interface Security {
   readonly credentials: ServingCredentials;
   /** PEM: the authority by which clients verify this server. */
   servingAuthority(): string;
+  /** How this replica shows itself to the others, and knows them. */
+  readonly peerAccess: PeerAccess;
   /** The trusted authorities, for API servers behind this one. */
   trust(): AuthenticationTrust;
   /** Writes admin.kubeconfig for the opened port; returns its path. */
@@ -94,6 +97,10 @@ export async function createSecurity(
     frontProxyHeaders: headersOf(config),
     credentials: withProxies(initial),
     servingAuthority: () => servingAuthority(config, own, contents),
+    peerAccess: {
+      identity: () => own.admin,
+      authorities: () => [own.servingAuthority, servingAuthority(config, own, contents)].join("\n"),
+    },
     trust: () => ({
       clientAuthorities: toCredentials(config, own, contents).clientAuthorities ?? "",
       frontProxy: proxies?.options(),

@@ -1,0 +1,128 @@
+/** The recorder of two replicas: each asks the other, and answers with what both have recorded, by revision. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { blame, explainWhy } from "../server/commands/why.js";
+import type {
+  Explanation,
+  Loops,
+  RecordStatus,
+  Timeline,
+} from "../server/recorder/record-types.js";
+import { eventually } from "./harness/eventually.js";
+import { HttpsClient } from "./harness/https-client.js";
+import { startServer } from "./harness/server-process.js";
+import { startEtcd } from "./tools/etcd.js";
+
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+const RECORD = "/debug/record";
+const RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+const MERGE = { "content-type": "application/merge-patch+json" };
+const IDLE_WRITES = 3;
+const signal = new AbortController().signal;
+
+async function ask<T>(client: HttpsClient, path: string): Promise<T> {
+  return (await client.get(`${RECORD}${path}`)).expect(200).object as unknown as T;
+}
+
+test("#46 a write through one replica that a delivery by the other caused is explained by both, with the rights of who asks", async (t) => {
+  await using etcd = await startEtcd();
+  const options = { etcdEndpoints: [etcd.endpoint], flags: ["--record=memory"] };
+  await using a = await startServer(options);
+  await using b = await startServer(options);
+  await eventually("both replicas know each other", async () => {
+    const known = await Promise.all([a, b].map(({ client }) => ask<RecordStatus>(client, "")));
+    return known.every(({ replicas }) => replicas.length === 2);
+  });
+
+  const made = await a.client.post("/api/v1/namespaces/default/serviceaccounts", {
+    metadata: { name: "robot" },
+  });
+  made.expect(201);
+  const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["*"] }];
+  (await a.client.post(`${RBAC}/roles`, { metadata: { name: "maps" }, rules })).expect(201);
+  const subject = { kind: "ServiceAccount", name: "robot", namespace: "default" };
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "maps" };
+  const binding = { metadata: { name: "maps" }, roleRef, subjects: [subject] };
+  (await a.client.post(`${RBAC}/rolebindings`, binding)).expect(201);
+  const { object } = await a.client.post(
+    "/api/v1/namespaces/default/serviceaccounts/robot/token",
+    {},
+  );
+  const { token } = object.status as { readonly token: string };
+  const robotAt = ({ url, credentials: { ca } }: typeof a) => {
+    const client = new HttpsClient(url, { ca }, { authorization: `Bearer ${token}` });
+    t.after(() => client.close());
+    return client;
+  };
+  const [robotAtA, robotAtB] = [robotAt(a), robotAt(b)];
+
+  const watch = await robotAtB.watch(`${CONFIG_MAPS}?watch=1`);
+  (await a.client.post(CONFIG_MAPS, { metadata: { name: "cause" } })).expect(201);
+  for (let name: unknown; name !== "cause"; ) {
+    const { value } = await watch.next();
+    assert.ok(value !== undefined, "the watch goes on");
+    name = value.object.metadata.name;
+  }
+  (await robotAtA.post(CONFIG_MAPS, { metadata: { name: "cause-effect" } })).expect(201);
+  (
+    await a.client.post("/api/v1/namespaces/default/secrets", { metadata: { name: "hush" } })
+  ).expect(201);
+  const patch = { method: "PATCH", body: { data: { a: "1" } }, headers: MERGE };
+  for (let write = 0; write < IDLE_WRITES; write++) {
+    for (const { client } of [a, b]) await client.request(`${CONFIG_MAPS}/cause`, patch);
+  }
+
+  const why = "/why?resource=configmaps&namespace=default&name=cause-effect";
+  for (const client of [a.client, b.client, robotAtA, robotAtB]) {
+    const { steps, writes, replicas, reads } = await ask<Explanation>(client, why);
+    assert.deepEqual(
+      replicas.map(({ isAsked, problem }) => [isAsked, problem]),
+      [
+        [true, ""],
+        [true, ""],
+      ],
+    );
+    const names = steps.map(({ write }) => writes.find(({ id }) => id === write)?.name);
+    assert.deepEqual(names, ["cause-effect", "cause"]);
+    const [candidate] = steps[0]?.candidates ?? [];
+    assert.notEqual(candidate?.deliveredTime, "");
+    assert.ok(reads.some(({ id }) => id === candidate?.read));
+  }
+
+  // What is not the robot's to read is counted at both, and shown by neither.
+  for (const robot of [robotAtA, robotAtB]) {
+    const { writes, hidden } = await ask<Timeline>(robot, "/timeline?limit=10000");
+    assert.deepEqual([...new Set(writes.map(({ resource }) => resource))], ["configmaps"]);
+    assert.ok(hidden > 0);
+  }
+  const timeline = await ask<Timeline>(b.client, "/timeline?resource=configmaps&limit=10000");
+  const revisions = timeline.writes.flatMap(({ revision }) => (revision ? [Number(revision)] : []));
+  assert.deepEqual(
+    revisions,
+    revisions.toSorted((x, y) => x - y),
+  );
+  const later = await ask<Timeline>(a.client, `/timeline?after=${timeline.next}`);
+  const known = new Set(timeline.writes.map(({ id }) => id));
+  assert.ok(later.writes.every(({ id }) => !known.has(id)));
+  // Five in all, three at each: only both together know it.
+  const { loops } = await ask<Loops>(b.client, "/loops");
+  assert.ok(loops.some(({ type, name }) => type === "no-change" && name === "cause"));
+
+  const target = { kubeconfig: b.kubeconfig, context: undefined, server: undefined };
+  const asked = { ...target, type: "cm", name: "cause-effect", namespace: "default" };
+  const command = { ...asked, revision: "", form: "text", isLoops: false } as const;
+  assert.match(
+    String(await explainWhy(command, signal)),
+    /because of create configmaps default\/cause /,
+  );
+  assert.match(await blame({ ...asked, form: "text" }, signal), /metadata/);
+
+  // One that takes connections and answers nothing.
+  a.signal("SIGSTOP");
+  const alone = await ask<Timeline>(b.client, "/timeline?name=cause");
+  a.signal("SIGCONT");
+  assert.ok(alone.writes.length >= IDLE_WRITES);
+  const [silent, ...more] = alone.replicas.filter(({ isAsked }) => !isAsked);
+  assert.match(silent?.problem ?? "", /before the deadline/);
+  assert.deepEqual(more, []);
+});
