@@ -123,7 +123,8 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 /** One of the two, with its connections. */
 interface Contender {
   readonly server: ServerProcess;
-  readonly connections: readonly BenchConnection[];
+  /** None until `connect`. */
+  connections: readonly BenchConnection[];
   /** Answers to the last writes, by path. */
   readonly written: Map<string, Buffer>;
 }
@@ -148,10 +149,15 @@ async function open(opened: Cleanup, isOther: boolean): Promise<Contender> {
   );
   process.env = before;
   pinToServerCore(server.pid);
-  const lanes = values.protocol === "h2" ? 1 : LANES;
-  const connect = values.protocol === "h2" ? Http2Connection.open : Http1Connection.open;
-  const connections = await Promise.all(Array.from({ length: lanes }, () => connect(server)));
-  return { server, connections, written: new Map() };
+  return { server, connections: [], written: new Map() };
+}
+
+/** Behind the start of both: a connection that waits for half a minute without a request is answered with 408 and closed. */
+async function connect(contender: Contender): Promise<void> {
+  const isH2 = values.protocol === "h2";
+  const openOne = isH2 ? Http2Connection.open : Http1Connection.open;
+  const opening = Array.from({ length: isH2 ? 1 : LANES }, () => openOne(contender.server));
+  contender.connections = await Promise.all(opening);
 }
 
 /** So many operations from one on, over all lanes. */
@@ -233,6 +239,7 @@ for (let round = 0; round < Number(values.rounds); round++) {
   const contenders = [await open(opened, false), await open(opened, true)];
   // What the second does behind its start is not to be counted.
   await sleep(SETTLE_MS);
+  for (const contender of contenders) await connect(contender);
   rounds.push(await measure(contenders, names));
   residents.push(await Promise.all(contenders.map(({ server }) => residentMiB(server.pid))));
   for (const { connections } of contenders) for (const one of connections) one.close();

@@ -22,11 +22,13 @@ export interface CountedServer extends AsyncDisposable {
   count(operations: number, run: () => Promise<void>): Promise<Counted>;
 }
 
-export async function startCountedServer(): Promise<CountedServer> {
+/** @param flags further ones of the server */
+export async function startCountedServer(flags: readonly string[] = []): Promise<CountedServer> {
   const folder = await makeTempDir("counts");
   const file = join(folder.path, "counts");
   process.env.COUNT_PROBE = file;
   const server = await startServer({
+    flags,
     nodeFlags: [
       "--no-opt",
       "--expose-gc",

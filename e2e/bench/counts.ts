@@ -3,6 +3,7 @@
  * another on one connection, so that nothing is shared and the counts are the same each time.
  *
  *   node dist/e2e/bench/counts.js
+ *   node dist/e2e/bench/counts.js --record=memory              of a server with further flags
  *   COUNT_PROBE_FUNCTIONS=true node dist/e2e/bench/counts.js   and which functions they call how often
  */
 import { metric } from "../promises/gauge.js";
@@ -23,9 +24,9 @@ const JSON_TYPE = "application/json";
 
 export type Counts = Readonly<Record<string, Counted>>;
 
-/** @param onlyGated without those that no test bounds */
-export async function countAll(onlyGated: boolean): Promise<Counts> {
-  await using counted = await startCountedServer();
+/** @param onlyGated without those that no test bounds. @param flags of the server */
+export async function countAll(onlyGated: boolean, flags: readonly string[] = []): Promise<Counts> {
+  await using counted = await startCountedServer(flags);
   const connection = await Http1Connection.open(counted.server);
   const named = (index: number) => `item-${String(index).padStart(6, "0")}`;
   const path = (index: number) => `${CONFIG_MAPS}/${named(index)}`;
@@ -127,7 +128,7 @@ function openWatches({ server }: CountedServer): Promise<number> {
 }
 
 if (process.argv[1]?.endsWith("/bench/counts.js")) {
-  const counts = await countAll(false);
+  const counts = await countAll(false, process.argv.slice(2));
   for (const [name, { calls, bytes, collections }] of Object.entries(counts)) {
     const cells = [calls.toFixed(1), bytes.toFixed(0), String(collections)];
     process.stdout.write(`${name.padEnd(26)}${cells.map((cell) => cell.padStart(10)).join("")}\n`);

@@ -20,6 +20,8 @@ const theApi = shareApi({ record: true, flags: { "enable-control-planes": true }
 const AXE = readFileSync(join(repositoryRoot(), "node_modules/axe-core/axe.min.js"), "utf8");
 /** More than the recorder takes for chance. */
 const VAIN_WRITES = 40;
+const FIGHT_WRITES = 8;
+const RELISTS = 12;
 const ROWS = 10_000;
 const CHANGES_PER_SECOND = 500;
 const CHANGES = 2_000;
@@ -214,12 +216,26 @@ test("the timeline tells by keys why a write happened, and clients that work in 
   };
   await put({ resourceVersion });
   for (let count = 0; count < VAIN_WRITES; count++) await put({});
+  await admin.post(CONFIG_MAPS, { metadata: { name: "fought" }, data: { a: "0" } });
+  for (let count = 0; count < FIGHT_WRITES; count++) {
+    const manager = count % 2 === 0 ? "left" : "right";
+    const headers = { "content-type": "application/merge-patch+json" };
+    const body = { data: { a: manager } };
+    await admin.request(`${CONFIG_MAPS}/fought?fieldManager=${manager}`, {
+      ...{ method: "PATCH", body, headers },
+    });
+  }
+  for (let count = 0; count < RELISTS; count++) {
+    await loop.request("/api/v1/secrets", { headers: { "user-agent": "storm/1" } });
+  }
   loop.close();
   const page = await openPage(t);
   if (page === undefined) return;
   await page.press("c");
   await page.waitForText("no-change");
   await page.waitForText("busy-loop/1 as ");
+  await page.waitForText("change data.a of configmaps default/fought in turns");
+  await page.waitForText(`began ${RELISTS} lists and 0 watches of secrets`);
   await show(page, "#/object/core/configmaps/default/looped?tab=why");
   await page.waitForText("unchanged");
   await tabTo(page, "matches('.rows button')");
@@ -229,6 +245,52 @@ test("the timeline tells by keys why a write happened, and clients that work in 
   await page.press("Enter");
   await page.waitForText("exact (resourceVersion)");
   assert.deepEqual(await findingsOf(page), []);
+});
+
+test("#46 the timeline draws an arrow for what led to a write: solid where it is exact, dashed where it is likely", async (t) => {
+  const { admin, api } = theApi();
+  const follower = new HttpsClient(api.url, api, { "user-agent": "follower/1" });
+  t.after(() => follower.close());
+  const watch = await follower.watch(`${CONFIG_MAPS}?watch=1`);
+  const made = await admin.post(CONFIG_MAPS, { metadata: { name: "arrow" }, data: { a: "1" } });
+  const { resourceVersion, uid } = JSON.parse(String(made.bytes)).metadata;
+  for (let name: unknown; name !== "arrow"; ) {
+    name = (await watch.next()).value?.object.metadata.name;
+  }
+  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "arrow", uid }];
+  await follower.post(CONFIG_MAPS, { metadata: { name: "arrow-child", ownerReferences } });
+  const metadata = { name: "arrow", resourceVersion };
+  await follower.put(`${CONFIG_MAPS}/arrow`, { metadata, data: { a: "2" } });
+  const page = await openPage(t);
+  if (page === undefined) return;
+  await show(page, "#/timeline");
+  await page.waitForText("arrow-child, created");
+  for (const certainty of ["exact", "candidate"]) {
+    const selector = `svg path.arrow.${certainty}`;
+    await page.waitFor(selector, `document.querySelector(${JSON.stringify(selector)}) !== null`);
+    const dashes = `getComputedStyle(document.querySelector(${JSON.stringify(selector)})).strokeDasharray`;
+    assert.equal((await page.evaluate<string>(dashes)) === "none", certainty === "exact");
+  }
+});
+
+test("#46 of a server that has nothing of Keelson's each view tells so in a sentence, and none shows an error", async (t) => {
+  const browser = await theBrowser(t);
+  if (browser === undefined) return;
+  await using plain = new BusyApi(3);
+  const options = { ...optionsOf(theApi().api.kubeconfigPath), server: await plain.listen() };
+  await using console = await openConsole(options, () => {});
+  const page = await openPage(t, console);
+  if (page === undefined) return;
+  for (const [fragment, text] of [
+    ["#/timeline", "The server keeps no record of it"],
+    ["#/clients", "The server keeps no record of it"],
+    ["#/", "None has announced itself"],
+  ] as const) {
+    await show(page, fragment);
+    await page.waitForText(text);
+  }
+  assert.doesNotMatch(await page.evaluate<string>("document.body.innerText"), /control plane/i);
+  assert.deepEqual(page.complaints, []);
 });
 
 test("a control plane is made, opened, left and suspended by keys", async (t) => {

@@ -220,7 +220,12 @@ test("the picture has a row for each write, arrows for links, and takes text as 
     writeOf(11, { outcome: "refused", revision: "", status: 422 }),
   ];
   const link = { write: "w11", to: "w10", revision: "10", certainty: "candidate" as const, by: "" };
-  const links = [{ ...link, reasons: ["]]>"], deliveredTime: "", read: "", rank: 1 }];
+  const rest = { reasons: ["]]>"], deliveredTime: "", read: "" };
+  const exact = { ...link, certainty: "exact" as const, by: "resourceVersion" };
+  const links = [
+    { ...link, ...rest, rank: 1 },
+    { ...exact, ...rest, rank: 0 },
+  ];
   for (const lanes of ["client", "object"] as const) {
     const svg = drawTimeline({
       title: "a < b",
@@ -228,11 +233,13 @@ test("the picture has a row for each write, arrows for links, and takes text as 
       clients,
       writes,
       links,
-      followed: new Set(),
+      followed: new Set(["w11 w10"]),
     });
     assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
     assert.doesNotMatch(svg, /<script|"&"|a < b/);
-    assert.equal([...svg.matchAll(/class="arrow candidate"/g)].length, 1);
+    assert.equal([...svg.matchAll(/class="arrow candidate followed"/g)].length, 1);
+    assert.equal([...svg.matchAll(/class="arrow exact followed"/g)].length, 1);
+    assert.match(svg, /<title>exact, resourceVersion, /);
     assert.match(svg, /&lt;script&gt;/);
   }
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { samplesOf } from "./metrics-text.js";
+import { countsIn, samplesOf } from "./metrics-text.js";
 
 test("samples of the named metrics are read, with their labels, and no others", () => {
   const text = [
@@ -19,4 +19,9 @@ test("samples of the named metrics are read, with their labels, and no others", 
     ],
     c: [],
   });
+});
+
+test("#46 a count below zero is none: kube-apiserver could not count these objects", () => {
+  const found = samplesOf('n{resource="cars"} -1\nn{resource="pods"} 0\n', ["n"]);
+  assert.deepEqual(countsIn(found.get("n") ?? []), [{ labels: { resource: "pods" }, value: 0 }]);
 });

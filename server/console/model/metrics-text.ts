@@ -19,6 +19,11 @@ export function samplesOf(text: string, names: readonly string[]): ReadonlyMap<s
   return found;
 }
 
+/** Those of a count: kube-apiserver says -1 of what it could not count. */
+export function countsIn(samples: readonly Sample[]): Sample[] {
+  return samples.filter(({ value }) => value >= 0);
+}
+
 /** The next line that begins with `name`. */
 function next(text: string, name: string, from: number): number {
   const at = text.indexOf(`\n${name}`, from);

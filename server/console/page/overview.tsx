@@ -1,7 +1,7 @@
 /** What is served, how many of each, what moves now, the replicas, and turns of the thread that took too long. */
 import type { JsonObject } from "../../api/meta.js";
 import { arrayOf, membersOf, textOf } from "../model/members.js";
-import { type Sample, samplesOf } from "../model/metrics-text.js";
+import { countsIn, type Sample, samplesOf } from "../model/metrics-text.js";
 import { formatRoute } from "../model/routes.js";
 import { type Api, ApiProblem } from "./api.js";
 import {
@@ -87,6 +87,7 @@ function Served({ ui, counts }: { readonly ui: Ui; readonly counts: Loaded<Count
     0,
   );
   const rates = counts.value?.hasRates === true;
+  const unknown = counts.value === undefined ? "…" : "not known";
   return (
     <section aria-label="What is served">
       <h2>What is served</h2>
@@ -122,7 +123,7 @@ function Served({ ui, counts }: { readonly ui: Ui; readonly counts: Loaded<Count
                   </th>
                   <td>{type.version}</td>
                   <td>{type.kind}</td>
-                  <td class="number">{count?.objects?.toLocaleString("en") ?? "…"}</td>
+                  <td class="number">{count?.objects?.toLocaleString("en") ?? unknown}</td>
                   {rates && <td class="number">{formatRate(count?.writes ?? 0)}</td>}
                   {rates && <td class="number">{formatRate(count?.reads ?? 0)}</td>}
                   {rates && <td class="number">{count?.watches ?? 0}</td>}
@@ -150,7 +151,8 @@ function counterOf({ api, catalog }: Ui): (signal: AbortSignal) => Promise<Count
     }
     const atMs = performance.now();
     const found = samplesOf(text, [...OBJECTS, REQUESTS, WATCHES]);
-    const objects = objectsOf(found.get(OBJECTS[0]) ?? [], found.get(OBJECTS[1]) ?? []);
+    const [current, older] = OBJECTS.map((name) => countsIn(found.get(name) ?? []));
+    const objects = objectsOf(current ?? [], older ?? []);
     const requests = totalsOf(found.get(REQUESTS) ?? []);
     const watches = watchesOf(found.get(WATCHES) ?? []);
     const last = before;
