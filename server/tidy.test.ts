@@ -119,6 +119,8 @@ const ROUNDING_ALLOWED: Readonly<Record<string, string>> = {
   "server/endpoints/tables/data-tables.ts": "the type of a Secret",
   "server/endpoints/tables/pods.ts": "built-in kind: its columns count containers and restarts",
   "server/outbound/services.ts": "ports and addresses of services",
+  "server/recorder/peers.ts": "records, whose revisions are texts",
+  "server/recorder/record-lines.ts": "our own lines, whose numbers are safe integers and times",
   "server/registry/autoscaling/conversion.ts":
     "annotations of autoscalers, whose quantities are texts",
   "server/registry/core/configuration.ts": "texts of registry credentials",

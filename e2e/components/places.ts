@@ -15,8 +15,8 @@ export interface Place extends AsyncDisposable {
   readonly restartAll: (() => Promise<void>) | undefined;
 }
 
-/** The loops are those of the programs. */
-const FLAGS = ["--run-controllers=false"];
+/** The loops are those of the programs, and what they do is recorded. */
+const FLAGS = ["--run-controllers=false", "--record=memory"];
 
 export async function openPlace(replicas: number, flags: readonly string[]): Promise<Place> {
   const all = [...FLAGS, ...flags];

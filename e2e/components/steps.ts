@@ -1,6 +1,7 @@
 /** What happens in the trial of a whole cluster, in its order: each step waits until the loops have done their part. */
 import assert from "node:assert/strict";
 import { createSign, generateKeyPairSync } from "node:crypto";
+import type { Explanation } from "../../server/recorder/record-types.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import type { FakeNodes } from "./fake-nodes.js";
 
@@ -26,6 +27,7 @@ const template = (name: string, spec: object) => ({ metadata: { labels: { app: n
 
 export const STEPS: readonly Step[] = [
   { title: "a Deployment rolls out, and again with another image", take: rollOut },
+  { title: "each of its pods is explained, back to what somebody wrote", take: explainRollout },
   { title: "a StatefulSet gets its volumes", take: bindVolumes },
   { title: "a Job and a CronJob come to their end", take: runJobs },
   { title: "a certificate is signed", take: sign },
@@ -47,6 +49,26 @@ async function rollOut({ client, kubectl }: Tools): Promise<void> {
   await kubectl("rollout", "status", "deployment/web", "--timeout=120s");
   await kubectl("set", "image", "deployment/web", "main=b");
   await kubectl("rollout", "status", "deployment/web", "--timeout=120s");
+}
+
+/** From kubectl to the last pod, over the writes of three programs. */
+async function explainRollout({ client }: Tools): Promise<void> {
+  const { items } = (await client.get(`${CORE}/pods?labelSelector=app%3Dweb`)).expect(200);
+  for (const { metadata } of items.filter(({ metadata }) => !metadata.deletionTimestamp)) {
+    const query = `resource=pods&namespace=trial&name=${metadata.name}`;
+    const answer = (await client.get(`/debug/record/why?${query}`)).expect(200);
+    const { steps, writes, end } = answer.object as unknown as Explanation;
+    const chain = steps.map(({ write }) => writes.find(({ id }) => id === write));
+    const told = chain.map((write) => `${write?.verb} ${write?.resource} ${write?.name}`);
+    assert.equal(end, "outer", told.join("\n"));
+    assert.match(told.at(-1) ?? "", /^patch deployments web$/, told.join("\n"));
+    for (const resource of ["pods", "replicasets"]) {
+      assert.ok(
+        chain.some((write) => write?.resource === resource),
+        told.join("\n"),
+      );
+    }
+  }
 }
 
 async function bindVolumes({ client, kubectl }: Tools): Promise<void> {

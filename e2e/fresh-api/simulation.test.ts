@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Explanation } from "../../server/recorder/record-types.js";
 import { type Keelson, startKeelson } from "../../server/start-keelson.js";
 import { eventually } from "../harness/eventually.js";
 import { type ApiObject, HttpsClient } from "../harness/https-client.js";
@@ -16,7 +17,7 @@ const RULES = [
   { labels: { app: "flaky" }, fails: "crash", times: 2, exitCode: 3 },
 ] as const;
 
-const theApi = shareApi({ simulate: { nodes: 2, seed: 7, rules: RULES } });
+const theApi = shareApi({ record: true, simulate: { nodes: 2, seed: 7, rules: RULES } });
 
 const NAMESPACE = "/api/v1/namespaces/default";
 const APPS = "/apis/apps/v1/namespaces/default";
@@ -210,6 +211,34 @@ test("People 2: what is to fail fails, by annotations and by rules: images, cras
   });
   for (const name of ["no-image", "loops", "slow"])
     await admin.delete(`${APPS}/deployments/${name}`);
+  await api.settled();
+});
+
+test("#46 a rollout is explained from the Deployment that somebody changed to its last pod", async () => {
+  const { api, admin } = theApi();
+  const path = `${APPS}/deployments/told`;
+  (await admin.post(`${APPS}/deployments`, workload("told", { replicas: 3 }))).expect(201);
+  await api.settled();
+  const next = workload("told", { replicas: 3 });
+  next.spec.template.spec.containers = [container("app:2")];
+  const changed = (await admin.put(path, next)).expect(200);
+  await api.settled();
+  const pods = await podsOf(admin, "told");
+  assert.equal(pods.length, 3);
+  for (const { metadata } of pods) {
+    const query = `resource=pods&namespace=default&name=${metadata.name}`;
+    const why = (await admin.get(`/debug/record/why?${query}`)).expect(200).object;
+    const { steps, writes, end } = why as unknown as Explanation;
+    const chain = steps.map(({ write }) => writes.find(({ id }) => id === write));
+    const kinds = new Set(chain.map((write) => write?.resource));
+    assert.deepEqual(kinds, new Set(["pods", "replicasets", "deployments"]));
+    const first = chain.at(-1);
+    assert.deepEqual(
+      [first?.name, first?.revision, end],
+      ["told", changed.object.metadata.resourceVersion, "outer"],
+    );
+  }
+  await admin.delete(path);
   await api.settled();
 });
 

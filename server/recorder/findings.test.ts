@@ -113,6 +113,37 @@ test("a chain goes back over what was delivered to the first write that nothing 
   assert.match(first?.candidates[0]?.reasons.join() ?? "", /it owns the object/);
 });
 
+test("#46 clients of one program know what one of them was sent, as those of kube-controller-manager do", () => {
+  const program = "manager/v1.2 (linux/amd64) kubernetes/0f29094";
+  const reader = { ...robot, id: "c4", user: "manager", agent: `${program}/shared-informers` };
+  const writer = { ...robot, id: "c5", user: "loop", agent: `${program}/loop` };
+  const elsewhere = { ...writer, id: "c6", address: "10.0.0.9" };
+  const plain = { ...robot, id: "c7", user: "joe", agent: program };
+  const alike = { ...plain, id: "c8", user: "jim", address: "10.0.0.9" };
+  const programs = [jane, reader, writer, elsewhere, plain, alike];
+  const watch = watchOf(reader.id);
+  const alone = watchOf(plain.id, "secrets");
+  const childOf = (client: RecordedClient, revision: number) =>
+    writeOf(revision, { name: "a-child", uid: "uid-c", client: client.id, outcome: "created" });
+  const writes = [
+    writeOf(10, {}),
+    childOf(writer, 12),
+    childOf(elsewhere, 13),
+    childOf(plain, 14),
+    childOf(alike, 15),
+  ];
+  const deliveries = [sent(watch, 10, 102)];
+  const index = new RecordIndex({ clients: programs, writes, reads: [watch, alone], deliveries });
+  const ledBy = (write: RecordedWrite | undefined) =>
+    explain(index, write as RecordedWrite, NAMES_NOTHING).steps[0]?.followed;
+  assert.deepEqual(writes.map(ledBy), ["", "w10", "", "w10", ""]);
+  const { candidates } = linksOf(index, writes[1] as RecordedWrite, NAMES_NOTHING);
+  assert.deepEqual(
+    candidates.map(({ to, certainty, read }) => [to, certainty, read]),
+    [["w10", "candidate", watch.id]],
+  );
+});
+
 test("what is delivered behind a write, or to somebody else, is no candidate; a revision of another object is not its base", () => {
   const mine = watchOf(robot.id);
   const theirs = watchOf(other.id);

@@ -1,9 +1,9 @@
 /**
  * RecordIndex: records that somebody asks about, so that what led to a write is found: writes by revision and by
  * object, and what each client had been delivered. Clients of several replicas are one where user, program and
- * address are the same.
+ * address are the same, and those of one program know what one of them was sent.
  */
-import type { RecordedRead, RecordedWrite, Records } from "./record-types.js";
+import type { RecordedClient, RecordedRead, RecordedWrite, Records } from "./record-types.js";
 
 /** A write that a client had seen before it wrote itself. */
 export interface Seen {
@@ -31,10 +31,11 @@ export class RecordIndex {
   readonly byId: ReadonlyMap<string, RecordedWrite>;
   readonly #byRevision = new Map<string, RecordedWrite>();
   readonly #byUid = new Map<string, RecordedWrite[]>();
-  /** By the name of a client, as `#nameOf` gives it. */
+  /** By the name of a program, as `#programOf` gives it. */
   readonly #deliveries = new Map<string, KnownDelivery[]>();
   readonly #reads = new Map<string, RecordedRead[]>();
   readonly #names: ReadonlyMap<string, string>;
+  readonly #programs: ReadonlyMap<string, string>;
 
   constructor(records: Pick<Records, "clients" | "writes" | "reads" | "deliveries">) {
     this.writes = records.writes;
@@ -42,17 +43,18 @@ export class RecordIndex {
     this.#names = new Map(
       records.clients.map(({ id, user, agent, address }) => [id, `${user}\n${agent}\n${address}`]),
     );
+    this.#programs = programsOf(records.clients);
     for (const write of records.writes) {
       if (write.revision !== "") this.#byRevision.set(write.revision, write);
       if (write.uid !== "") push(this.#byUid, write.uid, write);
     }
     const reads = new Map(records.reads.map((read) => [read.id, read]));
-    for (const read of records.reads) push(this.#reads, this.#nameOf(read.client), read);
+    for (const read of records.reads) push(this.#reads, this.#programOf(read.client), read);
     for (const { read: id, revision, time } of records.deliveries) {
       const read = reads.get(id);
       if (read === undefined) continue;
       const delivery = { revision, atMs: Date.parse(time), read };
-      push(this.#deliveries, this.#nameOf(read.client), delivery);
+      push(this.#deliveries, this.#programOf(read.client), delivery);
     }
   }
 
@@ -78,7 +80,7 @@ export class RecordIndex {
   /** How a revision of the write's object reached its client; undefined = by no watch that is recorded. */
   deliveryOf(write: RecordedWrite, revision: string): Omit<Seen, "write"> | undefined {
     const untilMs = Date.parse(write.receivedTime);
-    const name = this.#nameOf(write.client);
+    const name = this.#programOf(write.client);
     const all = this.#deliveries.get(name) ?? [];
     const delivery = all.findLast((each) => each.revision === revision && each.atMs <= untilMs);
     if (delivery !== undefined) return delivery;
@@ -95,7 +97,7 @@ export class RecordIndex {
   /** Whether the client followed anything when it wrote: otherwise nothing that is recorded led it. */
   isFollower(write: RecordedWrite): boolean {
     if (this.#isOwn(write)) return true;
-    const reads = this.#reads.get(this.#nameOf(write.client)) ?? [];
+    const reads = this.#reads.get(this.#programOf(write.client)) ?? [];
     return reads.some(
       ({ verb, time, endTime }) =>
         verb === "watch" && time <= write.time && (endTime === "" || endTime >= write.receivedTime),
@@ -105,7 +107,7 @@ export class RecordIndex {
   /** What the client of a write had seen before it, each write once, the newest first. */
   seenBefore(write: RecordedWrite): Seen[] {
     const untilMs = Date.parse(write.receivedTime);
-    const name = this.#nameOf(write.client);
+    const name = this.#programOf(write.client);
     const seen = new Map<string, Seen>();
     const note = (
       other: RecordedWrite | undefined,
@@ -148,7 +150,7 @@ export class RecordIndex {
     untilMs: number,
     note: (other: RecordedWrite, atMs: number, read: RecordedRead) => void,
   ): void {
-    const reads = this.#reads.get(this.#nameOf(write.client)) ?? [];
+    const reads = this.#reads.get(this.#programOf(write.client)) ?? [];
     const before = reads.filter(({ time }) => Date.parse(time) <= untilMs).slice(-LISTS_MAX);
     for (const read of before.reverse()) {
       const from = Number(read.fromRevision);
@@ -167,7 +169,29 @@ export class RecordIndex {
   #nameOf(client: string): string {
     return this.#names.get(client) ?? client;
   }
+
+  /** What one client of a program was sent the others know as well. */
+  #programOf(client: string): string {
+    return this.#programs.get(client) ?? this.#nameOf(client);
+  }
 }
+
+/**
+ * Programs with several clients: kube-controller-manager reads by one user and writes by many. client-go's
+ * rest.AddUserAgent tells such clients apart by a suffix of the same header: "manager/v1 (linux/amd64) kubernetes/0f2"
+ * and the same with "/shared-informers".
+ * @returns by id of those clients
+ */
+function programsOf(clients: readonly RecordedClient[]): ReadonlyMap<string, string> {
+  const found = clients.flatMap(({ id, agent, address }) => {
+    const [, program, suffix = ""] = SUFFIXED.exec(agent) ?? [];
+    return program === undefined ? [] : [{ id, name: `${program}\n${address}`, suffix }];
+  });
+  const several = new Set(found.flatMap(({ name, suffix }) => (suffix === "" ? [] : [name])));
+  return new Map(found.filter(({ name }) => several.has(name)).map(({ id, name }) => [id, name]));
+}
+
+const SUFFIXED = /^([^ ]+ \([^)]*\) kubernetes\/[^/ ]+)(\/.+)?$/;
 
 export function isSameObject(a: RecordedWrite, b: RecordedWrite): boolean {
   return (
