@@ -39,6 +39,8 @@ export interface Config extends Omit<FlagSettings, "logLevel"> {
   readonly serviceRanges: ServiceRanges;
   /** Whether the state is in the embedded store. */
   readonly isEmbedded: boolean;
+  /** Whether its data goes with the process, so that writes need not wait for the disk. No flag says so: a fresh API of tests does. */
+  readonly isTemporary?: boolean;
   readonly logLevel: LogLevel;
   /** Warnings for the operator, one line each; main logs them. */
   readonly warnings: readonly string[];

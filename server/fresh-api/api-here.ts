@@ -44,7 +44,9 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
       const commandLine = parseCommandLine([...own, ...args]);
       if (commandLine.action === "refuse") throw new RangeError(commandLine.message);
       if (commandLine.action !== "run") throw new RangeError("flags of a start are expected");
-      const { config } = commandLine;
+      // Nobody finds what is in the folder after the process: no write of it waits for the disk.
+      const isTemporary = commandLine.config.dataDir === folder.path;
+      const config = { ...commandLine.config, isTemporary };
       const untilMs = performance.now() + deadlineMs;
       const files = [...config.manifests, ...(options.manifests ?? []).filter(isPath)];
       const signature = config.watchManifests ? await signatureOf(files) : "";

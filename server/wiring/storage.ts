@@ -42,8 +42,11 @@ export async function openPlainStore(
   if (config.isEmbedded) {
     const { openEmbeddedStore } = await import("../../storage/embedded/embedded-store.js");
     const directory = join(config.dataDir, "store");
-    const { embeddedQuotaBytes: quotaBytes } = config;
-    const store = await openEmbeddedStore({ directory, clock, logger, quotaBytes, tasks });
+    const { embeddedQuotaBytes: quotaBytes, isTemporary = false } = config;
+    const isDurable = !isTemporary;
+    const store = await openEmbeddedStore({
+      ...{ directory, clock, logger, quotaBytes, isDurable, tasks },
+    });
     observeEmbeddedStore(metrics, store);
     return store;
   }

@@ -69,12 +69,16 @@ export function leasedKey(key: LeasedKey | Uint8Array): LeasedTableKey {
   return key as LeasedTableKey;
 }
 
-/** Opens the tables, making them where they do not exist. @throws {StorageError} Refused */
-export function openDatabase(directory: string, damage: Damage): StoreDatabase {
+/**
+ * Opens the tables, making them where they do not exist. @throws {StorageError} Refused
+ * @param isDurable whether a commit waits for the disk
+ */
+export function openDatabase(directory: string, damage: Damage, isDurable = true): StoreDatabase {
   const root: RootDatabase<Buffer, string> = open({
     path: join(directory, "store.mdb"),
     encoding: "binary",
     overlappingSync: false,
+    noSync: !isDurable,
     // The store groups commits itself, so lmdb need not wait for the end of the event turn.
     eventTurnBatching: false,
     pageSize: PAGE_BYTES,

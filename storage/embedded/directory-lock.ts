@@ -22,11 +22,12 @@ export interface DirectoryLock {
 const STORE_FACT = "store";
 
 /** Takes the lock, or fails with the process id of its owner. @throws {StorageError} Refused */
-export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+export async function lockDirectory(directory: string, isDurable = true): Promise<DirectoryLock> {
   const environment = open({
     path: join(directory, "owner.mdb"),
     encoding: "binary",
     overlappingSync: false,
+    noSync: !isDurable,
     maxDbs: 1,
     maxReaders: 32,
   });

@@ -83,22 +83,27 @@ export interface EmbeddedStoreOptions {
   readonly logger: Logger;
   /** Writes are refused while more bytes are in use than this. Default 0: no bound. */
   readonly quotaBytes?: number;
+  /**
+   * Whether an acknowledged write survives the machine's end. Default true. False is for data that goes with the process:
+   * it survives the process alone.
+   */
+  readonly isDurable?: boolean;
   /** Told of background tasks that fail. */
   readonly tasks?: TaskObserver;
 }
 
 /** Opens the store of a directory. @throws {StorageError} Refused: in use, damaged, not ours */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
-  const { directory, clock, logger, quotaBytes = 0, tasks = {} } = options;
+  const { directory, clock, logger, quotaBytes = 0, isDurable = true, tasks = {} } = options;
   let lock: DirectoryLock | undefined;
   let database: StoreDatabase | undefined;
   try {
     await makeDirectory(directory, 0o700);
     await checkFile(join(directory, "owner.mdb"));
-    lock = await lockDirectory(directory);
+    lock = await lockDirectory(directory, isDurable);
     await checkFile(join(directory, "store.mdb"));
     if (lock.hasStore) await requireStore(directory);
-    database = openDatabase(directory, new Damage(logger));
+    database = openDatabase(directory, new Damage(logger), isDurable);
     await addChecksums(database, logger);
     requireOrder(database);
     database = await shrinkFile(directory, database, logger);
