@@ -176,9 +176,7 @@ test("the command says in a sentence what it needs where Node.js is too old for 
   });
 });
 
-const TYPED = `import { transform } from "esbuild";
-import { Etcd3 } from "etcd3";
-import { type Keelson, startKeelson } from "keelson";
+const TYPED = `import { type Keelson, startKeelson } from "keelson";
 const api: Keelson = await startKeelson({ users: [{ name: "a", groups: ["g"] }] });
 export const token: string = api.as("a").token;
 await api.stop();
