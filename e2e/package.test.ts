@@ -142,29 +142,31 @@ test("an installation is below 30 MiB, and has the licences of what is in the bu
   assert.ok(!named.includes("typescript"));
 });
 
-test("the package logs in to etcd with what is in the bundle", async () => {
-  const project = theProject();
-  assert.ok(!existsSync(join(project.path, "node_modules", "etcd3")));
-  await using etcd = await startEtcd({ args: ["--bcrypt-cost=4"] });
-  const admin = new Etcd3({ hosts: etcd.endpoint });
-  const root = admin.user("root");
-  await root.create("secret");
-  await admin.role("root").create();
-  await root.addRole("root");
-  await admin.auth.authEnable();
-  admin.close();
+if (isLong) {
+  test("the package logs in to etcd with what is in the bundle", async () => {
+    const project = theProject();
+    assert.ok(!existsSync(join(project.path, "node_modules", "etcd3")));
+    await using etcd = await startEtcd({ args: ["--bcrypt-cost=4"] });
+    const admin = new Etcd3({ hosts: etcd.endpoint });
+    const root = admin.user("root");
+    await root.create("secret");
+    await admin.role("root").create();
+    await root.addRole("root");
+    await admin.auth.authEnable();
+    admin.close();
 
-  const passwordFile = join(project.path, "password");
-  const folder = join(project.path, "replica");
-  const command = join(project.path, "node_modules", ".bin", "keelson");
-  const args = [`--etcd-servers=${etcd.endpoint}`, "--etcd-username=root", "--secure-port=0"];
-  const serve = [...args, `--etcd-password-file=${passwordFile}`, `--data-dir=${folder}`];
-  await writeFile(passwordFile, "secret");
-  const child = new Child(command, ["serve", ...serve], folder);
-  await child.waitUntilReady(async () => child.output.includes(" ready"));
-  await child.end("SIGTERM");
-  assert.equal(child.exitCode, 0, child.output);
-});
+    const passwordFile = join(project.path, "password");
+    const folder = join(project.path, "replica");
+    const command = join(project.path, "node_modules", ".bin", "keelson");
+    const args = [`--etcd-servers=${etcd.endpoint}`, "--etcd-username=root", "--secure-port=0"];
+    const serve = [...args, `--etcd-password-file=${passwordFile}`, `--data-dir=${folder}`];
+    await writeFile(passwordFile, "secret");
+    const child = new Child(command, ["serve", ...serve], folder);
+    await child.waitUntilReady(async () => child.output.includes(" ready"));
+    await child.end("SIGTERM");
+    assert.equal(child.exitCode, 0, child.output);
+  });
+}
 
 test("the command says in a sentence what it needs where Node.js is too old for it", async () => {
   const command = join(theProject().path, "node_modules", "keelson", "dist", "bundle", "main.js");
