@@ -43,7 +43,8 @@ type ImageUser = { readonly image?: string };
 export class ImagePolicyWebhook implements AdmissionPlugin {
   readonly name = "ImagePolicyWebhook";
   readonly #parts: ImagePolicyParts;
-  readonly #answers = new LRUCache<string, Answer>({ max: ANSWERS_MAX });
+  /** Made for the first answer: its places are allocated at once. */
+  #answers: LRUCache<string, Answer> | undefined;
 
   constructor(parts: ImagePolicyParts) {
     this.#parts = parts;
@@ -51,7 +52,7 @@ export class ImagePolicyWebhook implements AdmissionPlugin {
 
   /** Answers that are remembered. */
   get size(): number {
-    return this.#answers.size;
+    return this.#answers?.size ?? 0;
   }
 
   handles(
@@ -77,7 +78,7 @@ export class ImagePolicyWebhook implements AdmissionPlugin {
       namespace,
     };
     const key = JSON.stringify(spec);
-    const known = this.#answers.get(key);
+    const known = this.#answers?.get(key);
     if (known !== undefined) {
       this.#heed(attributes, known);
       return undefined;
@@ -103,7 +104,10 @@ export class ImagePolicyWebhook implements AdmissionPlugin {
       return;
     }
     const ttl = answer.isAllowed ? allowTtlMs : denyTtlMs;
-    if (ttl > 0) this.#answers.set(key, answer, { ttl });
+    if (ttl > 0) {
+      this.#answers ??= new LRUCache({ max: ANSWERS_MAX });
+      this.#answers.set(key, answer, { ttl });
+    }
     this.#heed(attributes, answer);
   }
 

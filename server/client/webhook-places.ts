@@ -49,19 +49,24 @@ const NO_CREDENTIALS: CredentialSource = { current: () => NOTHING, rejected() {}
 
 export class WebhookPlaces {
   readonly #options: WebhookPlacesOptions;
-  readonly #places: LRUCache<string, WebhookPlace>;
+  /** Made for the first call: its places are allocated at once. */
+  #places: LRUCache<string, WebhookPlace> | undefined;
 
   constructor(options: WebhookPlacesOptions) {
     this.#options = options;
-    this.#places = new LRUCache({
-      max: options.placesMax,
-      dispose: ({ client }) => client.close(),
-    });
   }
 
   /** @throws {Error} if the URL or the authorities are invalid */
   of(config: WebhookClientConfig): WebhookPlace {
     const key = JSON.stringify(config);
+    this.#places ??= new LRUCache({
+      max: this.#options.placesMax,
+      dispose: ({ client }) => client.close(),
+    });
+    this.#places ??= new LRUCache({
+      max: this.#options.placesMax,
+      dispose: ({ client }) => client.close(),
+    });
     let place = this.#places.get(key);
     if (place === undefined) {
       place = this.#open(config);
@@ -71,12 +76,12 @@ export class WebhookPlaces {
   }
 
   get counts(): ConnectionCounts {
-    return sumOfCounts([...this.#places.values()].map(({ client }) => client.counts));
+    return sumOfCounts([...(this.#places?.values() ?? [])].map(({ client }) => client.counts));
   }
 
   /** Closes idle connections; calls under way finish on their own. */
   close(): void {
-    this.#places.clear();
+    this.#places?.clear();
   }
 
   #open({ url, service, caBundle }: WebhookClientConfig): WebhookPlace {

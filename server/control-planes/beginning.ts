@@ -4,15 +4,14 @@
  */
 import type { Revision, RevisionedStore } from "../../storage/kv/store.js";
 import { type ContentSource, contentOf, putContent, type StoredContent } from "./copy-content.js";
-import type { DefaultContent } from "./default-content.js";
 
 export interface BeginningParts {
   /** The control plane's own. */
   readonly store: RevisionedStore;
   /** With a trailing slash. */
   readonly prefix: string;
-  readonly defaults: DefaultContent;
-  readonly nowMs: number;
+  /** What it begins with, if it is no clone. */
+  readonly defaults: readonly StoredContent[];
 }
 
 /** No object's. */
@@ -43,12 +42,12 @@ export async function markBegun(
  * @throws {StorageError} Compacted: the original's state is not kept any more; {RangeError} it had none
  */
 export async function putBeginning(
-  { store, prefix, defaults, nowMs }: BeginningParts,
+  { store, prefix, defaults }: BeginningParts,
   original: ContentSource | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   if (original === undefined) {
-    await putContent(store, prefix, defaults.make(nowMs), signal);
+    await putContent(store, prefix, defaults, signal);
     return;
   }
   let objects = 0;

@@ -38,6 +38,8 @@ export interface LoadedControlPlane {
   /** Of tokens of its service accounts. */
   readonly issuer: TokenIssuer;
   size(): ControlPlaneSize;
+  /** Whether it has work that waits for a time to come: then it stays. */
+  owesWork(): boolean;
   /** For its watches, several times a second. */
   tick(): void;
   /** Ends its watches, waits for its requests, and frees what it has. */
@@ -164,8 +166,9 @@ export class ControlPlanes {
     while (!signal.aborted) {
       await clock.sleep(Math.max(idleMs / LOOK_SHARE, LOOK_MS_MIN), signal);
       const before = clock.now() - idleMs;
-      for (const { entry, usage } of this.loaded) {
-        if (usage.isIdle && usage.lastUsedMs <= before) void this.unload(entry.name);
+      for (const { entry, usage, owesWork } of this.loaded) {
+        if (!usage.isIdle || usage.lastUsedMs > before || owesWork()) continue;
+        void this.unload(entry.name);
       }
     }
   }

@@ -55,7 +55,7 @@ export async function* contentOf(
   }
 }
 
-/** Writes those that are not there. @throws {StorageError} */
+/** Writes those that are not there, a few transactions at a time. @throws {StorageError} */
 export async function putContent(
   store: RevisionedStore,
   prefix: string,
@@ -63,12 +63,13 @@ export async function putContent(
   signal: AbortSignal,
 ): Promise<void> {
   const keys = new KeySpace(prefix);
-  for (const piece of piecesOf(objects)) {
-    const puts = piece.map(({ partition, path, value }) => {
+  const puts = [...piecesOf(objects)].map((piece) => {
+    const operations = piece.map(({ partition, path, value }) => {
       return { type: "put" as const, key: keys.key(partition, path), value };
     });
-    await putMissing(store, puts, signal);
-  }
+    return putMissing(store, operations, signal);
+  });
+  await Promise.all(puts);
 }
 
 type Put = { readonly type: "put"; readonly key: string; readonly value: Uint8Array };

@@ -17,8 +17,12 @@ export interface ControlPlaneSize {
 
 export function sizeOf(view: RegistryView): ControlPlaneSize {
   let objects = 0;
-  for (const { size } of view.partitions) objects += size;
-  return { objects, bytes: view.arena.live };
+  let bytes = 0;
+  for (const { size, objectBytes } of view.partitions) {
+    objects += size;
+    bytes += objectBytes;
+  }
+  return { objects, bytes };
 }
 
 export class LimitGuard implements AdmissionPlugin {

@@ -106,6 +106,25 @@ export async function runNamespaceDefault(
   }
 }
 
+/** Once, in each active namespace, without a loop. @throws {StatusError} */
+export async function ensureNamespaceDefault(
+  objects: ObjectsApi,
+  wanted: NamespaceDefault,
+  signal: AbortSignal,
+): Promise<void> {
+  const resource = objects.resource(wanted.group, wanted.resource);
+  const namespaces = objects.list(objects.resource("", "namespaces"), "").filter(isActive);
+  await Promise.all(
+    namespaces.map(async ({ metadata: { name: namespace = "" } }) => {
+      if (objects.metadata(resource, { namespace, name: wanted.name }) !== undefined) return;
+      const object = wanted.shape(undefined);
+      if (object === undefined) return;
+      const metadata = { ...object.metadata, namespace };
+      await objects.create(resource, { ...object, metadata }, signal);
+    }),
+  );
+}
+
 function isActive(namespace: ApiObject | undefined): boolean {
   return namespace !== undefined && (namespace.metadata.deletionTimestamp ?? "") === "";
 }

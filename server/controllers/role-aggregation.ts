@@ -35,12 +35,8 @@ export async function runRoleAggregation(
   { objects, naming, clock, logger }: RoleAggregationOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const group = rbacGroup(naming);
-  const isServed = objects.resources.some(
-    (one) => one.group === group && one.resource === "clusterroles",
-  );
-  if (!isServed) return;
-  const clusterRoles = objects.resource(group, "clusterroles");
+  const clusterRoles = clusterRolesOf(objects, naming);
+  if (clusterRoles === undefined) return;
   const queue = new WorkQueue(clock);
   const roles = new Map<string, AggregatableRole>();
   const changed = new Set<string>();
@@ -80,6 +76,34 @@ export async function runRoleAggregation(
     queue.forget(ALL);
   }, signal);
   await Promise.all([following, working]);
+}
+
+/** Once, without a loop. @throws {StatusError} */
+export async function gatherRoles(
+  { objects, naming }: Pick<RoleAggregationOptions, "objects" | "naming">,
+  signal: AbortSignal,
+): Promise<void> {
+  const clusterRoles = clusterRolesOf(objects, naming);
+  if (clusterRoles === undefined) return;
+  await objects.refresh();
+  const roles = new Map<string, AggregatableRole>();
+  for (const object of objects.list(clusterRoles, "")) {
+    roles.set(object.metadata.name ?? "", toAggregatable(object));
+  }
+  for (const role of roles.values()) {
+    if (role.selectors === undefined) continue;
+    await writeGathered(objects, clusterRoles, role, roles, signal);
+    // Others may gather it in turn.
+    await objects.refresh();
+    const written = objects.get(clusterRoles, { namespace: "", name: role.name });
+    if (written !== undefined) roles.set(role.name, toAggregatable(written));
+  }
+}
+
+/** undefined = they are not served. */
+function clusterRolesOf(objects: ObjectsApi, naming: Naming): ControlledResource | undefined {
+  const group = rbacGroup(naming);
+  return objects.resources.find((one) => one.group === group && one.resource === "clusterroles");
 }
 
 /** Reads the changed roles. */

@@ -70,7 +70,7 @@ export type InheritedParts = Pick<
 export function openAccess(parts: AccessParts): Promise<Access> {
   return openAll(async (opened) => {
     const { config, clock, facts, metrics, logger, security, serverAddress, codecs } = parts;
-    const { store, tokenKeys, feedLag } = parts.storage;
+    const { store, tokenKeys, feedLag, small } = parts.storage;
     let reviewers: Reviewers | undefined;
     let customKinds: CustomKinds | undefined;
     const builtIn = createServedCatalog({
@@ -86,7 +86,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
       },
     });
     const catalog = new LiveCatalog(builtIn);
-    const views = createViews(config, store, catalog, logger, { metrics, feedLag });
+    const views = createViews(config, store, catalog, logger, { metrics, feedLag, small });
     // The store works while the rest of this process is wired.
     views.view.readAhead();
     const outgoing = new OutgoingPlaces(metrics);

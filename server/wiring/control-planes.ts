@@ -7,6 +7,7 @@ import { hostname } from "node:os";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import { KeySpace, partitionId } from "../../storage/objects/keys.js";
+import { ObjectPatterns } from "../../storage/objects/object-patterns.js";
 import type { AdmissionPlugin } from "../admission/admission.js";
 import { ControlPlaneAdmission } from "../control-planes/control-plane-admission.js";
 import {
@@ -16,7 +17,7 @@ import {
 } from "../control-planes/control-plane-hosts.js";
 import { ControlPlaneIndex } from "../control-planes/control-plane-index.js";
 import { ControlPlanes } from "../control-planes/control-planes.js";
-import { DefaultContent } from "../control-planes/default-content.js";
+import { DefaultContent, isAlikeInMany } from "../control-planes/default-content.js";
 import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
 import { ensureDefinition } from "../control-planes/ensure-definition.js";
 import { hasCredential } from "../control-planes/has-credential.js";
@@ -37,7 +38,10 @@ import { type LoadParts, loadControlPlane } from "./load-control-plane.js";
 import { createNowhere } from "./nowhere.js";
 
 export interface ControlPlanesParts
-  extends Omit<LoadParts, "metrics" | "rootAuthority" | "trust" | "current" | "defaults"> {
+  extends Omit<
+    LoadParts,
+    "metrics" | "rootAuthority" | "trust" | "current" | "defaults" | "patterns"
+  > {
   /** The process's. */
   readonly metrics: Metrics;
 }
@@ -77,7 +81,11 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
   const group = controlPlaneGroup(naming);
   const index = new ControlPlaneIndex(naming);
   access.views.view.partition(partitionId(group, CONTROL_PLANES)).observe(index);
-  const shared = { metrics: new QuietMetrics(), defaults: new DefaultContent() };
+  const shared = {
+    metrics: new QuietMetrics(),
+    defaults: new DefaultContent(),
+    patterns: new ObjectPatterns(isAlikeInMany),
+  };
   let started: StartedParts | undefined;
   const planes: ControlPlanes = new ControlPlanes({
     index,

@@ -1,6 +1,6 @@
 /** Wiring of what a control plane makes and keeps itself: its own objects, and its loops. */
 import { type Clock, systemClock } from "../../storage/base/clock.js";
-import type { Lifecycle } from "../../storage/base/lifecycle.js";
+import type { Lifecycle, TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { ViewedDevices } from "../admission/quota/device-facts.js";
 import type { Config } from "../config/config.js";
@@ -12,15 +12,22 @@ import {
 } from "../controllers/authentication-trust.js";
 import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
+import { type ControllerName, isControllerEnabled } from "../controllers/controller-names.js";
 import { ensureFlowControl, runFlowControlDefaults } from "../controllers/flow-control-defaults.js";
 import {
   ensureLegacyTokenTracking,
   runLegacyTokenTracking,
 } from "../controllers/legacy-token-tracking.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
+import { ensureNamespaceDefault } from "../controllers/namespace-default-controller.js";
 import type { ObjectsApi } from "../controllers/objects-api.js";
 import { createPublishedTypes } from "../controllers/published-types.js";
+import { gatherRoles } from "../controllers/role-aggregation.js";
 import { type ControllersOptions, runControllers } from "../controllers/run-controllers.js";
+import {
+  defaultServiceAccount,
+  rootAuthorityMap,
+} from "../controllers/service-account-defaults.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "../controllers/system-namespaces.js";
 import { ensureSystemPriorityClasses } from "../controllers/system-priority-classes.js";
 import type { Metrics } from "../metrics/metrics.js";
@@ -42,6 +49,7 @@ export interface FilledParts
   readonly storage: Pick<OpenedStore, "tokenKeys" | "stored">;
   readonly access: Pick<Access, "authentication">;
   readonly lifecycle: Lifecycle;
+  readonly tasks?: TaskObserver;
   /** "host:port" for other machines. */
   readonly serverAddress: () => string;
   /** PEM: the authorities by which pods verify this API. */
@@ -70,12 +78,18 @@ export async function fillRegistry(
   parts: FilledParts,
   milestones: Milestones,
 ): Promise<() => void> {
-  const { config, storage, registry, lifecycle, aggregation, rootAuthority, trust } = parts;
+  await ensureOwnObjects(parts, milestones);
+  parts.aggregation.spawn(parts.lifecycle, loopParts(parts).objects);
+  return await prepareLoops(parts);
+}
+
+/** Creates what is missing, and mends what is not as it has to be. @throws {StatusError} */
+export async function ensureOwnObjects(parts: FilledParts, milestones: Milestones): Promise<void> {
+  const { config, registry, trust } = parts;
   const { naming } = config;
-  const { signal } = lifecycle;
-  const watched = (ofLoops: ObjectsApi) => parts.testApi?.watchLoops(ofLoops) ?? ofLoops;
-  const objects = watched(createLocalObjects(registry));
-  const loops = { objects, naming, clock: parts.clock, logger: parts.logger };
+  const { signal } = parts.lifecycle;
+  const loops = loopParts(parts);
+  const { objects } = loops;
   await ensureSystemNamespaces(objects, naming, signal);
   await ensureSystemPriorityClasses(objects, naming, signal);
   await reconcileBootstrapPolicy(loops, signal);
@@ -85,21 +99,50 @@ export async function fillRegistry(
   const served = servedGroupVersions(registry.catalog, parts.facts);
   await ensureApiServices({ ...loops, served }, signal);
   milestones.kindsServed();
-  if (config.enableBootstrapTokenAuth) {
-    const info = { server: `https://${parts.serverAddress()}`, authority: rootAuthority() };
-    await ensureClusterInfo(objects, naming, info, signal);
-  }
-  const tracking = { ...loops, uses: parts.access.authentication.legacyTokenUses };
-  await ensureLegacyTokenTracking(tracking, signal);
+  await ensureOwnAddress(parts);
+  await ensureLegacyTokenTracking(trackingOf(parts), signal);
+  await ensureAuthenticationTrust({ ...loops, trust }, signal);
+}
+
+/** Where clients reach it, for those that have only a bootstrap token. @throws {StatusError} */
+export async function ensureOwnAddress(parts: FilledParts): Promise<void> {
+  const { naming, enableBootstrapTokenAuth } = parts.config;
+  if (!enableBootstrapTokenAuth) return;
+  const server = `https://${parts.serverAddress()}`;
+  const info = { server, authority: parts.rootAuthority() };
+  await ensureClusterInfo(loopParts(parts).objects, naming, info, parts.lifecycle.signal);
+}
+
+/**
+ * What the loops would make first, at once: the rules of aggregated roles, and what each namespace has.
+ * @throws {StatusError}
+ */
+export async function ensureLoopsResults(parts: FilledParts): Promise<void> {
+  const { lifecycle, rootAuthority } = parts;
+  const { signal } = lifecycle;
+  const { objects, naming } = loopParts(parts);
+  const isOn = (name: ControllerName) => isControllerEnabled(name, parts.config.controllers);
+  if (isOn("clusterrole-aggregation")) await gatherRoles({ objects, naming }, signal);
+  if (isOn("serviceaccount")) await ensureNamespaceDefault(objects, defaultServiceAccount, signal);
+  if (!isOn("root-ca-cert-publisher")) return;
+  await ensureNamespaceDefault(objects, rootAuthorityMap(naming, rootAuthority), signal);
+}
+
+/**
+ * The server's own objects are there. Starts the loops that keep them.
+ * @returns starts the controllers
+ */
+export async function prepareLoops(parts: FilledParts): Promise<() => void> {
+  const { config, storage, registry, lifecycle, rootAuthority, trust } = parts;
+  const { naming } = config;
+  const loops = loopParts(parts);
   lifecycle.spawn("legacy token tracking", "restart", (until) =>
-    runLegacyTokenTracking(tracking, until),
+    runLegacyTokenTracking(trackingOf(parts), until),
   );
-  aggregation.spawn(lifecycle, objects);
   lifecycle.spawn("flow control defaults", "restart", (until) =>
     runFlowControlDefaults(loops, until),
   );
   lifecycle.spawn("system namespaces", "restart", (until) => runSystemNamespaces(loops, until));
-  await ensureAuthenticationTrust({ ...loops, trust }, signal);
   lifecycle.spawn("authentication trust", "restart", (until) =>
     runAuthenticationTrust({ ...loops, trust }, until),
   );
@@ -114,16 +157,31 @@ export async function fillRegistry(
     devices: new ViewedDevices(registry.view, naming),
     serviceAccounts,
     controllers,
-    servedGroupVersions: served,
+    servedGroupVersions: servedGroupVersions(registry.catalog, parts.facts),
     published,
-    remote: aggregation.content,
+    remote: parts.aggregation.content,
     storage: createStorageMigrations(registry, storage, parts.metrics),
   };
   const begin = (what: string) => parts.testApi?.begin(what) ?? (() => {});
+  const watched = (ofLoops: ObjectsApi) => watchedBy(parts, ofLoops);
   const simulated = { ...loops, registry, lifecycle, watched, begin };
-  const spawnSimulation = await parts.simulation?.prepare(simulated, signal);
+  const spawnSimulation = await parts.simulation?.prepare(simulated, lifecycle.signal);
   return () => {
     lifecycle.spawn("controllers", "restart", (until) => runLoops({ ...loops, ...own }, until));
     spawnSimulation?.();
   };
+}
+
+function loopParts(parts: FilledParts) {
+  const { naming } = parts.config;
+  const objects = watchedBy(parts, createLocalObjects(parts.registry));
+  return { objects, naming, clock: parts.clock, logger: parts.logger };
+}
+
+function trackingOf(parts: FilledParts) {
+  return { ...loopParts(parts), uses: parts.access.authentication.legacyTokenUses };
+}
+
+function watchedBy({ testApi }: FilledParts, objects: ObjectsApi): ObjectsApi {
+  return testApi?.watchLoops(objects) ?? objects;
 }

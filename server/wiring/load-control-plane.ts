@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "../../storage/base/clock.js";
 import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { SharedFeed } from "../../storage/kv/shared-feed.js";
+import type { ObjectPatterns } from "../../storage/objects/object-patterns.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
 import { ensureAdministrator } from "../control-planes/administrator.js";
@@ -22,6 +23,8 @@ import type { LoadedControlPlane } from "../control-planes/control-planes.js";
 import type { DefaultContent } from "../control-planes/default-content.js";
 import { LimitGuard, sizeOf } from "../control-planes/limit-guard.js";
 import { toOwnUrl } from "../control-planes/names-in-requests.js";
+import { owesWork } from "../control-planes/owed-work.js";
+import { RestingLoops } from "../control-planes/resting-loops.js";
 import { Usage } from "../control-planes/usage.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
@@ -39,7 +42,14 @@ import { openOriginal } from "./clone-original.js";
 import { type ControlPlane, createControlPlane } from "./control-plane.js";
 import { inheritAuthentication } from "./control-plane-authentication.js";
 import { basePathOf, controlPlaneConfig } from "./control-plane-config.js";
-import { fillRegistry } from "./fill-registry.js";
+import {
+  ensureLoopsResults,
+  ensureOwnAddress,
+  ensureOwnObjects,
+  type FilledParts,
+  type Milestones,
+  prepareLoops,
+} from "./fill-registry.js";
 import { addChecks } from "./health-checks.js";
 import type { Security } from "./security.js";
 import { type OpenedStore, openPartStore } from "./store.js";
@@ -70,6 +80,8 @@ export interface LoadParts {
   /** PEM: the authorities by which clients verify this API. */
   rootAuthority(): string;
   trust(): AuthenticationTrust;
+  /** What many of them have alike. */
+  readonly patterns: ObjectPatterns;
   /** What new ones begin with. */
   readonly defaults: DefaultContent;
   /** The entry as it is now; its limits may have changed. */
@@ -93,15 +105,23 @@ export function loadControlPlane(
     const logger = parts.logger.child({ controlPlane: entry.name });
     const part = feed.part(entry.uid, () => root.views.freshness.fresh());
     opened.use(part);
-    const storage = await openPartStore(
-      { config, clock, uid: entry.uid, facts, logger, root: parts.storage, part },
+    const basis = basisOf(parts);
+    const small = { patterns: parts.patterns, changed: () => loops?.changed() };
+    let loops: RestingLoops | undefined;
+    const [storage, isNew] = await openPartStore(
+      { config, clock, uid: entry.uid, facts, logger, root: parts.storage, part, small },
+      async (store) => {
+        const own = { store, prefix: part.prefix };
+        if (await hasBegun(own, signal)) return false;
+        await begin(parts, entry, { ...own, basis }, signal);
+        return true;
+      },
       signal,
     );
     opened.use(storage);
     const own = { store: storage.store, prefix: part.prefix };
-    const isNew = !(await hasBegun(own, signal));
     const isDefault = isNew && entry.cloneFrom === undefined;
-    if (isNew) await begin(parts, entry, own, signal);
+    const isFilled = isDefault && parts.defaults.isKept(basis);
     const serverAddress = () => `${parts.serverAddress()}${basePath}`;
     const hasRootAccess = config.controlPlaneRootAccess;
     const access = opened.use(
@@ -133,22 +153,26 @@ export function loadControlPlane(
     );
     await access.views.view.start(lifecycle, signal);
     const objects = createLocalObjects(plane.registry);
+    const { view } = access.views;
+    const filled = {
+      ...parts,
+      ...{ config, metrics, logger, storage, access, lifecycle, serverAddress, runLoops },
+      ...{ aggregation: plane.aggregation, registry: plane.registry, testApi: undefined },
+      simulation: plane.simulation,
+    };
     if (isNew) await ensureAdministrator(objects, config.naming, entry, signal);
-    const spawnLoops = await fillRegistry(
-      {
-        ...parts,
-        ...{ config, metrics, logger, storage, access, lifecycle, serverAddress, runLoops },
-        ...{ aggregation: plane.aggregation, registry: plane.registry, testApi: undefined },
-        simulation: plane.simulation,
-      },
-      { kindsServed() {}, rolesMade() {}, fairnessSet() {} },
-    );
+    if (isFilled) await ensureOwnAddress(filled);
+    else if (isDefault) await fill(filled);
     if (isNew) await markBegun(own, signal);
-    if (isDefault && !parts.defaults.isKept) {
-      parts.defaults.keep(await readContent(own, access.views.view.revision, signal));
+    if (isDefault && !isFilled) {
+      parts.defaults.keep(await readContent(own, view.revision, signal), basis);
     }
-    spawnLoops();
-    access.views.view.recall(lifecycle);
+    plane.aggregation.spawn(lifecycle, objects);
+    loops = restingLoops(filled, { isFilled: isDefault });
+    // What was left undone by who had it before.
+    if (!isDefault) loops.changed();
+    lifecycle.spawn("loops", "restart", (until) => loops.run(until));
+    view.recall(lifecycle);
     return {
       entry,
       handle: plane.handle,
@@ -156,7 +180,8 @@ export function loadControlPlane(
       registry: plane.registry,
       issuer: storage.tokenKeys.issuer,
       tick: () => plane.ticker.tick(),
-      size: () => sizeOf(access.views.view),
+      size: () => sizeOf(view),
+      owesWork: () => owesWork(view, config.naming),
       async close() {
         isEnding = true;
         plane.endAll();
@@ -171,10 +196,10 @@ export function loadControlPlane(
 async function begin(
   parts: LoadParts,
   entry: ControlPlaneEntry,
-  own: Pick<BeginningParts, "store" | "prefix">,
+  { basis, ...own }: Pick<BeginningParts, "store" | "prefix"> & { readonly basis: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const beginning = { ...own, defaults: parts.defaults, nowMs: systemClock.now() };
+  const beginning = { ...own, defaults: parts.defaults.make(systemClock.now(), basis) };
   if (entry.cloneFrom === undefined) return await putBeginning(beginning, undefined, signal);
   const original = await openOriginal(parts, entry, entry.cloneFrom, signal);
   try {
@@ -183,6 +208,40 @@ async function begin(
     original.release();
   }
 }
+
+/** What the objects depend on that all begin with. */
+function basisOf({ rootAuthority, trust }: LoadParts): string {
+  return JSON.stringify([rootAuthority(), trust()]);
+}
+
+/** The first one that a process begins: the others begin with what it has then. @throws {StatusError} */
+async function fill(parts: FilledParts): Promise<void> {
+  await ensureOwnObjects(parts, NOBODY_WAITS);
+  await ensureLoopsResults(parts);
+}
+
+function restingLoops(
+  parts: FilledParts,
+  { isFilled }: { readonly isFilled: boolean },
+): RestingLoops {
+  const { logger, config, access, registry } = parts;
+  const uses = access.authentication.legacyTokenUses;
+  let isEnsured = isFilled;
+  const loops = new RestingLoops({
+    ...{ clock: systemClock, logger, tasks: parts.tasks },
+    async begin(lifecycle) {
+      if (!isEnsured) await ensureOwnObjects({ ...parts, lifecycle }, NOBODY_WAITS);
+      isEnsured = true;
+      (await prepareLoops({ ...parts, lifecycle }))();
+    },
+    rested: () => uses.listen(() => loops.changed()),
+    owesWork: () => owesWork(registry.view, config.naming),
+  });
+  uses.listen(() => loops.changed());
+  return loops;
+}
+
+const NOBODY_WAITS: Milestones = { kindsServed() {}, rolesMade() {}, fairnessSet() {} };
 
 async function requestsOver(plane: ControlPlane): Promise<void> {
   const endsAtMs = systemClock.monotonic() + GRACE_MS;

@@ -6,7 +6,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "../../storage/cache/event-ring.js";
 import type { FeedLag } from "../../storage/cache/feed-lag.js";
 import { FreshnessBarrier } from "../../storage/cache/freshness.js";
-import { RegistryView } from "../../storage/cache/registry-view.js";
+import { RegistryView, type SmallView } from "../../storage/cache/registry-view.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import { runCompactor } from "../../storage/kv/compactor.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
@@ -80,7 +80,15 @@ export function createViews(
   store: RevisionedStore,
   catalog: LiveCatalog,
   logger: Logger,
-  { metrics, feedLag }: { readonly metrics?: Metrics; readonly feedLag?: FeedLag } = {},
+  {
+    metrics,
+    feedLag,
+    small,
+  }: {
+    readonly metrics?: Metrics;
+    readonly feedLag?: FeedLag;
+    readonly small?: SmallView | undefined;
+  } = {},
 ): Views {
   const clock = systemClock;
   const view = new RegistryView({
@@ -90,6 +98,7 @@ export function createViews(
     logger,
     ringLimits: ringLimitsOf(config),
     ...(feedLag === undefined ? {} : { feedLag }),
+    ...(small === undefined ? {} : { small }),
     traits: (partition) => catalog.current.traits(partition),
   });
   followCatalog(view, catalog);

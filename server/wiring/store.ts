@@ -8,6 +8,7 @@ import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { FeedLag } from "../../storage/cache/feed-lag.js";
+import type { SmallView } from "../../storage/cache/registry-view.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import type { ConvertingStore } from "../../storage/kv/converting-store.js";
 import { type PartStore, SharedFeed } from "../../storage/kv/shared-feed.js";
@@ -45,6 +46,8 @@ export interface OpenedStore extends AsyncDisposable {
   readonly plain: RevisionedStore;
   /** Of the registries below this one; undefined = there are none. */
   readonly feed: SharedFeed | undefined;
+  /** Of one of many registries. */
+  readonly small?: SmallView | undefined;
 }
 
 export interface StoreParts {
@@ -108,6 +111,7 @@ export interface PartStoreParts {
   readonly logger: Logger;
   readonly root: OpenedStore;
   readonly part: PartStore;
+  readonly small: SmallView;
 }
 
 /**
@@ -124,25 +128,36 @@ export async function readPartStore(
   return { store, release: () => below?.release() };
 }
 
-/** The store of a control plane below the root, as openStore has it for the root. @throws {StorageError} */
-export async function openPartStore(
-  { config, clock, uid, facts, logger, root, part }: PartStoreParts,
+/**
+ * The store of a control plane below the root, as openStore has it for the root.
+ * @param meanwhile what is done with it while its keys are read @throws {StorageError}
+ */
+export async function openPartStore<T>(
+  { config, clock, uid, facts, logger, root, part, small }: PartStoreParts,
+  meanwhile: (store: RevisionedStore) => Promise<T>,
   signal: AbortSignal,
-): Promise<OpenedStore> {
+): Promise<readonly [OpenedStore, T]> {
   const below = await root.encryption?.below({ config, store: part, uid }, signal);
   const sealed = below?.store ?? part;
   const store = withStoredForm(config, facts, sealed);
   const encryption = root.encryption && below && { ...root.encryption, store: below.store };
-  return {
+  const keyParts = { config, clock, store: sealed, logger, keyType: "ec" as const };
+  const [tokenKeys, result] = await Promise.all([
+    openTokenKeys(keyParts, signal),
+    meanwhile(store),
+  ]);
+  const opened = {
     ...root,
     store,
     stored: store,
     encryption,
-    tokenKeys: await openTokenKeys({ config, clock, store: sealed, logger, keyType: "ec" }, signal),
+    tokenKeys,
     feed: undefined,
+    small,
     async [Symbol.asyncDispose]() {
       below?.release();
       await part[Symbol.asyncDispose]();
     },
   };
+  return [opened, result];
 }

@@ -14,18 +14,20 @@ export interface CollectionSize {
 const NOTHING: CollectionSize = Object.freeze({ size: 0, bytes: 0 });
 
 export class NamespaceSizes {
-  readonly #sizes = new Map<string, { size: number; bytes: number }>();
+  /** Made for the first object: a process may have a thousand times sixty empty partitions. */
+  #sizes: Map<string, { size: number; bytes: number }> | undefined;
 
   of(namespace: string): CollectionSize {
-    return this.#sizes.get(namespace) ?? NOTHING;
+    return this.#sizes?.get(namespace) ?? NOTHING;
   }
 
   clear(): void {
-    this.#sizes.clear();
+    this.#sizes = undefined;
   }
 
   /** @param previous what it replaces, of the same namespace */
   put({ namespace, length }: StoredObject, previous: StoredObject | undefined): void {
+    this.#sizes ??= new Map();
     const known = this.#sizes.get(namespace);
     if (known === undefined) {
       this.#sizes.set(namespace, { size: 1, bytes: length });
@@ -36,11 +38,11 @@ export class NamespaceSizes {
   }
 
   delete({ namespace, length }: StoredObject): void {
-    const known = this.#sizes.get(namespace);
+    const known = this.#sizes?.get(namespace);
     assert(known !== undefined, "NamespaceOfObjectIsCounted");
     known.size--;
     known.bytes -= length;
     assert(known.size > 0 || known.bytes === 0, "NamespaceBytesAreCounted");
-    if (known.size === 0) this.#sizes.delete(namespace);
+    if (known.size === 0) this.#sizes?.delete(namespace);
   }
 }

@@ -33,9 +33,14 @@ export interface ExpectedWrite {
 }
 
 export class OwnWrites {
-  readonly #places = new Array<ExpectedWrite | undefined>(PLACES).fill(undefined);
+  readonly #places: (ExpectedWrite | undefined)[];
   #size = 0;
   #taken = 0;
+
+  /** @param places a power of two */
+  constructor(places = PLACES) {
+    this.#places = new Array<ExpectedWrite | undefined>(places).fill(undefined);
+  }
 
   /** How many are expected. */
   get size(): number {
@@ -54,20 +59,20 @@ export class OwnWrites {
 
   /** Of two writes of one key the later one is expected. */
   expect(write: ExpectedWrite): void {
-    const place = placeOf(write.key);
+    const place = this.#placeOf(write.key);
     if (this.#places[place] === undefined) this.#size++;
     this.#places[place] = write;
   }
 
   /** The write was refused, has an unknown outcome, or has arrived on the feed. */
   drop(write: ExpectedWrite): void {
-    const place = placeOf(write.key);
+    const place = this.#placeOf(write.key);
     if (this.#places[place] === write) this.#free(place);
   }
 
   /** The object of an event whose bytes equal an expected write. */
   take({ key, value, modRevision }: KeyValue): StoredObject | undefined {
-    const place = placeOf(key);
+    const place = this.#placeOf(key);
     const write = this.#places[place];
     if (write === undefined || write.key !== key || !write.value.equals(value)) return undefined;
     this.#free(place);
@@ -87,6 +92,10 @@ export class OwnWrites {
     this.#size = 0;
   }
 
+  #placeOf(key: string): number {
+    return hashOf(key) & (this.#places.length - 1);
+  }
+
   #free(place: number): void {
     this.#places[place] = undefined;
     this.#size--;
@@ -94,10 +103,10 @@ export class OwnWrites {
 }
 
 /** FNV-1a. */
-function placeOf(key: string): number {
+function hashOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
-  return (hash ^ (hash >>> 16)) & (PLACES - 1);
+  return hash ^ (hash >>> 16);
 }
 
 function made({ value, encoded }: ExpectedWrite, revision: Revision): StoredObject {

@@ -7,6 +7,7 @@ import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { ByteArena } from "../objects/byte-arena.js";
 import type { PartitionId } from "../objects/keys.js";
+import type { ObjectPatterns } from "../objects/object-patterns.js";
 import type { ObjectKnowledge, StoredObject } from "../objects/stored-object.js";
 import type { Delivery } from "./delivery.js";
 import { EventRing, ObjectEvent } from "./event-ring.js";
@@ -41,6 +42,8 @@ export interface PartitionHost {
   readonly revision: Revision;
   /** Holds the bytes of all current objects. */
   readonly arena: ByteArena;
+  /** What objects may be alike to. */
+  readonly patterns?: ObjectPatterns | undefined;
   /** Counts and logs an object that somebody who follows the partition could not take. */
   cannotFollow(id: PartitionId, path: string, error: unknown): void;
 }
@@ -229,7 +232,8 @@ export class Partition implements WatcherHost, Retained {
     const previous = this.#tree.set(object);
     assert(previous === undefined || object.revision > previous.revision, "Unique");
     this.#sizes.put(object, previous);
-    object.moveTo(this.#host.arena);
+    const { arena, patterns } = this.#host;
+    if (patterns?.reduce(this.id, object, arena) !== true) object.moveTo(arena);
     if (previous !== undefined) this.#host.arena.dropped(previous);
     for (const observer of this.#observers) observer.put(object, previous);
     this.#append(ObjectEvent.put(object, previous, nowMs));

@@ -18,6 +18,7 @@ import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
 import { ByteArena, type BytePlacer } from "../objects/byte-arena.js";
 import { KeySpace, type ParsedKey, type PartitionId } from "../objects/keys.js";
+import type { ObjectPatterns } from "../objects/object-patterns.js";
 import {
   decodeStoredObject,
   describeEncoded,
@@ -45,8 +46,18 @@ export interface RegistryViewOptions {
   readonly ringLimits?: RingLimits;
   /** Notified of the revisions that the feed brings. */
   readonly feedLag?: Pick<FeedLag, "arrived">;
+  /** Of one of many registries in a process; absent = it is alone, or the large one. */
+  readonly small?: SmallView;
   /** The current traits; see `takeTraits`. */
   traits(partition: PartitionId): PartitionTraits;
+}
+
+/** What makes a view cheap that is one of a thousand. */
+export interface SmallView {
+  /** Objects that many registries have alike are kept as their differences to those. */
+  readonly patterns: ObjectPatterns;
+  /** Told of each batch that changed something, in the turn of the feed. Must be quick. */
+  changed(): void;
 }
 
 interface LoadedTree {
@@ -74,6 +85,10 @@ const SWEPT_OBJECTS = 1_000;
 const SWEEPS = 20;
 /** How often old events are dropped. */
 const TRIM_INTERVAL_MS = 1_000;
+/** The same where there are none: a thousand quiet registries should not wake the thread a thousand times a second. */
+const TRIM_INTERVAL_EMPTY_MS = 10_000;
+/** Places for own writes of a small view. */
+const SMALL_PLACES = 64;
 
 export class RegistryView implements PartitionHost {
   readonly keys: KeySpace;
@@ -89,7 +104,7 @@ export class RegistryView implements PartitionHost {
   readonly #partitionList: Partition[] = [];
   readonly #waiters = new RevisionWaiters();
   /** Writes of this replica that the feed has not brought yet. */
-  readonly ownWrites = new OwnWrites();
+  readonly ownWrites: OwnWrites;
   #revision = 0 as Revision;
   /** The revision at which each epoch last moved; an epoch that never moved is absent. */
   #epochs = new Map<string, Revision>();
@@ -105,6 +120,8 @@ export class RegistryView implements PartitionHost {
   #readAhead: StatePages | undefined;
   /** The revision of the last load, as long as its history was not recalled. */
   #recalling: Revision | undefined;
+  /** Begins the recall, where it waits for somebody who needs it. */
+  #recallNow: (() => void) | undefined;
   readonly #recallWaiters = new RevisionWaiters();
   /** Where the search for sparse slabs continues. */
   #swept = { index: 0, after: "" };
@@ -118,6 +135,7 @@ export class RegistryView implements PartitionHost {
     this.#logger = options.logger;
     this.retention = new Retention(options.ringLimits ?? DEFAULT_RING_LIMITS);
     this.keys = new KeySpace(options.prefix);
+    this.ownWrites = new OwnWrites(options.small && SMALL_PLACES);
   }
 
   /** Every event up to and including it has been applied. */
@@ -136,6 +154,10 @@ export class RegistryView implements PartitionHost {
   /** Holds the bytes of all current objects. */
   get arena(): ByteArena {
     return this.#arena;
+  }
+
+  get patterns(): ObjectPatterns | undefined {
+    return this.#options.small?.patterns;
   }
 
   /** How often the view was reloaded because the store's history was gone. */
@@ -225,11 +247,17 @@ export class RegistryView implements PartitionHost {
     lifecycle.spawn("event ring trimming", "restart", (closing) => this.#runTrimming(closing));
   }
 
-  /** Reads the events from before the load in the background; watches that resume wait for them. */
+  /**
+   * Reads the events from before the load in the background; watches that resume wait for them. Of a small view
+   * they are read when the first watch asks for them: mostly nobody does.
+   */
   recall(lifecycle: Lifecycle): void {
     const until = this.#recalling;
     if (until === undefined) return;
-    lifecycle.spawn("history recall", "leave", (closing) => this.#recallUntil(until, closing));
+    const recall = () =>
+      lifecycle.spawn("history recall", "leave", (closing) => this.#recallUntil(until, closing));
+    if (this.#options.small === undefined) recall();
+    else this.#recallNow = recall;
   }
 
   /**
@@ -270,6 +298,8 @@ export class RegistryView implements PartitionHost {
    */
   waitForHistory(revision: Revision, signal: AbortSignal): Promise<void> | undefined {
     if (this.#recalling === undefined || revision >= this.#recalling) return undefined;
+    this.#recallNow?.();
+    this.#recallNow = undefined;
     return this.#recallWaiters.wait(this.#recalling, signal);
   }
 
@@ -484,6 +514,7 @@ export class RegistryView implements PartitionHost {
     for (const event of batch.events) this.#applyEvent(event, now);
     this.#eventsApplied += batch.events.length;
     this.#waiters.reached(batch.revision);
+    if (batch.events.length > 0) this.#options.small?.changed();
   }
 
   #applyEvent(event: StoreEvent, nowMs: number): void {
@@ -524,7 +555,11 @@ export class RegistryView implements PartitionHost {
 
   #decode(key: ParsedKey, value: Buffer, revision: Revision, slabs?: BytePlacer): StoredObject {
     const traits = this.#options.traits(key.partition);
-    const object = decodeStoredObject(key, value, revision, traits, slabs);
+    const { patterns } = this;
+    const mayResemble = slabs !== undefined && patterns?.isShared(key.partition, key.path) === true;
+    const place = mayResemble ? undefined : slabs;
+    const object = decodeStoredObject(key, value, revision, traits, place);
+    if (mayResemble && !patterns.reduce(key.partition, object, slabs)) object.moveTo(slabs);
     if (object.corruption !== undefined) {
       // The reason may quote the object's content, which must not be logged.
       const fields = { partition: key.partition, path: key.path, bytes: value.length };
@@ -535,7 +570,9 @@ export class RegistryView implements PartitionHost {
 
   async #runTrimming(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#clock.sleep(TRIM_INTERVAL_MS, signal);
+      const { ringBytes, pinnedBytes } = this.retention;
+      const isEmpty = this.#options.small !== undefined && ringBytes + pinnedBytes === 0;
+      await this.#clock.sleep(isEmpty ? TRIM_INTERVAL_EMPTY_MS : TRIM_INTERVAL_MS, signal);
       const nowMs = this.#clock.monotonic();
       this.retention.trim(this.#partitionList, nowMs);
       // In slices, as requests use the same thread.

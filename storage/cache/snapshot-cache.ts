@@ -28,10 +28,13 @@ interface Kept {
   pinnedBytes: number;
 }
 
+/** Most partitions never keep one; nothing is put in here. */
+const NOTHING_KEPT = new Map<Revision, Kept>();
+
 export class SnapshotCache {
   readonly #retention: Retention;
   /** In the order of last use. */
-  readonly #kept = new Map<Revision, Kept>();
+  #kept: Map<Revision, Kept> = NOTHING_KEPT;
   #pinnedBytes = 0;
 
   constructor(retention: Retention) {
@@ -57,6 +60,7 @@ export class SnapshotCache {
 
   set(revision: Revision, tree: ObjectTree): void {
     if (this.#kept.has(revision)) return;
+    if (this.#kept === NOTHING_KEPT) this.#kept = new Map();
     this.#kept.set(revision, { tree, keptAtMs: this.#retention.nowMs, pinnedBytes: 0 });
     if (this.#kept.size > SNAPSHOTS_MAX) {
       const [leastUsed] = this.#kept.keys();

@@ -15,11 +15,15 @@ import { assert } from "../base/assert.js";
 import type { ObjectEvent } from "./event-ring.js";
 import type { Watcher, WatchScope } from "./watcher.js";
 
+/** Of partitions that nobody watches, or not in that way; nothing is put in here. */
+const NOBODY = new Set<Watcher>();
+const NOWHERE = new Map<string, Set<Watcher>>();
+
 export class WatchIndex {
-  readonly #everything = new Set<Watcher>();
-  readonly #byNamespace = new Map<string, Set<Watcher>>();
-  readonly #byPath = new Map<string, Set<Watcher>>();
-  readonly #byTrigger = new Map<string, Set<Watcher>>();
+  #everything: Set<Watcher> = NOBODY;
+  #byNamespace: Map<string, Set<Watcher>> = NOWHERE;
+  #byPath: Map<string, Set<Watcher>> = NOWHERE;
+  #byTrigger: Map<string, Set<Watcher>> = NOWHERE;
   readonly #triggerField: string | undefined;
   #size = 0;
 
@@ -33,6 +37,7 @@ export class WatchIndex {
   }
 
   add(watcher: Watcher): void {
+    this.#makeRoom(watcher.scope);
     const bucket = this.#bucket(watcher.scope, true);
     assert(bucket?.has(watcher) === false, "WatcherIsInOneBucket");
     bucket.add(watcher);
@@ -68,6 +73,16 @@ export class WatchIndex {
     const before = previous?.fields[this.#triggerField];
     if (now !== undefined) wakeAll(this.#byTrigger.get(now), sequence);
     if (before !== undefined && before !== now) wakeAll(this.#byTrigger.get(before), sequence);
+  }
+
+  #makeRoom(scope: WatchScope): void {
+    const [index] = this.#place(scope);
+    if (index === undefined && this.#everything === NOBODY) this.#everything = new Set();
+    if (index !== NOWHERE) return;
+    if (scope.name !== undefined) this.#byPath = new Map();
+    else if (scope.trigger !== undefined && this.#triggerField !== undefined) {
+      this.#byTrigger = new Map();
+    } else this.#byNamespace = new Map();
   }
 
   #bucket(scope: WatchScope, create: boolean): Set<Watcher> | undefined {

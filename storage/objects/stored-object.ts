@@ -59,6 +59,8 @@ export interface ObjectKnowledge {
 const ROW_MAX = 16;
 /** Differences larger than this share of the bytes are not stored as a delta. */
 const DELTA_SHARE_MAX = 0.75;
+/** The same for what many registries have alike. */
+const ALIKE_SHARE_MAX = 0.5;
 
 /** The parts of an object. */
 export interface StoredObjectParts {
@@ -87,7 +89,7 @@ export class StoredObject {
    * list item. 0 when the stored text does not begin with them.
    */
   readonly bodyOffset: number;
-  readonly labels: Labels;
+  labels: Labels;
   /** Whether it names owners or is being deleted, so that other objects' deletions may concern it. */
   readonly isTied: boolean;
   /** Why the stored value is unreadable; such an object has no bytes (S1-UNS-08). */
@@ -141,9 +143,7 @@ export class StoredObject {
   /** The whole object as compact JSON with its resourceVersion, and a newline at the end. */
   get bytes(): Buffer {
     if (typeof this.#base !== "number") return this.#restored();
-    return this.#start === 0 && this.#end === this.#memory.length
-      ? this.#memory
-      : this.#memory.subarray(this.#start, this.#end);
+    return this.#kept;
   }
 
   /** Length of `bytes`. */
@@ -185,10 +185,30 @@ export class StoredObject {
     return typeof this.#base !== "number";
   }
 
-  /** Moves the bytes of a version that is not past; views of them stay valid. */
+  /** Moves the bytes that it keeps; views of them stay valid. */
   moveTo(slabs: BytePlacer): void {
-    assert(typeof this.#base === "number", "PastStaysWhereItIs");
-    this.#putAt(slabs.put(this.bytes));
+    this.#putAt(slabs.put(this.#kept));
+  }
+
+  get #kept(): Buffer {
+    return this.#start === 0 && this.#end === this.#memory.length
+      ? this.#memory
+      : this.#memory.subarray(this.#start, this.#end);
+  }
+
+  /**
+   * Keeps this version as its differences to an object that is the same in many registries, and shares its names.
+   * @returns false: they are not alike, and nothing has changed
+   */
+  resemble(pattern: StoredObject, slabs: BytePlacer): boolean {
+    if (typeof this.#base !== "number" || typeof pattern.#base !== "number") return false;
+    const delta = encodeDelta(pattern.bytes, this.bytes);
+    if (delta.length > this.length * ALIKE_SHARE_MAX) return false;
+    this.#putAt(slabs.put(delta));
+    this.#base = pattern;
+    pattern.#base = Math.max(pattern.#base, 1);
+    if (isSameMap(this.labels, pattern.labels)) this.labels = pattern.labels;
+    return true;
   }
 
   /**
@@ -239,6 +259,12 @@ export class StoredObject {
       this.#namespace = previous.#namespace;
       return;
     }
+    const base = this.#base;
+    if (typeof base !== "number" && base.#path === this.#path) {
+      this.#path = base.#path;
+      this.#namespace = base.#namespace;
+      return;
+    }
     this.#path = textOfItsOwn(this.#path);
     this.#namespace = namespace === this.#namespace ? namespace : textOfItsOwn(this.#namespace);
   }
@@ -256,6 +282,11 @@ export class StoredObject {
     const parts = { ...names, bytes, bodyOffset, labels, isTied, fields, corruption };
     return new StoredObject(withMembers(parts, changes));
   }
+}
+
+function isSameMap(left: Labels, right: Labels): boolean {
+  const keys = Object.keys(left);
+  return keys.length === Object.keys(right).length && keys.every((key) => left[key] === right[key]);
 }
 
 /** A slice shares the memory of its string; a copy does not. */

@@ -96,7 +96,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
   /** Of keys of audit annotations. */
   readonly #notePrefix: string;
   /** By digest: verifications are valid as long as the keys are. */
-  readonly #verified: LRUCache<string, VerifiedToken>;
+  #verified: LRUCache<string, VerifiedToken> | undefined;
   #keysVersion = 0;
 
   /** The last token of each connection; dropped with the connection. */
@@ -107,7 +107,6 @@ export class ServiceAccountAuthenticator implements Authenticator {
 
   constructor(options: ServiceAccountAuthenticatorOptions) {
     this.#options = options;
-    this.#verified = new LRUCache({ max: options.verifiedTokensMax ?? VERIFIED_TOKENS_MAX });
     this.#issuers = new Set(options.settings.issuers);
     this.#legacyIssuer = legacyIssuer(options.naming);
     this.#revokedLabel = `${options.naming.labelDomain}/legacy-token-invalid-since`;
@@ -120,7 +119,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     if (token === undefined) return undefined;
     this.#forgetOldKeys();
     const digest = this.#digestOf(token, socket);
-    let verified = this.#verified.get(digest);
+    let verified = this.#verified?.get(digest);
     const isKnown = verified !== undefined;
     verified ??= this.#verify(token);
     if (verified === undefined) return undefined;
@@ -129,9 +128,16 @@ export class ServiceAccountAuthenticator implements Authenticator {
     if (!isForAsker) throw this.#refuse("audience", verified);
     if (verified.bound === undefined) this.#checkLegacy(verified, token, remarks);
     else this.#checkBound(verified, verified.bound, remarks);
-    if (!isKnown) this.#verified.set(digest, verified);
+    if (!isKnown) this.#remember(digest, verified);
     const { user } = verified;
     return audiences === undefined ? user : createUser({ ...user, audiences });
+  }
+
+  /** The cache is made for the first token: its places are allocated at once. */
+  #remember(digest: string, verified: VerifiedToken): void {
+    const { verifiedTokensMax: max = VERIFIED_TOKENS_MAX } = this.#options;
+    this.#verified ??= new LRUCache({ max });
+    this.#verified.set(digest, verified);
   }
 
   /** A connection usually sends the same token with every request. */
@@ -147,7 +153,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
     const { version } = this.#options.keys;
     if (version === this.#keysVersion) return;
     this.#keysVersion = version;
-    this.#verified.clear();
+    this.#verified?.clear();
   }
 
   /** Verifies that the token is ours and returns its claims. */
