@@ -31,6 +31,7 @@ export interface ControlPlaneObject extends ApiObject {
     url?: string;
     objects?: number;
     bytes?: number;
+    owesWork?: boolean;
     lastUsedTime?: string;
     conditions?: readonly object[];
   };

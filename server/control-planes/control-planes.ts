@@ -40,6 +40,8 @@ export interface LoadedControlPlane {
   size(): ControlPlaneSize;
   /** Whether it has work that waits for a time to come: then it stays. */
   owesWork(): boolean;
+  /** Whether its loops rest. */
+  isResting(): boolean;
   /** For its watches, several times a second. */
   tick(): void;
   /** Ends its watches, waits for its requests, and frees what it has. */

@@ -142,6 +142,10 @@ const SCHEMA = {
         ),
         objects: { type: "integer", format: "int64", description: "Objects of all kinds." },
         bytes: { type: "integer", format: "int64", description: "Bytes of their JSON." },
+        owesWork: {
+          type: "boolean",
+          description: "Whether it has work that waits for a time to come. Then it is not let go.",
+        },
         lastUsedTime: {
           type: "string",
           format: "date-time",

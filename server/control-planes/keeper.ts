@@ -85,6 +85,7 @@ async function keep(
     await objects.update(resource, { ...object, status } as ControlPlaneObject, "status", signal);
     return;
   }
+  await loadOwing(options, object);
   const finalizer = contentFinalizer(naming);
   const { finalizers = [], uid } = object.metadata;
   if (!isEnding || finalizers.length !== 1 || finalizers[0] !== finalizer) return;
@@ -92,6 +93,13 @@ async function keep(
   await removeContent(options, uid, signal);
   const metadata = { ...object.metadata, finalizers: [] };
   await objects.update(resource, { ...object, metadata }, "", signal);
+}
+
+/** One that owes work is in memory wherever the keeper is: its loops do the work when the time comes. */
+async function loadOwing({ planes }: KeeperOptions, object: ControlPlaneObject): Promise<void> {
+  const { metadata, spec, status } = object;
+  const isOver = metadata.deletionTimestamp !== undefined || spec?.suspended === true;
+  if (status?.owesWork === true && !isOver) await planes.open(metadata.name ?? "");
 }
 
 /** @returns why it has no beginning, for good; undefined = it has one, or needs none yet */

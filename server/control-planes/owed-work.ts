@@ -16,10 +16,13 @@ export function owesWork(view: RegistryView, naming: Naming): boolean {
   );
   finished.push('"customresourcecleanup.');
   /** Whether it is being deleted, and the loops finish that. */
-  const isBeingDeleted = ({ isTied, bytes }: StoredObject) =>
-    isTied &&
-    bytes.includes('"deletionTimestamp":"') &&
-    finished.some((finalizer) => bytes.includes(finalizer));
+  const isBeingDeleted = (object: StoredObject) => {
+    // Bytes are made when they are asked for.
+    if (!object.isTied) return false;
+    const { bytes } = object;
+    if (!bytes.includes('"deletionTimestamp":"')) return false;
+    return finished.some((finalizer) => bytes.includes(finalizer));
+  };
   for (const { id } of view.partitions) if (hasAny(view, id, isBeingDeleted)) return true;
   return hasAny(view, JOBS, endsByItself) || hasAny(view, SECRETS, isBootstrapToken);
 }

@@ -48,7 +48,7 @@ export async function runStatusReports(
 
 async function report(
   { objects, naming }: StatusReportOptions,
-  { entry, usage, size }: LoadedControlPlane,
+  { entry, usage, size, owesWork }: LoadedControlPlane,
   signal: AbortSignal,
 ): Promise<void> {
   const resource = objects.resource(controlPlaneGroup(naming), CONTROL_PLANES);
@@ -57,9 +57,10 @@ async function report(
     | undefined;
   if (object === undefined || object.metadata.uid !== entry.uid) return;
   const { status = {} } = object;
-  const now = size();
+  const now = { ...size(), owesWork: owesWork() };
   const isUsed = usage.lastUsedMs - Date.parse(status.lastUsedTime ?? "") < USED_MS;
-  if (status.objects === now.objects && status.bytes === now.bytes && isUsed) return;
+  const isSame = status.objects === now.objects && status.bytes === now.bytes;
+  if (isSame && (status.owesWork ?? false) === now.owesWork && isUsed) return;
   const next = { ...status, ...now, lastUsedTime: formatTime(usage.lastUsedMs) };
   await objects.update(resource, { ...object, status: next } as typeof object, "status", signal);
 }

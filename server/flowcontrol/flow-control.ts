@@ -170,6 +170,8 @@ export interface FlowControlOptions {
   };
   readonly times: FlowTimes;
   readonly nowMs: number;
+  /** The one level of turns for all its requests; absent = each level has its own. */
+  readonly turnLevel?: string | undefined;
 }
 
 export class FlowControl {
@@ -257,7 +259,11 @@ export class FlowControl {
     const schema = this.#schemaOf(user, info);
     const { setting } = schema.level;
     if (setting.isExempt) return undefined;
-    return { level: setting.name, flow: flowName(schema, user, info) };
+    const flow = flowName(schema, user, info);
+    const { turnLevel } = this.#options;
+    // Where many share the thread, each is one level of it.
+    if (turnLevel === undefined) return { level: setting.name, flow };
+    return { level: turnLevel, flow: `${turnLevel} ${setting.name} ${flow}` };
   }
 
   /** Whether the request belongs to a level that never refuses. */

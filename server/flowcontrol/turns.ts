@@ -126,6 +126,12 @@ export class Turns {
     return this.#paused.size;
   }
 
+  /** Forgets a level that nobody uses any more. */
+  forget(name: string): void {
+    const level = this.#levels.get(name);
+    if (level?.order.length === 0) this.#levels.delete(name);
+  }
+
   /** Whether a backlog waits, with short breaks, for the sake of other flows. */
   isHoldingBack(nowMs: number): boolean {
     return nowMs - this.#heldBackMs < RECENT_MS;

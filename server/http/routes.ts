@@ -39,12 +39,20 @@ const READING_METHODS = ["GET", "HEAD"];
 const OTHER_METHODS = METHODS.filter((method) => !READING_METHODS.includes(method));
 
 /** Answers GET and HEAD on known paths, refuses other methods there, and passes on other paths. */
-export function createRoutes({
-  health,
-  metrics,
-  verbosity,
-  documents,
-}: RouteParts): RequestMiddleware {
+export function createRoutes(parts: RouteParts): RequestMiddleware {
+  // Made for the first request: a router is large, and a process may have a thousand.
+  let route: RequestMiddleware | undefined;
+  return function routes(ctx, next) {
+    // Resources have no routes: their paths are data, and the hot path.
+    if (ctx.state.info.isResourceRequest) return next();
+    route ??= createRouter(parts);
+    return route(ctx, () => {
+      throw routeNotFound();
+    });
+  };
+}
+
+function createRouter({ health, metrics, verbosity, documents }: RouteParts): RequestMiddleware {
   const router = new Router<RequestState>({ sensitive: true, strict: true });
 
   const serve = (path: string, handler: DocumentHandler): void => {
@@ -82,14 +90,7 @@ export function createRoutes({
   }
   if (documents["/"] === undefined) serve("/", () => rootPaths(health, paths));
 
-  const route = router.routes() as unknown as RequestMiddleware;
-  return function routes(ctx, next) {
-    // Resources have no routes: their paths are data, and the hot path.
-    if (ctx.state.info.isResourceRequest) return next();
-    return route(ctx, () => {
-      throw routeNotFound();
-    });
-  };
+  return router.routes() as unknown as RequestMiddleware;
 }
 
 function checkName(endpoint: HealthEndpoint, path: string): string {

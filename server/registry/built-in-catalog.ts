@@ -25,10 +25,15 @@ import { createConversions } from "./conversions.js";
 import { STRATEGIES } from "./groups.js";
 import { ACTIONS, CONNECTORS, PARTS } from "./subresources/subresources.js";
 
+/** Resources of catalogs of the same options, by group, version and name: all but those with dependencies of their own. */
+export type SharedResources = Map<string, RootResource>;
+
 export interface BuiltInOptions {
   readonly naming: Naming;
   readonly facts: Facts;
   readonly codecs: KindCodecs;
+  /** Filled by the first catalog; absent = there is one. */
+  readonly shared?: SharedResources | undefined;
   /** Whether a resource of the facts is served; default: the resources that are on by default. */
   readonly isEnabled?: (fact: ResourceFact) => boolean;
   /** Versions that this release lacks are not served; default: the release of the facts. */
@@ -45,6 +50,7 @@ export interface BuiltInOptions {
   readonly computed?: Iterable<string>;
 }
 
+const DEFINITIONS = "apiextensions/customresourcedefinitions";
 /** Subresources that are plain parts of the stored object; the others are in PARTS. */
 const PLAIN_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "namespaces/finalize"]);
 
@@ -77,11 +83,7 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
   const definitions = options.definitions ?? { holders: () => [] };
   const strategies: StrategyTable = {
     ...STRATEGIES,
-    "apiextensions/customresourcedefinitions": definitionStrategy(
-      definitions,
-      naming,
-      options.tracksGenerations,
-    ),
+    [DEFINITIONS]: definitionStrategy(definitions, naming, options.tracksGenerations),
   };
   const subresources = new Map<string, ResourceFact[]>();
   for (const fact of enabled) {
@@ -120,7 +122,9 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
     if (computed.has(name)) return createComputedResource(fact, codecOf(fact, kind), name);
     const { stored } = fact;
     if (stored === undefined) return undefined;
-    return createMainResource({
+    const known = options.shared?.get(pathOf(fact));
+    if (known !== undefined) return known;
+    const main = createMainResource({
       fact,
       codec: codecOf(fact, kind),
       storedCodec: codecOf(stored, kind),
@@ -131,6 +135,8 @@ function resourceFactory(options: BuiltInOptions, enabled: readonly ResourceFact
         .map((row) => subresourceOf(name, row))
         .filter((definition) => definition !== undefined),
     });
+    if (name !== DEFINITIONS) options.shared?.set(pathOf(fact), main);
+    return main;
   };
 }
 

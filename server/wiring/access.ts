@@ -14,6 +14,7 @@ import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import { LiveCatalog } from "../kinds/live-catalog.js";
 import type { Metrics } from "../metrics/metrics.js";
+import type { SharedResources } from "../registry/built-in-catalog.js";
 import type { Facts } from "../schema/model.js";
 import {
   type Authentication,
@@ -56,6 +57,8 @@ export interface AccessParts {
   readonly serverAddress: () => string;
   /** Of the built-in kinds; the same for all control planes. */
   readonly codecs: KindCodecs;
+  /** What control planes of the same configuration share; absent = it is the only one. */
+  readonly builtIn?: SharedResources;
   /** Makes its authentication of the root's; absent = it is the root. */
   readonly inherit?: (parts: InheritedParts) => Authentication;
 }
@@ -79,6 +82,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
       facts,
       tokenKeys,
       codecs,
+      shared: parts.builtIn,
       definitions: { holders: () => customKinds?.holders() ?? [] },
       reviewers() {
         assert(reviewers !== undefined, "AccessIsWired");

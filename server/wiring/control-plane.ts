@@ -12,14 +12,16 @@ import { createApplication } from "../chain/application.js";
 import { createAuditSteps } from "../chain/audit.js";
 import { InFlightLimits } from "../chain/in-flight.js";
 import { type OfOtherFolder, requestChain, type UsageSteps } from "../chain/request-chain.js";
-import { createProtobufCodecs } from "../codec/protobuf.js";
+import type { ProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
 import { withoutStrangers } from "../control-planes/strangers.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { isServedPath, type VerbHandlers, withResourceVerbs } from "../endpoints/dispatch.js";
+import type { SharedDocuments } from "../endpoints/openapi/openapi.js";
 import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
+import type { Turns } from "../flowcontrol/turns.js";
 import type { Health } from "../http/health.js";
 import type { RequestListener } from "../http/request-listener.js";
 import { createRoutes } from "../http/routes.js";
@@ -79,6 +81,14 @@ export interface ControlPlaneParts {
   readonly config: Config;
   readonly build: BuildInfo;
   readonly facts: Facts;
+  /** Of the built-in kinds; the same for all control planes. */
+  readonly protobuf: ProtobufCodecs;
+  /** What all APIs of this process have alike. */
+  readonly openApiShared: SharedDocuments;
+  /** The process has one thread: all control planes share it. */
+  readonly turns: Turns;
+  /** The level that all its requests have among those of others; absent = each has its own. */
+  readonly turnLevel?: string;
   readonly exclusions: readonly ExcludedResource[];
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -130,7 +140,9 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   observeStorage(metrics, views);
   const ticker = new WatchTicker(systemClock);
   catalog.subscribe((next) => ticker.finishOutdated(next));
-  const flowControl = createFlowControl({ config, view, catalog, metrics });
+  const { turns, turnLevel } = parts;
+  const flowControl = createFlowControl({ config, view, catalog, metrics, turns, turnLevel });
+  if (turnLevel !== undefined) opened.defer(async () => turns.forget(turnLevel));
   flowControl?.spawn(lifecycle);
   if (flowControl !== undefined) freshness.isThreadResting = flowControl.isHoldingBack;
   const served = { config, view, catalog, facts, freshness, outgoing, logger, metrics };
@@ -188,13 +200,13 @@ function createInFlightLimits(config: Config, flowControl: FlowControlStep | und
 }
 
 function createChain(parts: ChainParts) {
-  const { config, facts, metrics, logger, storage, audit, flowControl, aggregation } = parts;
+  const { config, metrics, logger, storage, audit, flowControl, aggregation } = parts;
   const { health, registry, ticker, inFlightLimits, testApi, record } = parts;
   const { catalog, views, authentication, authorization } = parts.access;
   const { naming } = config;
   const { freshness } = views;
   const { authorizer, impersonation } = authorization;
-  const protobuf = createProtobufCodecs(facts);
+  const { protobuf } = parts;
   const documents = createDocuments({ ...parts, catalog, freshness, address: parts.serverAddress });
   const verbs = createVerbs({
     config,

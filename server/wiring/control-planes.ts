@@ -40,7 +40,7 @@ import { createNowhere } from "./nowhere.js";
 export interface ControlPlanesParts
   extends Omit<
     LoadParts,
-    "metrics" | "rootAuthority" | "trust" | "current" | "defaults" | "patterns"
+    "metrics" | "rootAuthority" | "trust" | "current" | "defaults" | "patterns" | "builtIn"
   > {
   /** The process's. */
   readonly metrics: Metrics;
@@ -85,6 +85,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
     metrics: new QuietMetrics(),
     defaults: new DefaultContent(),
     patterns: new ObjectPatterns(isAlikeInMany),
+    builtIn: new Map(),
   };
   let started: StartedParts | undefined;
   const planes: ControlPlanes = new ControlPlanes({
@@ -109,7 +110,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       return await loadControlPlane(loading, entry, signal);
     },
   });
-  observeControlPlanes(metrics, { index, planes, feed });
+  observeControlPlanes(metrics, { index, planes, feed, patterns: shared.patterns });
   const domain = parseControlPlaneDomain(config.controlPlaneDomain);
   const ownPort = () => Number(parts.serverAddress().split(":").at(-1));
   const urlOf = (name: string) =>
@@ -176,7 +177,9 @@ function observeControlPlanes(
     index,
     planes,
     feed,
+    patterns,
   }: Pick<ControlPlanesParts, "feed"> & {
+    readonly patterns: ObjectPatterns;
     readonly index: ControlPlaneIndex;
     readonly planes: ControlPlanes;
   },
@@ -227,5 +230,15 @@ function observeControlPlanes(
     "keelson_control_plane_unread_events_total",
     "Events of control planes that this replica does not have in memory.",
     () => feed.dropped,
+  );
+  gauge(
+    "keelson_control_plane_shared_bytes",
+    "Bytes of objects that control planes have alike, kept once.",
+    () => patterns.bytes,
+  );
+  gauge(
+    "keelson_control_planes_resting",
+    "Control planes in memory whose control loops rest.",
+    () => planes.loaded.filter(({ isResting }) => isResting()).length,
   );
 }

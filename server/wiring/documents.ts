@@ -1,11 +1,12 @@
 /** Wiring of the documents about the API by path: discovery, version and OpenAPI. */
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { routeNotFound } from "../api/status.js";
+import type { ProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import { createDiscovery } from "../endpoints/discovery/discovery.js";
 import { type DocumentResponse, documentHeaders } from "../endpoints/discovery/document.js";
 import { type BuildInfo, formatApiVersion, toVersionInfo } from "../endpoints/discovery/version.js";
-import { createOpenApi } from "../endpoints/openapi/openapi.js";
+import { createOpenApi, type SharedDocuments } from "../endpoints/openapi/openapi.js";
 import { isForPeople } from "../endpoints/representations/pretty.js";
 import type { Health } from "../http/health.js";
 import type { DocumentHandler } from "../http/routes.js";
@@ -18,6 +19,9 @@ export interface DocumentParts {
   readonly config: Config;
   readonly build: BuildInfo;
   readonly facts: Facts;
+  readonly protobuf: ProtobufCodecs;
+  /** What all APIs of this process have alike. */
+  readonly openApiShared: SharedDocuments;
   readonly catalog: CatalogSource;
   readonly freshness: Pick<FreshnessBarrier, "fresh">;
   readonly health: Health;
@@ -35,6 +39,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   };
   const discovery = createDiscovery({
     ...served,
+    protobuf: parts.protobuf,
     catalog: aggregation.groups,
     build,
     releases: config.releases,
@@ -52,6 +57,7 @@ export function createDocuments(parts: DocumentParts): Record<string, DocumentHa
   });
   const openApi = createOpenApi({
     ...served,
+    shared: parts.openApiShared,
     remoteParts: aggregation.openApiParts,
     remoteSpecs: aggregation.openApiSpecs,
     builtIn: catalog.current.groups.flatMap(({ versions }) => versions),

@@ -15,14 +15,13 @@ import { mandatoryObjects } from "../flowcontrol/default-objects.js";
 import { dumpDocuments } from "../flowcontrol/dump.js";
 import { ADJUST_INTERVAL_MS, FlowControl } from "../flowcontrol/flow-control.js";
 import { createFlowTimes, observeFlowControl } from "../flowcontrol/flow-metrics.js";
-import { Headroom } from "../flowcontrol/headroom.js";
 import {
   type LevelSetting,
   type SchemaSetting,
   toLevelSetting,
   toSchemaSetting,
 } from "../flowcontrol/settings.js";
-import { Turns } from "../flowcontrol/turns.js";
+import type { Turns } from "../flowcontrol/turns.js";
 import { listWidth } from "../flowcontrol/width.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
@@ -55,8 +54,11 @@ export function createFlowControl(options: {
   readonly view: RegistryView;
   readonly catalog: CatalogSource;
   readonly metrics: Metrics;
+  /** Of the process. */
+  readonly turns: Turns;
+  readonly turnLevel?: string | undefined;
 }): FlowControlStep | undefined {
-  const { config, view, metrics } = options;
+  const { config, view, metrics, turns, turnLevel } = options;
   const { maxRequestsInflight, maxMutatingRequestsInflight, naming } = config;
   const seats = maxRequestsInflight + maxMutatingRequestsInflight;
   if (!config.enablePriorityAndFairness || seats === 0) return undefined;
@@ -70,8 +72,8 @@ export function createFlowControl(options: {
     },
     times: createFlowTimes(metrics),
     nowMs: performance.now(),
+    turnLevel,
   });
-  const turns = new Turns(new Headroom(config.backlogThreadShare));
   observeFlowControl(metrics, flowControl, turns);
   const group = `flowcontrol.apiserver.${naming.groupDomain}`;
   const levels = new Map<string, LevelSetting>();

@@ -8,6 +8,7 @@ import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { SharedFeed } from "../../storage/kv/shared-feed.js";
 import type { ObjectPatterns } from "../../storage/objects/object-patterns.js";
+import type { ProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
 import { ensureAdministrator } from "../control-planes/administrator.js";
@@ -30,9 +31,12 @@ import type { AuthenticationTrust } from "../controllers/authentication-trust.js
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { runLoops } from "../controllers/run-controllers.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
+import type { SharedDocuments } from "../endpoints/openapi/openapi.js";
+import type { Turns } from "../flowcontrol/turns.js";
 import { Health } from "../http/health.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { QuietMetrics } from "../metrics/quiet-metrics.js";
+import type { SharedResources } from "../registry/built-in-catalog.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { Facts } from "../schema/model.js";
 import { type Access, openAccess } from "./access.js";
@@ -63,6 +67,11 @@ export interface LoadParts {
   readonly build: BuildInfo;
   readonly facts: Facts;
   readonly codecs: KindCodecs;
+  readonly protobuf: ProtobufCodecs;
+  readonly openApiShared: SharedDocuments;
+  readonly turns: Turns;
+  /** The built-in resources of all of them. */
+  readonly builtIn: SharedResources;
   readonly exclusions: readonly ExcludedResource[];
   readonly logger: Logger;
   readonly verbosity: Verbosity;
@@ -127,7 +136,7 @@ export function loadControlPlane(
     const access = opened.use(
       await openAccess({
         ...{ config, clock, facts, metrics, logger, storage, serverAddress },
-        codecs: parts.codecs,
+        ...{ codecs: parts.codecs, builtIn: parts.builtIn },
         security: parts.security,
         inherit: (asked) =>
           inheritAuthentication({ ...asked, root: root.authentication, hasRootAccess }),
@@ -147,6 +156,7 @@ export function loadControlPlane(
         admissionFiles: { ...parts.admissionFiles, credentials: new Map() },
         serverAddress: parts.serverAddress,
         usage,
+        turnLevel: `control plane ${entry.name}`,
         guards: [new LimitGuard(access.views.view, limits)],
       },
       opened,
@@ -182,6 +192,7 @@ export function loadControlPlane(
       tick: () => plane.ticker.tick(),
       size: () => sizeOf(view),
       owesWork: () => owesWork(view, config.naming),
+      isResting: () => loops?.isResting === true,
       async close() {
         isEnding = true;
         plane.endAll();

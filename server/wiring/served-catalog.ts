@@ -14,7 +14,7 @@ import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { DefinitionSource } from "../registry/apiextensions/definition-strategy.js";
 import { createAuthenticationReviews } from "../registry/authentication/reviews.js";
 import { createAuthorizationReviews } from "../registry/authorization/reviews.js";
-import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
+import { createBuiltInCatalog, type SharedResources } from "../registry/built-in-catalog.js";
 import { serviceAccountToken } from "../registry/subresources/service-account-token.js";
 import { ACTIONS } from "../registry/subresources/subresources.js";
 import type { Actions } from "../registry/write/action.js";
@@ -31,6 +31,7 @@ export interface CatalogParts {
   readonly facts: Facts;
   readonly tokenKeys: TokenKeys;
   readonly codecs: KindCodecs;
+  readonly shared?: SharedResources | undefined;
   /** The existing custom resources. */
   readonly definitions: DefinitionSource;
   /** The reviews' dependencies. Built after the catalog, as they read the view, which needs it. */
@@ -49,6 +50,7 @@ export function createServedCatalog({
   facts,
   tokenKeys,
   codecs,
+  shared,
   definitions,
   reviewers,
 }: CatalogParts): Catalog {
@@ -71,6 +73,7 @@ export function createServedCatalog({
     naming: config.naming,
     facts,
     codecs,
+    shared,
     definitions,
     tracksGenerations: config.features.CRDObservedGenerationTracking,
     isEnabled: enabledResources(config.runtimeConfig, facts),

@@ -6,9 +6,12 @@ import { type Clock, systemClock } from "../../storage/base/clock.js";
 import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { withShutdownRefusal } from "../chain/shutdown-refusal.js";
+import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
+import { Headroom } from "../flowcontrol/headroom.js";
+import { Turns } from "../flowcontrol/turns.js";
 import { Health } from "../http/health.js";
 import { Listener } from "../http/listener.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
@@ -91,7 +94,10 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const shutdownRefusal = config.shutdownSendRetryAfter
       ? withShutdownRefusal(() => isRefusing)
       : undefined;
-    const shared = { ...parts, admissionFiles, audit };
+    const protobuf = createProtobufCodecs(parts.facts);
+    const turns = new Turns(new Headroom(config.backlogThreadShare));
+    const ofProcess = { protobuf, turns, openApiShared: new Map() };
+    const shared = { ...parts, ...ofProcess, admissionFiles, audit };
     const { feed } = parts.storage;
     const planes = feed && openControlPlanes({ ...shared, feed });
     const common = { ...shared, lifecycle, health, shutdownRefusal };

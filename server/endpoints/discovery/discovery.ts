@@ -10,6 +10,7 @@ import type { JsonObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { notAcceptable } from "../../api/status.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
+import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import { remembered } from "../../kinds/remembered.js";
 import type { EffectiveReleases } from "../../schema/lifecycle.js";
 import { covers, type MediaRange, parseAccept } from "./accept.js";
@@ -35,6 +36,8 @@ import { type BuildInfo, toVersionInfo } from "./version.js";
 
 export interface DiscoveryOptions extends ServedResources {
   readonly build: BuildInfo;
+  /** Of the built-in kinds; default: its own. */
+  readonly protobuf?: ProtobufCodecs;
   /** The release in `/version` that this server behaves as. */
   readonly releases: EffectiveReleases;
   /** "host:port" that `/api` publishes; read on first use, when the port is known. */

@@ -4,7 +4,7 @@
  */
 import { InvariantError } from "../../../storage/base/assert.js";
 import type { JsonObject } from "../../api/meta.js";
-import { createProtobufCodecs } from "../../codec/protobuf.js";
+import { createProtobufCodecs, type ProtobufCodecs } from "../../codec/protobuf.js";
 import { toYaml } from "../representations/yaml-encoding.js";
 import type { ServedResources } from "./served.js";
 
@@ -18,8 +18,10 @@ export interface ObjectEncoder {
 export function createObjectEncoders({
   naming,
   model,
-}: Pick<ServedResources, "naming" | "model">): readonly ObjectEncoder[] {
-  const codecs = createProtobufCodecs({ model });
+  protobuf: codecs = createProtobufCodecs({ model }),
+}: Pick<ServedResources, "naming" | "model"> & {
+  readonly protobuf?: ProtobufCodecs;
+}): readonly ObjectEncoder[] {
   return [
     { mediaType: "application/yaml", encode: (object) => Buffer.from(toYaml(object)) },
     {

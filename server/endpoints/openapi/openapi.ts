@@ -59,12 +59,17 @@ export interface OpenApi {
 type Encoding = "json" | "protobuf";
 
 /** The encodings of one document, each built on first request. */
-interface Encodings {
+export interface Encodings {
   get(encoding: Encoding): Promise<Document>;
 }
 
+/** What APIs of the same built-in types have alike, by the part's key. The first API fills it. */
+export type SharedDocuments = Map<string, Encodings>;
+
 export type OpenApiOptions = OpenApiSource &
   Pick<ServedResources, "catalog"> & {
+    /** Absent = there is one API. */
+    readonly shared?: SharedDocuments | undefined;
     /** Other servers' parts by key, with their hashes; requests for them are not handled here. */
     readonly remoteParts?: () => ReadonlyMap<string, string>;
     /** Other servers' additions to the v2 document; the same list until they change. */
@@ -82,13 +87,19 @@ export function createOpenApi({
   catalog,
   remoteParts = () => NO_PARTS,
   remoteSpecs = () => NO_SPECS,
+  shared,
   ...source
 }: OpenApiOptions): OpenApi {
+  const builtIn = documentParts(source, catalog.current);
+  const ofBuiltIn = new WeakSet(builtIn.map(({ subject }) => subject));
+  if (shared?.size === 0) shareParts(source, catalog.current, shared);
   const ofCatalog = new WeakMap<ServedGroups, Documents>();
   const ofSubject = new WeakMap<object, Encodings>();
   const fixed = new Map<string, Encodings>();
 
   function partOf(part: DocumentPart): Encodings {
+    const same = ofBuiltIn.has(part.subject) ? shared?.get(part.key) : undefined;
+    if (same !== undefined) return same;
     const make = () => createEncodings("v3", () => buildV3Document(source, part));
     if (part.subject !== FIXED) return remembered(ofSubject, part.subject, make);
     const known = fixed.get(part.key) ?? make();
@@ -101,12 +112,16 @@ export function createOpenApi({
       documentParts(source, served).map((part) => [part.key, partOf(part)] as const),
     );
     const merged = new WeakMap<readonly RemoteSpec[], Encodings>();
+    const same = new Set(shared?.values());
+    const isBuiltIn =
+      parts.size === builtIn.length && [...parts.values()].every((part) => same.has(part));
     let root: Promise<Document> | undefined;
     return {
-      v2: (specs) =>
-        remembered(merged, specs, () =>
-          createEncodings("v2", async () => mergeV2(await buildV2Document(source, served), specs)),
-        ),
+      v2(specs) {
+        const known = isBuiltIn && specs.length === 0 ? shared?.get(V2_PATH) : undefined;
+        const build = async () => mergeV2(await buildV2Document(source, served), specs);
+        return known ?? remembered(merged, specs, () => createEncodings("v2", build));
+      },
       parts,
       root() {
         const forget = () => {
@@ -145,6 +160,20 @@ export function createOpenApi({
       return part === undefined ? undefined : await answerPart(key, part, hash, headers);
     },
   };
+}
+
+/** Of the built-in types, which the first API serves; built when somebody asks for them. */
+function shareParts(source: OpenApiSource, served: ServedGroups, shared: SharedDocuments): void {
+  for (const part of documentParts(source, served)) {
+    shared.set(
+      part.key,
+      createEncodings("v3", () => buildV3Document(source, part)),
+    );
+  }
+  shared.set(
+    V2_PATH,
+    createEncodings("v2", () => buildV2Document(source, served)),
+  );
 }
 
 /**
