@@ -1,29 +1,44 @@
 /**
- * What a control plane costs: `node --expose-gc dist/e2e/bench/control-planes.js [HOW MANY]`, on the embedded store and
- * in this process, without a chart. Processor time is given beside time, as that is the same on a busy machine.
+ * What control planes cost: `node --expose-gc dist/e2e/bench/control-planes.js [HOW MANY] [--chart=FILE]`, on the embedded
+ * store. Processor time is given beside time, as that is nearly the same on a busy machine.
+ *
+ * All but the last row is measured in this process, so the client's work is part of it. For the last one the server
+ * has a process of its own.
  */
-import { startKeelson } from "../../server/start-keelson.js";
+import { writeFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { type Keelson, startKeelson } from "../../server/start-keelson.js";
 import { HttpsClient } from "../harness/https-client.js";
+import { type Row, toChart } from "./control-planes-chart.js";
+import { fairness } from "./control-planes-fairness.js";
+import { median } from "./median.js";
 
 const KIND = "/apis/tenancy.k8s.io/v1alpha1/controlplanes";
 /** Compiling and what the first one takes is not counted. */
-const WARM = 5;
+const WARM = 10;
 const SETTLE_MS = 3_000;
-const IDLE_MS = 5_000;
-const OBJECTS = 500;
+/** Loops rest after half a minute. */
+const QUIET_MS = 35_000;
+const IDLE_MS = 10_000;
+const CLONED = 500;
+const COLD_OBJECTS = 200;
+const DEFINITIONS = 40;
+const WITH_DEFINITIONS = 40;
+const ROUNDS = 7;
+/** Of a schema, about those of cert-manager and Gateway API: 25 KiB of JSON. */
+const FIELDS = 150;
 
-const count = Number(process.argv[2] ?? 100);
-await using api = await startKeelson({ controlPlanes: true });
-const client = new HttpsClient(api.url, api);
+const [, , ...args] = process.argv;
+const count = Number(args.find((arg) => /^\d+$/.test(arg)) ?? 100);
+const chart = args.find((arg) => arg.startsWith("--chart="))?.slice("--chart=".length);
 
-async function make(name: string, spec: object = {}): Promise<void> {
-  const of = { apiVersion: "tenancy.k8s.io/v1alpha1", kind: "ControlPlane" };
-  (await client.post(KIND, { ...of, metadata: { name }, spec })).expect(201);
-  (await client.get(`/clusters/${name}/api/v1/namespaces/default`)).expect(200);
+interface Cost {
+  readonly wallMs: number;
+  readonly cpuMs: number;
 }
 
 /** Milliseconds of time and of the processor. */
-async function timed(run: () => Promise<void>): Promise<{ wallMs: number; cpuMs: number }> {
+async function timed(run: () => Promise<unknown>): Promise<Cost> {
   const [sinceMs, since] = [performance.now(), process.cpuUsage()];
   await run();
   const { user, system } = process.cpuUsage(since);
@@ -32,45 +47,150 @@ async function timed(run: () => Promise<void>): Promise<{ wallMs: number; cpuMs:
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-function memory(): { heap: number; bytes: number } {
+/** Bytes of the heap, and outside of it. */
+function memory(): number {
   for (let round = 0; round < 4; round++) globalThis.gc?.();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return { heap: heapUsed, bytes: arrayBuffers };
+  return heapUsed + arrayBuffers;
 }
 
-function show(what: string, value: string): void {
-  process.stdout.write(`${what.padEnd(64)} ${value}\n`);
+function rowOf(what: string, wanted: number, costs: readonly Cost[]): Row {
+  const cpu = median(costs.map(({ cpuMs }) => cpuMs));
+  const note = `processor ${cpu.toFixed(0)} ms`;
+  return { what, wanted, measured: median(costs.map(({ wallMs }) => wallMs)), unit: "ms", note };
 }
 
-for (let at = 0; at < WARM; at++) await make(`warm-${at}`);
-await pause(SETTLE_MS);
-const before = memory();
-const times: { wallMs: number; cpuMs: number }[] = [];
-for (let at = 0; at < count; at++) times.push(await timed(() => make(`plane-${at}`)));
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
-const wall = median(times.map(({ wallMs }) => wallMs));
-const cpu = median(times.map(({ cpuMs }) => cpuMs));
-show(
-  "create to first answered request, median",
-  `${wall.toFixed(0)} ms, processor ${cpu.toFixed(0)} ms`,
-);
-await pause(SETTLE_MS);
-const after = memory();
-const kib = (bytes: number) => `${(bytes / 1024 / count).toFixed(0)} KiB`;
-const [heap, bytes] = [after.heap - before.heap, after.bytes - before.bytes];
-show(`memory of a loaded one, of ${count}`, `heap ${kib(heap)}, bytes ${kib(bytes)}`);
-const idle = await timed(() => pause(IDLE_MS).then(() => {}));
-show(
-  `${count} loaded ones at rest, processor`,
-  `${((idle.cpuMs / idle.wallMs) * 100).toFixed(2)} %`,
-);
+class Bench {
+  readonly #client: HttpsClient;
 
-const maps = "/clusters/plane-0/api/v1/namespaces/default/configmaps";
-for (let at = 0; at < OBJECTS; at++) await client.post(maps, { metadata: { name: `map-${at}` } });
-const cloned = await timed(() => make("clone", { cloneFrom: { name: "plane-0" } }));
-show(
-  `clone of ${OBJECTS} objects, to its first answer`,
-  `${cloned.wallMs.toFixed(0)} ms, processor ${cloned.cpuMs.toFixed(0)} ms`,
-);
-client.close();
+  constructor(api: Keelson) {
+    this.#client = new HttpsClient(api.url, api);
+  }
+
+  async make(name: string, spec: object = {}): Promise<void> {
+    const of = { apiVersion: "tenancy.k8s.io/v1alpha1", kind: "ControlPlane" };
+    (await this.#client.post(KIND, { ...of, metadata: { name }, spec })).expect(201);
+    await this.ask(name);
+  }
+
+  async ask(name: string): Promise<void> {
+    (await this.#client.get(`/clusters/${name}/api/v1/namespaces/default`)).expect(200);
+  }
+
+  async fill(name: string, objects: number): Promise<void> {
+    const path = `/clusters/${name}/api/v1/namespaces/default/configmaps`;
+    for (let at = 0; at < objects; at++) {
+      (await this.#client.post(path, { metadata: { name: `map-${at}` } })).expect(201);
+    }
+  }
+
+  async define(name: string, definitions: number): Promise<void> {
+    const path = `/clusters/${name}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;
+    for (let at = 0; at < definitions; at++) {
+      (await this.#client.post(path, definitionOf(at))).expect(201);
+    }
+  }
+
+  /** Lets it go from memory. */
+  async letGo(name: string): Promise<void> {
+    const type = { "content-type": "application/merge-patch+json" };
+    for (const suspended of [true, false]) {
+      const patch = { method: "PATCH", headers: type, body: { spec: { suspended } } };
+      (await this.#client.request(`${KIND}/${name}`, patch)).expect(200);
+      await pause(SETTLE_MS / 10);
+    }
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+function definitionOf(at: number): object {
+  const names = { plural: `things${at}`, singular: `thing${at}`, kind: `Thing${at}` };
+  const fields = Array.from({ length: FIELDS }, (_, field) => [
+    `field${field}`,
+    {
+      type: "string",
+      maxLength: 100 + field,
+      description: `The field ${field} of ${at}. `.repeat(4),
+    },
+  ]);
+  const spec = { type: "object", properties: Object.fromEntries(fields) };
+  const schema = { openAPIV3Schema: { type: "object", properties: { spec } } };
+  const version = { name: "v1", served: true, storage: true, schema };
+  const group = "bench.example.com";
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${names.plural}.${group}` },
+    spec: { group, scope: "Namespaced", names, versions: [version] },
+  };
+}
+
+async function measure(bench: Bench): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let at = 0; at < WARM; at++) await bench.make(`warm-${at}`);
+  await pause(SETTLE_MS);
+  const resting = await timed(() => pause(IDLE_MS));
+  const before = memory();
+  const times: Cost[] = [];
+  for (let at = 0; at < count; at++) times.push(await timed(() => bench.make(`plane-${at}`)));
+  rows.push(rowOf("create to first answer", 30, times));
+  await pause(QUIET_MS);
+  const each = (memory() - before) / count / 1024;
+  const what = `memory of a loaded one, of ${count}`;
+  rows.push({ what, wanted: 512, measured: each, unit: "KiB", note: "heap and bytes" });
+  const idle = await timed(() => pause(IDLE_MS));
+  const share = Math.max(0, idle.cpuMs - resting.cpuMs) / IDLE_MS / count;
+  const note = "of a core, beside the root's";
+  rows.push({ what: "a loaded one at rest", wanted: 0.01, measured: share * 100, unit: "%", note });
+  rows.push(await measureDefinitions(bench));
+  await bench.fill("plane-0", COLD_OBJECTS);
+  const cold: Cost[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    await bench.letGo("plane-0");
+    cold.push(await timed(() => bench.ask("plane-0")));
+  }
+  rows.push(rowOf(`first request to a cold one, ${COLD_OBJECTS} objects`, 50, cold));
+  await bench.fill("plane-1", CLONED);
+  const clones: Cost[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const spec = { cloneFrom: { name: "plane-1" } };
+    clones.push(await timed(() => bench.make(`clone-${round}`, spec)));
+  }
+  rows.push(rowOf(`clone of ${CLONED} objects`, 50, clones));
+  return rows;
+}
+
+async function measureDefinitions(bench: Bench): Promise<Row> {
+  await bench.make("template");
+  await bench.define("template", DEFINITIONS);
+  const spec = { cloneFrom: { name: "template" } };
+  for (let at = 0; at < 3; at++) await bench.make(`alike-warm-${at}`, spec);
+  await pause(QUIET_MS);
+  const before = memory();
+  for (let at = 0; at < WITH_DEFINITIONS; at++) await bench.make(`alike-${at}`, spec);
+  await pause(QUIET_MS * 2);
+  const measured = (memory() - before) / WITH_DEFINITIONS / 1024;
+  const what = `the same with ${DEFINITIONS} definitions, of ${WITH_DEFINITIONS}`;
+  return { what, wanted: 819, measured, unit: "KiB", note: "clones of one" };
+}
+
+const rows: Row[] = [];
+{
+  const loadedMax = { "control-planes-loaded-max": 2 * count + 200 };
+  await using api = await startKeelson({ controlPlanes: true, flags: loadedMax });
+  const bench = new Bench(api);
+  rows.push(...(await measure(bench)));
+  bench.close();
+}
+rows.push(await fairness());
+for (const { what, wanted, measured, unit, note } of rows) {
+  const text = `${measured.toFixed(measured < 10 ? 2 : 0)} ${unit}`;
+  process.stdout.write(`| ${what} | ${wanted} ${unit} | ${text} (${note}) |\n`);
+}
+const date = new Date().toISOString().slice(0, 10);
+const machine = `${cpus().length} cores, ${loadavg()[1]?.toFixed(0)} programs wanted to run`;
+if (chart !== undefined)
+  writeFileSync(chart, toChart(rows, `${date}, Node.js ${process.version}, ${machine}`));

@@ -59,20 +59,20 @@ export class OwnWrites {
 
   /** Of two writes of one key the later one is expected. */
   expect(write: ExpectedWrite): void {
-    const place = this.#placeOf(write.key);
+    const place = placeOf(write.key, this.#places.length);
     if (this.#places[place] === undefined) this.#size++;
     this.#places[place] = write;
   }
 
   /** The write was refused, has an unknown outcome, or has arrived on the feed. */
   drop(write: ExpectedWrite): void {
-    const place = this.#placeOf(write.key);
+    const place = placeOf(write.key, this.#places.length);
     if (this.#places[place] === write) this.#free(place);
   }
 
   /** The object of an event whose bytes equal an expected write. */
   take({ key, value, modRevision }: KeyValue): StoredObject | undefined {
-    const place = this.#placeOf(key);
+    const place = placeOf(key, this.#places.length);
     const write = this.#places[place];
     if (write === undefined || write.key !== key || !write.value.equals(value)) return undefined;
     this.#free(place);
@@ -92,10 +92,6 @@ export class OwnWrites {
     this.#size = 0;
   }
 
-  #placeOf(key: string): number {
-    return hashOf(key) & (this.#places.length - 1);
-  }
-
   #free(place: number): void {
     this.#places[place] = undefined;
     this.#size--;
@@ -103,10 +99,10 @@ export class OwnWrites {
 }
 
 /** FNV-1a. */
-function hashOf(key: string): number {
+function placeOf(key: string, places: number): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
-  return hash ^ (hash >>> 16);
+  return (hash ^ (hash >>> 16)) & (places - 1);
 }
 
 function made({ value, encoded }: ExpectedWrite, revision: Revision): StoredObject {

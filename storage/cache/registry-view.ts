@@ -105,6 +105,7 @@ export class RegistryView implements PartitionHost {
   readonly #waiters = new RevisionWaiters();
   /** Writes of this replica that the feed has not brought yet. */
   readonly ownWrites: OwnWrites;
+  readonly patterns: ObjectPatterns | undefined;
   #revision = 0 as Revision;
   /** The revision at which each epoch last moved; an epoch that never moved is absent. */
   #epochs = new Map<string, Revision>();
@@ -135,6 +136,7 @@ export class RegistryView implements PartitionHost {
     this.#logger = options.logger;
     this.retention = new Retention(options.ringLimits ?? DEFAULT_RING_LIMITS);
     this.keys = new KeySpace(options.prefix);
+    this.patterns = options.small?.patterns;
     this.ownWrites = new OwnWrites(options.small && SMALL_PLACES);
   }
 
@@ -154,10 +156,6 @@ export class RegistryView implements PartitionHost {
   /** Holds the bytes of all current objects. */
   get arena(): ByteArena {
     return this.#arena;
-  }
-
-  get patterns(): ObjectPatterns | undefined {
-    return this.#options.small?.patterns;
   }
 
   /** How often the view was reloaded because the store's history was gone. */

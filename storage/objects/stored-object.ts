@@ -143,7 +143,9 @@ export class StoredObject {
   /** The whole object as compact JSON with its resourceVersion, and a newline at the end. */
   get bytes(): Buffer {
     if (typeof this.#base !== "number") return this.#restored();
-    return this.#kept;
+    return this.#start === 0 && this.#end === this.#memory.length
+      ? this.#memory
+      : this.#memory.subarray(this.#start, this.#end);
   }
 
   /** Length of `bytes`. */
@@ -187,13 +189,9 @@ export class StoredObject {
 
   /** Moves the bytes that it keeps; views of them stay valid. */
   moveTo(slabs: BytePlacer): void {
-    this.#putAt(slabs.put(this.#kept));
-  }
-
-  get #kept(): Buffer {
-    return this.#start === 0 && this.#end === this.#memory.length
-      ? this.#memory
-      : this.#memory.subarray(this.#start, this.#end);
+    const isPast = typeof this.#base !== "number";
+    const kept = isPast ? this.#memory.subarray(this.#start, this.#end) : this.bytes;
+    this.#putAt(slabs.put(kept));
   }
 
   /**
