@@ -127,6 +127,20 @@ test("S1-GEN-03: a scale that the schema of the object refuses is refused", asyn
   assert.deepEqual(await causes(-1), told(".spec.size.replicas", negative));
 });
 
+test("D17: an applied scale sets replicas at the path of the definition", async () => {
+  const path = await make("applied", { size: { replicas: 1 } });
+  const apply = (replicas: number, query = "") =>
+    server.client.request(`${path}/scale?fieldManager=scaler${query}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/apply-patch+yaml" },
+      body: { ...scale({ replicas }), metadata: { name: "applied" } },
+    });
+  (await apply(3)).expect(409);
+  (await apply(3, "&force=true")).expect(200);
+  const { spec } = (await server.client.get(path)).expect(200).object;
+  assert.deepEqual(spec, { size: { replicas: 3 } });
+});
+
 test("S1-GEN-03: what stands for replicas or the selector has to be of their types", async () => {
   const type = { apiVersion: "scaled.example.com/v1", kind: "LooseFleet" };
   const cases = [

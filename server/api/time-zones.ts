@@ -116,6 +116,15 @@ const NAMES: ReadonlySet<string> = new Set(
   ),
 );
 
-export function isTimeZone(name: string): boolean {
-  return NAMES.has(name);
+/** Before the names of a zone's data without leap seconds, which is the zone. */
+const PLAIN = "posix/";
+
+/** The name of the zone without the folder of its data; undefined for what is none. */
+export function timeZoneOf(text: string): string | undefined {
+  const name = text.startsWith(PLAIN) ? text.slice(PLAIN.length) : text;
+  return NAMES.has(name) ? name : undefined;
+}
+
+export function isTimeZone(text: string): boolean {
+  return timeZoneOf(text) !== undefined;
 }

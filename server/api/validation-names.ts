@@ -30,6 +30,12 @@ const OK: string[] = Object.freeze([]) as unknown as string[];
 export const checkDnsSubdomainName: NameCheck = (name, isPrefix) =>
   checkDnsSubdomain(isPrefix ? maskTrailingDash(name) : name);
 
+/** The same as declarative validation has it, which counts bytes in its message. */
+export const checkLongName: NameCheck = (name, isPrefix) =>
+  checkDnsSubdomainName(name, isPrefix).map((why) =>
+    why.startsWith("must be no more than ") ? why.replace("characters", "bytes") : why,
+  );
+
 /** A label such as "web": names that become part of a host name. */
 export const checkDnsLabelName: NameCheck = (name, isPrefix) =>
   checkDnsLabel(isPrefix ? maskTrailingDash(name) : name);

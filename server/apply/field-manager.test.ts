@@ -254,6 +254,20 @@ test("S1-SSA-03: the time of an entry moves only with the entry, and a no-op cha
   assert.deepEqual(times, ["2024-01-01T00:00:01Z", "2024-01-01T00:00:05Z"]);
 });
 
+test("S1-SSA-03: who applies what is there already owns it since no time", () => {
+  const map = manageObjects(facts, CONFIG_MAP);
+  map.apply("first", data({ a: "1" }));
+  map.apply("second", data({ a: "1" }));
+  const times = () =>
+    map.object().metadata.managedFields?.map(({ manager, time }) => [manager, time]);
+  assert.deepEqual(times(), [
+    ["second", undefined],
+    ["first", "2024-01-01T00:00:01Z"],
+  ]);
+  map.apply("second", data({ a: "1", b: "1" }));
+  assert.deepEqual(times()?.at(-1)?.[0], "second");
+});
+
 test("S1-SSA-36: an apply that only spells a quantity otherwise changes nothing", () => {
   const deployment = manageObjects(facts, DEPLOYMENT);
   const limited = web({ resources: { limits: { cpu: "0.5" } } });

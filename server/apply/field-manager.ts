@@ -292,7 +292,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     const isSameEntry =
       last !== undefined && last.apiVersion === apiVersion && equalSets(last.fields, fields);
     if (!isEmptySet(fields)) {
-      const entry = withMembers(owner, { time: now(), fields });
+      // An apply that changes no value gives no time.
+      const time = isChanged ? now() : last?.time;
+      const entry = withMembers(owner, { time, fields });
       entries.set(id, isSameEntry && !isChanged ? last : entry);
     }
     return merged;

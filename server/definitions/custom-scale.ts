@@ -71,6 +71,10 @@ export function customScale(
     },
     part: {
       isOwnShape: true,
+      inMain({ spec, ...rest }) {
+        const replicas = isJsonObject(spec) ? spec.replicas : undefined;
+        return replicas === undefined ? rest : withValue(rest, wanted, replicas);
+      },
       merge(sent: ScaleObject, stored: ApiObject) {
         const replicas = sent.spec?.replicas ?? 0;
         if (replicas === UNSET) throw badRequest(`the spec replicas field ${path} cannot be empty`);

@@ -147,6 +147,13 @@ test("names are checked as their type wants", () => {
   assert.equal(check("rbac.authorization/roles", "system:Node"), true);
   assert.equal(check("/services", "1a"), true, "R29: since release 1.36");
   assert.equal(check("/services", "a.b"), false);
+  // R46: no more is asked of these than of every name.
+  assert.equal(check("policy/poddisruptionbudgets", "A_b"), true);
+  assert.equal(check("/events", "A_b"), true);
+  assert.equal(check("events/events", "A_b"), false);
+  assert.deepEqual(strategy("/replicationcontrollers").validateName?.("a".repeat(254), false), [
+    "must be no more than 253 bytes",
+  ]);
   assert.equal(check("networking/ipaddresses", "2001:db8::1"), true);
   assert.equal(check("networking/ipaddresses", "web"), false);
 });

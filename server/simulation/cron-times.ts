@@ -1,4 +1,5 @@
 /** The times of a CronJob's schedule, which the registry has validated. */
+import { timeZoneOf } from "../api/time-zones.js";
 
 interface Fields {
   readonly minutes: ReadonlySet<number>;
@@ -144,7 +145,13 @@ function localTime(atMs: number, zone: string): LocalTime {
 function offsetMs(atMs: number, zone: string): number {
   if (zone === "UTC") return 0;
   const parts = new Intl.DateTimeFormat("en-US", {
-    ...{ timeZone: zone, hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric" },
+    ...{
+      timeZone: timeZoneOf(zone) ?? zone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+    },
     ...{ hour: "numeric", minute: "numeric", second: "numeric" },
   }).formatToParts(atMs);
   const of = (wanted: string) => Number(parts.find(({ type }) => type === wanted)?.value ?? 0);

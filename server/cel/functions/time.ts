@@ -1,5 +1,5 @@
 /** Timestamps and durations: creation, arithmetic, and their fields, in UTC or another time zone. */
-import { isTimeZone } from "../../api/time-zones.js";
+import { timeZoneOf } from "../../api/time-zones.js";
 import { FLAT } from "../cost/call-costs.js";
 import { Failure } from "../errors.js";
 import { type CallContext, fn, method, type Overload } from "../overloads.js";
@@ -43,12 +43,13 @@ function formatOf(zone: string, { zones, charge }: CallContext): Intl.DateTimeFo
   const known = zones.get(zone);
   if (known !== undefined) return known;
   if (zone.length > ZONE_LENGTH_MAX) throw new Failure("unknown time zone");
-  if (!isTimeZone(zone)) throw new Failure(`unknown time zone ${zone}`);
+  const name = timeZoneOf(zone);
+  if (name === undefined) throw new Failure(`unknown time zone ${zone}`);
   const isFull = zones.size >= ZONES_MAX;
   if (isFull) charge(ZONE_WORK);
   try {
     const made = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone,
+      timeZone: name,
       hourCycle: "h23",
       era: "short",
       year: "numeric",

@@ -2,7 +2,8 @@
 import { X509Certificate } from "node:crypto";
 
 /** A certificate in PEM; one with headers does not count, as a colon is none of its characters. */
-const BLOCK = /-----BEGIN CERTIFICATE-----[ \t]*\r?\n([A-Za-z0-9+/=\s]*)-----END CERTIFICATE-----/g;
+const BLOCK =
+  /^-----BEGIN CERTIFICATE-----[ \t]*\r?\n([A-Za-z0-9+/=\s]*)-----END CERTIFICATE-----/gm;
 
 /** Further ones are not read, as that takes time. */
 const BLOCKS_MAX = 256;

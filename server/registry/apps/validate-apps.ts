@@ -315,7 +315,9 @@ function validateStatefulUpdate(
 function podProblems(set: StatefulSet["spec"], naming: Naming): Problems {
   const { template, volumeClaimTemplates } = set ?? {};
   const errors = new Problems();
-  const claims = (volumeClaimTemplates ?? []).map(({ metadata: { name = "" } = {} }) => ({
+  // Claims of one name are one volume, which counts as that of the last.
+  const names = new Set((volumeClaimTemplates ?? []).map(({ metadata }) => metadata?.name ?? ""));
+  const claims = [...names].map((name) => ({
     name,
     persistentVolumeClaim: { claimName: name },
   }));

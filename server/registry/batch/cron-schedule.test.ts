@@ -1,7 +1,7 @@
 /** Schedules and time zones of CronJobs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { scheduleProblem, timeZoneProblem } from "./cron-schedule.js";
+import { scheduleProblem, timeZoneProblems } from "./cron-schedule.js";
 
 test("schedules that kube-apiserver takes are taken", () => {
   const table = [
@@ -42,14 +42,21 @@ test("what is no schedule is refused with the reason", () => {
 
 test("time zones are those that have names", () => {
   for (const zone of ["UTC", "Etc/UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires"]) {
-    assert.equal(timeZoneProblem(zone), undefined, zone);
+    assert.deepEqual(timeZoneProblems(zone), [], zone);
   }
-  assert.equal(timeZoneProblem("Mars/Olympus"), "unknown time zone Mars/Olympus");
-  assert.equal(timeZoneProblem("+01:00"), "unknown time zone +01:00");
+  assert.deepEqual(timeZoneProblems("Mars/Olympus"), ["unknown time zone Mars/Olympus"]);
+  assert.deepEqual(timeZoneProblems("+01:00"), ["unknown time zone +01:00"]);
   // R6: their case counts, and what only a runtime knows is none.
   for (const zone of ["europe/paris", "utc", "PST", "JST", "IST", "SystemV/EST5", "Europe/"]) {
-    assert.equal(timeZoneProblem(zone), `unknown time zone ${zone}`);
+    assert.deepEqual(timeZoneProblems(zone), [`unknown time zone ${zone}`]);
   }
-  assert.match(timeZoneProblem("local") ?? "", /must be an explicit time zone/);
-  assert.match(timeZoneProblem("") ?? "", /nil or non-empty/);
+  assert.match(
+    timeZoneProblems("local").join(),
+    /must be an explicit time zone.*unknown time zone local/,
+  );
+  assert.match(timeZoneProblems("Local").join(), /must be an explicit time zone[^,]*$/);
+  // R6: the folders of a zone's data on many machines.
+  assert.deepEqual(timeZoneProblems("posix/Europe/Paris"), []);
+  assert.equal(scheduleProblem("CRON_TZ=posix/UTC * * * * *"), undefined);
+  assert.match(timeZoneProblems("").join(), /nil or non-empty/);
 });

@@ -120,11 +120,15 @@ function parseNumber(text: string): number | string {
   return value < 0 ? `negative number (${value}) not allowed: ${text}` : value;
 }
 
-/** @returns the problem of a time zone; undefined when it is valid */
-export function timeZoneProblem(timeZone: string): string | undefined {
-  if (timeZone === "") return "timeZone must be nil or non-empty string";
+/** The problems of a time zone; that of the machine is none, in whichever case it is written. */
+export function timeZoneProblems(timeZone: string): string[] {
+  if (timeZone === "") return ["timeZone must be nil or non-empty string"];
+  const problems: string[] = [];
   if (timeZone.toLowerCase() === "local") {
-    return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+    problems.push(
+      "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+    );
   }
-  return isTimeZone(timeZone) ? undefined : `unknown time zone ${timeZone}`;
+  if (timeZone !== "Local" && !isTimeZone(timeZone)) problems.push(`unknown time zone ${timeZone}`);
+  return problems;
 }

@@ -23,7 +23,7 @@ import { validatePodTemplate } from "../core/validate-pod-spec.js";
 import { validateCounts, validateTemplateLabels } from "../core/workload-rules.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
-import { scheduleProblem, timeZoneProblem } from "./cron-schedule.js";
+import { scheduleProblem, timeZoneProblems } from "./cron-schedule.js";
 import { hasCondition, isIndexed, type Job, type JobSpec } from "./job-types.js";
 import { validateJobPolicies } from "./validate-job-policies.js";
 import { validateJobStatus } from "./validate-job-status.js";
@@ -308,8 +308,8 @@ const cronJobRules: Rules<CronJob> = {
     validateSchedule(spec, current?.spec?.schedule, errors);
     validateCounts(spec, "spec", { names: ["startingDeadlineSeconds"], errors });
     if (current === undefined || (current.spec?.timeZone ?? undefined) !== timeZone) {
-      const why = timeZone === undefined ? undefined : timeZoneProblem(timeZone);
-      if (why !== undefined) errors.push(invalidValue("spec.timeZone", timeZone, why));
+      const problems = timeZone === undefined ? [] : timeZoneProblems(timeZone);
+      for (const why of problems) errors.push(invalidValue("spec.timeZone", timeZone, why));
     }
     const concurrency = spec.concurrencyPolicy ?? "";
     if (!CONCURRENCY.includes(concurrency)) {

@@ -16,6 +16,7 @@ import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { validated } from "../generic/validated.js";
+import { secretWarnings } from "./secret-warnings.js";
 
 const WHEN_IMMUTABLE = "field is immutable when `immutable` is set";
 /** The path that upstream gives for problems of no single field. */
@@ -148,6 +149,7 @@ export const secretStrategy: ResourceStrategy = {
       ...checkFrozen(next, current, ["data"]),
     ],
   }),
+  warnings: secretWarnings,
   ...selectable(["type"]),
 };
 

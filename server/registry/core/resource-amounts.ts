@@ -172,6 +172,13 @@ export function isPositiveAmount(text: string): boolean {
   return !text.startsWith("-") && /[1-9]/.test(text);
 }
 
+/** The amount as messages show it: a whole number, away from zero. */
+export function wholeAmount(text: string): number {
+  const { digits, scale } = parseQuantity(text) ?? ZERO_QUANTITY;
+  const amount = Number(digits) * 10 ** scale;
+  return amount < 0 ? Math.floor(amount) : Math.ceil(amount);
+}
+
 /** One amount divided by another, for comparisons and messages; infinite when that is zero. */
 export function ratioOfAmounts(amount: string, of: string): number {
   const [left, right] = [amount, of].map((text) => parseQuantity(text) ?? ZERO_QUANTITY);

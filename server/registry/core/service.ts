@@ -35,6 +35,7 @@ export const serviceStrategy: ResourceStrategy = {
     delete next.status;
     const { spec } = next;
     if (spec === undefined) return;
+    dropUnused(spec);
     if ((spec.clusterIP ?? "") !== "" && (spec.clusterIPs?.length ?? 0) === 0) {
       spec.clusterIPs = [spec.clusterIP ?? ""];
     }
@@ -45,6 +46,9 @@ export const serviceStrategy: ResourceStrategy = {
     keepGiven(next.spec, before);
     syncAddresses(next.spec, before);
     dropOutdated(next.spec, before);
+    dropUnused(next.spec);
+    // The address of a balancer that it has no more.
+    if (next.spec.type !== "LoadBalancer" && next.status) next.status.loadBalancer = {};
   },
   ...validated(serviceRules),
   reservations: reservationsOf,
@@ -143,6 +147,11 @@ function dropOutdated(spec: ServiceSpec, before: ServiceSpec): void {
     const isExposed = spec.type === "ClusterIP" && (spec.externalIPs?.length ?? 0) > 0;
     if (isSame("externalTrafficPolicy") && !isExposed) delete spec.externalTrafficPolicy;
   }
+}
+
+/** What a name of another domain has no use for. */
+function dropUnused(spec: ServiceSpec): void {
+  if (spec.type === "ExternalName") delete spec.internalTrafficPolicy;
 }
 
 /** The addresses and node ports that a Service holds exclusively. */

@@ -3,6 +3,7 @@ import { isRecord } from "../../../storage/base/is-record.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatTime } from "../../api/time.js";
+import { checkLongName } from "../../api/validation-names.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { nodeNameOf } from "../../request/node-identity.js";
@@ -133,6 +134,7 @@ export const coreStrategies: StrategyTable = {
     ...specAndStatus,
     ...validatesReplicationController,
     garbageCollection: "orphan",
+    validateName: checkLongName,
     warnings: workloadNameWarnings,
     ...selectable(["status.replicas"], { "status.replicas": "0" }),
   }),

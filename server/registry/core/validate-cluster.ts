@@ -7,7 +7,9 @@ import {
   invalidValue,
   requiredValue,
 } from "../../api/field-errors.js";
-import type { ApiObject } from "../../api/meta.js";
+import { isJsonObject } from "../../api/json-object.js";
+import type { ApiObject, JsonValue } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateCidr } from "../../api/validation-addresses.js";
@@ -23,6 +25,8 @@ import {
   type Whole,
 } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
+import { JsonSyntaxError } from "../../schema/json-parser.js";
+import { parseJson } from "../../schema/parse-json.js";
 import { warnOfAddress } from "../generic/address-warnings.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { WarningList } from "../generic/warning-list.js";
@@ -54,6 +58,7 @@ const nodeRules: Rules<Node> = {
     validateNodeAmounts(node, context, errors);
     validateFeatures(node.status?.declaredFeatures ?? [], errors);
     validatePodCidrs(node.spec?.podCIDRs ?? [], errors);
+    validateAvoided(node.metadata.annotations ?? {}, context.naming, errors);
     return errors;
   },
   change(next, current, context) {
@@ -94,6 +99,37 @@ function validateNodeAmounts(
       validateResourceAmount(name, `status.${list}.${name}`, { amount, labelDomain, errors });
     }
   }
+}
+
+/** Controllers whose pods the first schedulers kept off a node. */
+function validateAvoided(
+  annotations: Readonly<Record<string, string>>,
+  { labelDomain }: Naming,
+  errors: FieldError[],
+): void {
+  const key = `scheduler.alpha.${labelDomain}/preferAvoidPods`;
+  const text = annotations[key] ?? "";
+  if (text === "") return;
+  let avoided: JsonValue;
+  try {
+    avoided = parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    errors.push(invalidValue("metadata.annotations.AvoidPods", key, error.message));
+    return;
+  }
+  const list = isJsonObject(avoided) ? avoided.preferAvoidPods : undefined;
+  if (!Array.isArray(list)) return;
+  list.forEach((entry, index) => {
+    const field = `metadata.annotations.${key}[${index}].PodSignature`;
+    const signature = isJsonObject(entry) ? entry.podSignature : undefined;
+    const controller = isJsonObject(signature) ? signature.podController : undefined;
+    if (!isJsonObject(controller)) errors.push(requiredValue(field));
+    else if (controller.controller !== true) {
+      const why = "must point to a controller";
+      errors.push(invalidValue(`${field}.PodController.Controller`, false, why));
+    }
+  });
 }
 
 const FEATURE_CHARS_MAX = 253;

@@ -127,7 +127,7 @@ const STORAGE: readonly Row[] = [
   [
     volumes,
     volume({ capacity: { storage: "-1" } }),
-    'spec.capacity[storage]: Invalid value: "-1": must be a valid resource quantity',
+    "spec.capacity[storage]: Invalid value: -1: must be a valid resource quantity",
     'spec.capacity[storage]: Invalid value: "-1": must be greater than zero',
   ],
   [
@@ -405,8 +405,8 @@ test("R31, R32: statuses of claims, sources of volumes and features of nodes, in
       report({ allocatedResourceStatuses: { storage: "X" } }),
     ],
     [
-      ['status.capacity[storage]: Invalid value: "-1": must be a valid resource quantity'],
-      [`${at}s[storage]: Invalid value: "-1": must be a valid resource quantity`],
+      ["status.capacity[storage]: Invalid value: -1: must be a valid resource quantity"],
+      [`${at}s[storage]: Invalid value: -1: must be a valid resource quantity`],
       [`${at}s: Unsupported value: "cpu": supported values: "storage"`],
       [`${at}Statuses: Unsupported value: "storage": supported values: ${states}`],
     ],
@@ -444,5 +444,65 @@ test("R31, R32: statuses of claims, sources of volumes and features of nodes, in
     [node("A", "B/c")],
     [node("B", "A"), `${feature}: Invalid value: "A": list must be sorted alphabetically`],
     [node("A", "A"), `${feature}: Duplicate value: "A"`],
+  ]);
+});
+
+test("R26, R31: options, mounts and sources that a volume or a claim may not have, in pairs", () => {
+  const mounting = "metadata.annotations.volume.beta.kubernetes.io/mount-options";
+  const volume = (source: object, annotations: object = {}): TestObject => ({
+    metadata: { annotations },
+    spec: { accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" }, ...source },
+  });
+  const flex = (option: string) =>
+    volume({ flexVolume: { driver: "a", options: { [option]: "" } } });
+  const options = { "volume.beta.kubernetes.io/mount-options": "ro" };
+  checkProblems("v1/persistentvolumes", [
+    [flex("example.com/a")],
+    [flex("akubernetes.io/a")],
+    [
+      flex("a.K8s.io/b"),
+      'spec.flexVolume.options[a.K8s.io/b]: Invalid value: "a.K8s.io/b": kubernetes.io and k8s.io namespaces are reserved',
+    ],
+    [volume({ nfs: { server: "a", path: "/b" } }, options)],
+    [
+      volume({ hostPath: { path: "/b" } }, options),
+      `${mounting}: Forbidden: may not specify mount options for this volume type`,
+    ],
+  ]);
+  const from = (dataSource: string, dataSourceRef: object): TestObject => ({
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      resources: { requests: { storage: "1Gi" } },
+      dataSource: { kind: "PersistentVolumeClaim", name: dataSource },
+      dataSourceRef: { kind: "PersistentVolumeClaim", name: "a", ...dataSourceRef },
+    },
+  });
+  checkProblems("v1/persistentvolumeclaims", [
+    [from("a", {})],
+    [from("b", {}), "spec: Invalid value: {}: must match dataSourceRef"],
+  ]);
+});
+
+test("R45: controllers that a node's first schedulers avoided are named", () => {
+  const avoiding = (text: string): TestObject => ({
+    metadata: { annotations: { "scheduler.alpha.kubernetes.io/preferAvoidPods": text } },
+  });
+  const key = "scheduler.alpha.kubernetes.io/preferAvoidPods";
+  const signed = (podController: object | undefined) =>
+    avoiding(JSON.stringify({ preferAvoidPods: [{ podSignature: { podController } }] }));
+  const field = `metadata.annotations.${key}[0].PodSignature`;
+  checkProblems("v1/nodes", [
+    [avoiding("")],
+    [avoiding("{}")],
+    [signed({ controller: true })],
+    [signed(undefined), `${field}: Required value`],
+    [
+      signed({ controller: false }),
+      `${field}.PodController.Controller: Invalid value: false: must point to a controller`,
+    ],
+    [
+      avoiding("x"),
+      `metadata.annotations.AvoidPods: Invalid value: "${key}": invalid character 'x' looking for beginning of value`,
+    ],
   ]);
 });

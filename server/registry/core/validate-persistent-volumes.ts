@@ -13,7 +13,7 @@ import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
 import type { NodeSelector, Quantities } from "./pod-types.js";
-import { isPositiveAmount } from "./resource-amounts.js";
+import { isPositiveAmount, wholeAmount } from "./resource-amounts.js";
 import { NOT_POSITIVE, validateNodeSelector } from "./validate-scheduling.js";
 import {
   type ClaimObject,
@@ -49,9 +49,15 @@ interface PersistentVolume extends ApiObject {
 }
 
 const volumeRules: Rules<PersistentVolume> = {
-  object({ spec }) {
+  object({ metadata, spec }, { naming }) {
     const errors = new Problems();
     validateVolumeSpec(spec ?? {}, { field: "spec", isInline: false, errors });
+    const key = `volume.beta.${naming.labelDomain}/mount-options`;
+    const members = (spec ?? {}) as Readonly<Record<string, unknown>>;
+    if (metadata.annotations?.[key] !== undefined && !MOUNTED.some((name) => members[name])) {
+      const why = "may not specify mount options for this volume type";
+      errors.push(forbiddenField(`metadata.annotations.${key}`, why));
+    }
     return errors;
   },
   change: ({ spec = {} }, { spec: before = {} }) => {
@@ -97,6 +103,22 @@ const SOURCES = [
   "local",
   "storageos",
   "csi",
+] as const;
+/** Those with options of the mount. */
+const MOUNTED = [
+  "gcePersistentDisk",
+  "awsElasticBlockStore",
+  "glusterfs",
+  "nfs",
+  "rbd",
+  "quobyte",
+  "iscsi",
+  "cinder",
+  "cephfs",
+  "azureFile",
+  "vsphereVolume",
+  "azureDisk",
+  "photonPersistentDisk",
 ] as const;
 const RECLAIM_POLICIES = ["Delete", "Recycle", "Retain"];
 const INLINE = "in the context of inline volumes";
@@ -149,13 +171,13 @@ function validateCapacity(capacity: Quantities, field: string, errors: FieldErro
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(requiredValue(field));
   if (capacity.storage === undefined || names.length > 1) {
-    errors.push(unsupportedValue(field, names.length === 0 ? null : capacity, ["storage"]));
+    errors.push(unsupportedValue(field, capacity, ["storage"]));
   }
   for (const name of names) {
     const amount = capacity[name] ?? "0";
     if (amount.startsWith("-")) {
       const why = "must be a valid resource quantity";
-      errors.push(invalidValue(`${field}[${name}]`, amount, why));
+      errors.push(invalidValue(`${field}[${name}]`, wholeAmount(amount), why));
     }
     if (isPositiveAmount(amount)) continue;
     errors.push(invalidValue(`${field}[${name}]`, amount, NOT_POSITIVE));
@@ -182,6 +204,7 @@ function validateInline(spec: VolumeSpec, { field, errors }: VolumeUse): void {
 function validateSource(spec: VolumeSpec, { field, isInline, errors }: VolumeUse): void {
   const members = spec as Readonly<Record<string, unknown>>;
   const [first, ...others] = SOURCES.filter((name) => members[name]);
+  if (first === "csi") validateDriverName(spec.csi?.driver ?? "", `${field}.csi.driver`, errors);
   if (first === undefined) errors.push(requiredValue(field, "must specify a volume type"));
   else validateForeignSource(first, members[first], { field, errors });
   for (const name of others) {
@@ -192,7 +215,6 @@ function validateSource(spec: VolumeSpec, { field, isInline, errors }: VolumeUse
       errors.push(forbiddenField(at, "may not specify more than 1 volume type"));
     }
   }
-  if (first === "csi") validateDriverName(spec.csi?.driver ?? "", `${field}.csi.driver`, errors);
   if (first === "local" && (isInline || !spec.nodeAffinity)) {
     errors.push(requiredValue(`${field}.nodeAffinity`, "Local volume requires node affinity"));
   }

@@ -78,9 +78,9 @@ export function validatePodSecurityContext(
   validateWindows(context.windowsOptions, `${field}.windowsOptions`, errors);
   validateAppArmor(context.appArmorProfile, `${field}.appArmorProfile`, errors);
   for (const [member, choices] of [
-    ["seLinuxChangePolicy", SELINUX_CHANGES],
     ["fsGroupChangePolicy", GROUP_CHANGES],
     ["supplementalGroupsPolicy", GROUP_POLICIES],
+    ["seLinuxChangePolicy", SELINUX_CHANGES],
   ] as const) {
     validateChoice(context[member], `${field}.${member}`, { choices, errors });
   }

@@ -1,7 +1,7 @@
 /** Rules for Services, and the allocated values that an update keeps. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeProblems, problemsOf, type TestObject } from "../testing/problems.js";
+import { changeProblems, checkProblems, problemsOf, type TestObject } from "../testing/problems.js";
 
 const http = { name: "http", port: 80 };
 const service = (spec: object = {}): TestObject => ({ spec: { ports: [http], ...spec } });
@@ -196,4 +196,34 @@ test("the status of a service names addresses", () => {
   assert.deepEqual(found({ hostname: "192.0.2.1" }), [
     'status.loadBalancer.ingress[0].hostname: Invalid value: "192.0.2.1": must be a DNS name, not an IP address',
   ]);
+});
+
+test("R29: annotations of a service that older clients write, in pairs", () => {
+  const key = "service.beta.kubernetes.io/load-balancer-source-ranges";
+  const at = `metadata.annotations[${key}]`;
+  const of = (type: string, annotations: Record<string, string>) => ({
+    ...service({ type }),
+    metadata: { annotations },
+  });
+  const ranges = (text: string, type = "LoadBalancer") => of(type, { [key]: text });
+  const newer = "service.kubernetes.io/topology-mode";
+  const older = "service.kubernetes.io/topology-aware-hints";
+  checkProblems("v1/services", [
+    [ranges("192.0.2.0/24, 198.51.100.0/24")],
+    [ranges(" ")],
+    [
+      ranges("192.0.2.1/24"),
+      `${at}: Invalid value: "192.0.2.1/24": must not have bits set beyond the prefix length`,
+    ],
+    [
+      ranges("192.0.2.0/24", "ClusterIP"),
+      `${at}: Forbidden: may only be used when \`type\` is 'LoadBalancer'`,
+    ],
+    [of("ClusterIP", { [newer]: "Auto", [older]: "Auto" })],
+    [
+      of("ClusterIP", { [newer]: "Auto", [older]: "auto" }),
+      `metadata.annotations[${newer}]: Invalid value: "Auto": must match annotations[${older}] when both are specified`,
+    ],
+  ]);
+  assert.deepEqual(changeProblems("v1/services", ranges("x"), ranges("x")), []);
 });

@@ -38,6 +38,7 @@ import {
 
 export const serviceRules: Rules<ServiceObject> = {
   object: (next, { naming }, current) => [
+    ...validateHints(next.metadata.annotations ?? {}, naming),
     ...validateService(next.spec ?? {}),
     ...validateRangesNote(next, current, naming),
   ],
@@ -253,6 +254,19 @@ function validateLoadBalancer(spec: ServiceSpec, errors: FieldError[]): void {
   } else if (isSet(spec.loadBalancerClass)) {
     validateLabelKey(spec.loadBalancerClass ?? "", "spec.loadBalancerClass", errors);
   }
+}
+
+/** The older and the newer annotation about where traffic stays say the same. */
+function validateHints(
+  annotations: Readonly<Record<string, string>>,
+  { labelDomain }: Naming,
+): FieldError[] {
+  const newer = `service.${labelDomain}/topology-mode`;
+  const older = `service.${labelDomain}/topology-aware-hints`;
+  const [mode, hints] = [annotations[newer], annotations[older]];
+  if (mode === undefined || hints === undefined || mode === hints) return [];
+  const why = `must match annotations[${older}] when both are specified`;
+  return [invalidValue(`metadata.annotations[${newer}]`, mode, why)];
 }
 
 /** The sources that a load balancer takes, as the first clients wrote them, where the field is empty. */

@@ -15,7 +15,7 @@ import { checkQualifiedName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import { type Maybe, validateDnsLabel, validateDnsSubdomain } from "../../api/validation-values.js";
 import type { Quantities } from "./pod-types.js";
-import { compareAmounts, isPositiveAmount } from "./resource-amounts.js";
+import { compareAmounts, isPositiveAmount, wholeAmount } from "./resource-amounts.js";
 
 export interface ClaimSpec {
   readonly accessModes?: Maybe<readonly string[]>;
@@ -52,7 +52,6 @@ export function validateClaimSpec(spec: ClaimSpec, field: string, errors: FieldE
   }
   validateKnownModes(spec.accessModes ?? [], `${field}.accessModes`, errors);
   validateAccessModes(spec.accessModes ?? [], `${field}.accessModes`, errors);
-  validateVolumeMode(spec.volumeMode, `${field}.volumeMode`, errors);
   validateLabelSelector(spec.selector, `${field}.selector`, errors);
   const storage = spec.resources?.requests?.storage;
   const storageField = `${field}.resources[storage]`;
@@ -61,6 +60,7 @@ export function validateClaimSpec(spec: ClaimSpec, field: string, errors: FieldE
     errors.push(invalidValue(storageField, storage, "must be greater than zero"));
   }
   validateClassName(spec.storageClassName, `${field}.storageClassName`, errors);
+  validateVolumeMode(spec.volumeMode, `${field}.volumeMode`, errors);
   validateClassName(spec.volumeAttributesClassName, `${field}.volumeAttributesClassName`, errors);
   const { dataSource, dataSourceRef } = spec;
   if (dataSource) validateDataSource(dataSource, `${field}.dataSource`, errors);
@@ -68,9 +68,9 @@ export function validateClaimSpec(spec: ClaimSpec, field: string, errors: FieldE
   if (!dataSource || !dataSourceRef) return;
   if ((dataSourceRef.namespace ?? "") !== "") {
     const why = "may not be specified when dataSourceRef.namespace is specified";
-    errors.push(invalidValue(field, `${field}.dataSource`, why));
+    errors.push(invalidValue(field, {}, why));
   } else if (!isSameSource(dataSource, dataSourceRef)) {
-    errors.push(invalidValue(field, `${field}.dataSource`, "must match dataSourceRef"));
+    errors.push(invalidValue(field, {}, "must match dataSourceRef"));
   }
 }
 
@@ -170,7 +170,7 @@ export function validateClaimStatus(
 
 function validateSize(amount: string, field: string, errors: FieldError[]): void {
   if (!amount.startsWith("-")) return;
-  errors.push(invalidValue(field, amount, "must be a valid resource quantity"));
+  errors.push(invalidValue(field, wholeAmount(amount), "must be a valid resource quantity"));
 }
 
 /** Storage, or a resource of somebody else. */

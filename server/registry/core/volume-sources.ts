@@ -51,7 +51,6 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   persistentVolumeClaim: ["claimName"],
   photonPersistentDisk: ["pdID"],
   portworxVolume: ["volumeID"],
-  quobyte: ["volume"],
   rbd: ["monitors", "image"],
   scaleIO: ["gateway", "system", "volumeName"],
   storageos: ["volumeName"],
@@ -146,6 +145,15 @@ const CHECKS: Readonly<Record<string, Check>> = {
         if (/^(?:[^:[\]]*|\[[^[\]]*\]):[^:[\]]*$/.test(pair)) continue;
         errors.push(invalidValue(`${field}.registry`, registry, why));
       }
+    }
+    if (textOf(source, "volume") === "") errors.push(requiredValue(`${field}.volume`));
+  },
+  flexVolume(source, field, errors) {
+    for (const option of Object.keys((source.options ?? {}) as Source)) {
+      const domain = `.${option.split("/", 1)[0]?.toLowerCase()}`;
+      if (!domain.endsWith(".kubernetes.io") && !domain.endsWith(".k8s.io")) continue;
+      const why = "kubernetes.io and k8s.io namespaces are reserved";
+      errors.push(invalidValue(`${field}.options[${option}]`, option, why));
     }
   },
 };

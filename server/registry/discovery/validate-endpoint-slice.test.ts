@@ -102,3 +102,25 @@ test("R46: an endpoint's address is one, and a protocol that is given has a name
     new RegExp(named),
   );
 });
+
+test("R46: a domain of a slice has one mistake at a time", () => {
+  const at = (address: string) => ({
+    addressType: "FQDN",
+    endpoints: [{ addresses: [address] }],
+    ports: [],
+  });
+  const field = "endpoints[0].addresses[0]";
+  const label = "a".repeat(64);
+  checkProblems("discovery.k8s.io/v1/endpointslices", [
+    [at("a.example.com.")],
+    [at(""), `${field}: Required value`],
+    [
+      at("a."),
+      `${field}: Invalid value: "a": should be a domain with at least two segments separated by dots`,
+    ],
+    [
+      at(`${label}.example.com`),
+      `${field}: Invalid value: "${label}": must be no more than 63 characters`,
+    ],
+  ]);
+});

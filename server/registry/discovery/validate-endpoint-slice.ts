@@ -12,7 +12,7 @@ import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateCanonicalIp, validateIp } from "../../api/validation-addresses.js";
 import { validateLabels } from "../../api/validation-metadata.js";
-import { checkDnsSubdomain, checkLabelValue } from "../../api/validation-names.js";
+import { checkDnsLabel, checkDnsSubdomain, checkLabelValue } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   ipVersion,
@@ -124,12 +124,7 @@ function validateAddress(
   { addressType, errors }: { addressType: string; errors: FieldError[] },
 ): void {
   if (addressType === "FQDN") {
-    const name = address.replace(/\.$/, "");
-    for (const why of checkDnsSubdomain(name)) errors.push(invalidValue(field, address, why));
-    if (!name.includes(".")) {
-      const why = "should be a domain with at least two segments separated by dots";
-      errors.push(invalidValue(field, address, why));
-    }
+    validateDomain(address, field, errors);
     return;
   }
   if (addressType !== "IPv4" && addressType !== "IPv6") return;
@@ -143,6 +138,25 @@ function validateAddress(
     errors.push(invalidValue(list, address, `must be an ${addressType} address`));
   }
   validateReachableIp(address, field, errors);
+}
+
+/** A domain of two labels and more; the first mistake is told. */
+function validateDomain(address: string, field: string, errors: FieldError[]): void {
+  if (address === "") {
+    errors.push(requiredValue(field));
+    return;
+  }
+  const name = address.replace(/\.$/, "");
+  const problems = checkDnsSubdomain(name);
+  if (problems.length > 0) errors.push(invalidValue(field, name, problems.join(",")));
+  else if (!name.includes(".")) {
+    const why = "should be a domain with at least two segments separated by dots";
+    errors.push(invalidValue(field, name, why));
+  } else {
+    const label = name.split(".").find((part) => checkDnsLabel(part).length > 0);
+    if (label === undefined) return;
+    errors.push(invalidValue(field, label, checkDnsLabel(label).join(",")));
+  }
 }
 
 function validatePorts(

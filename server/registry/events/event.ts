@@ -1,6 +1,8 @@
 /** Strategy of Event, in both its groups: events end by themselves and own nothing. */
+
 import { isRecord } from "../../../storage/base/is-record.js";
 import type { FieldValues } from "../../../storage/objects/stored-object.js";
+import { checkPathSegmentName } from "../../api/validation-names.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
 import { freeFinalizers } from "../generic/status-parts.js";
@@ -41,6 +43,7 @@ export const eventStrategy: ResourceStrategy = {
   ...common,
   ...validatesEvent,
   ...freeFinalizers,
+  validateName: checkPathSegmentName,
 };
 
 /** For events.k8s.io, whose fields have newer names and stricter rules. */

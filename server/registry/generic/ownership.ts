@@ -28,6 +28,7 @@ import {
   kindVersionOf,
   type MainResource,
   mainOf,
+  partOf,
   type StoredResource,
 } from "../../kinds/served-resource.js";
 
@@ -153,7 +154,8 @@ function ofMain(resource: StoredResource, main: MainResource, applied: JsonObjec
     const sent = `${jsonToText(rest.apiVersion ?? "")}, Kind=${jsonToText(rest.kind ?? "")}`;
     throw badRequest(`invalid object type: ${sent}`);
   }
-  return withMembers(rest, { apiVersion: formatGroupVersion(main), kind: main.kind });
+  const members = partOf(resource)?.inMain?.(rest) ?? rest;
+  return withMembers(members, { apiVersion: formatGroupVersion(main), kind: main.kind });
 }
 
 function inOwnShape(

@@ -5,6 +5,7 @@ import { checkCanonicalIp } from "../../api/validation-addresses.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { balancerWarnings, warnOfBlock } from "../generic/address-warnings.js";
+import { valueAt } from "../generic/fields.js";
 import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
 import { WarningList } from "../generic/warning-list.js";
 import {
@@ -21,9 +22,10 @@ export const networkingStrategies: StrategyTable = {
     ...validatesIngress,
     // A backend that is both of a service and a resource is looked into no further.
     ownFields: /^spec\..*ackend\.(?:resource|service)\./,
-    warnings({ metadata }, current, { naming }) {
+    warnings({ metadata, ...ingress }, current, { naming }) {
       const name = `${naming.labelDomain}/ingress.class`;
       if (current !== undefined || metadata.annotations?.[name] === undefined) return [];
+      if (valueAt({ metadata, ...ingress }, ["spec", "ingressClassName"]) !== undefined) return [];
       return [`annotation "${name}" is deprecated, please use 'spec.ingressClassName' instead`];
     },
     statusWarnings: balancerWarnings,

@@ -1,4 +1,5 @@
 /** Strategy of PodDisruptionBudget. */
+import { checkPathSegmentName } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { freeFinalizers, replacedWhenSeen, specAndStatus } from "../generic/status-parts.js";
 import { validatesPodDisruptionBudget } from "./validate-budget.js";
@@ -9,5 +10,6 @@ export const policyStrategies: StrategyTable = {
     ...validatesPodDisruptionBudget,
     ...freeFinalizers,
     ...replacedWhenSeen,
+    validateName: checkPathSegmentName,
   },
 };

@@ -2,6 +2,7 @@
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import { formatTime } from "../../api/time.js";
+import { checkLongName } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 
 import { selectable } from "../generic/fields.js";
@@ -28,6 +29,7 @@ import { validateSlice } from "./validate-slice.js";
 
 export const resourceStrategies: StrategyTable = {
   "resource/deviceclasses": {
+    validateName: checkLongName,
     generationFields: ["spec"],
     returnsDeletedObject: true,
     validate: (next, { naming }) => validateDeviceClass(next as DeviceClass, undefined, naming),

@@ -319,7 +319,9 @@ const attachmentRules: Rules<Attachment> = {
   },
 };
 
-const MESSAGE_BYTES_MAX = 256 * 1024;
+const MESSAGE_BYTES_MAX = 1024;
+/** What a message of an error may have by what is told about a longer one. */
+const MESSAGE_BYTES_TOLD = 256 * 1024;
 
 function validateVolumeError(
   { message = "", errorCode }: VolumeError,
@@ -327,7 +329,7 @@ function validateVolumeError(
   errors: FieldError[],
 ): void {
   if (Buffer.byteLength(message) > MESSAGE_BYTES_MAX) {
-    errors.push(tooLongValue(`${field}.message`, MESSAGE_BYTES_MAX));
+    errors.push(tooLongValue(`${field}.message`, MESSAGE_BYTES_TOLD));
   }
   validateId(errorCode, `${field}.errorCode`, errors);
 }
