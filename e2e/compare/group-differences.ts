@@ -37,6 +37,11 @@ export function groupDifferences(differences: readonly Difference[]): readonly G
   return [...groups.values()].sort((a, b) => b.differences.length - a.differences.length);
 }
 
+/** Whether each thing that is answered otherwise is known. */
+export function isKnown(difference: Difference, known: readonly Known[]): boolean {
+  return partsOf(difference).every((part) => known.some(({ cause }) => cause.test(part)));
+}
+
 const PARTS_SHOWN_MAX = 3;
 
 export function causeOf(difference: Difference): string {

@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { openPeerClient } from "../compare/peer-client.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
@@ -57,6 +58,20 @@ export async function openPeers(program: string): Promise<Peers> {
     await close();
     throw error;
   }
+}
+
+/** The peer is a whole server, which the kubeconfig names, in its namespace "default". */
+export async function openPeersOf(kubeconfig: string): Promise<Peers> {
+  const server = await startServer({ flags: ["--run-controllers"] });
+  const theirs = await openPeerClient(kubeconfig);
+  return {
+    ours: server.client,
+    theirs,
+    async [Symbol.asyncDispose]() {
+      theirs.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
 }
 
 async function connect(child: Child, port: number, certificate: string): Promise<HttpsClient> {

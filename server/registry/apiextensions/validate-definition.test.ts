@@ -20,6 +20,9 @@ const definition = (spec: object, names: object = {}): TestObject => ({
   },
 });
 
+const withDefault = { type: "object", properties: { a: { type: "string", default: "b" } } };
+const selectableFields = [{ jsonPath: ".a" }];
+
 test("definitions of types are accepted or refused by their rules, field by field", () => {
   checkProblems("apiextensions.k8s.io/v1/customresourcedefinitions", [
     [definition({})],
@@ -90,6 +93,24 @@ test("definitions of types are accepted or refused by their rules, field by fiel
     [
       definition({ preserveUnknownFields: true }),
       "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+    ],
+    [
+      definition({
+        preserveUnknownFields: true,
+        versions: [{ ...version, schema: { openAPIV3Schema: withDefault } }],
+      }),
+      "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+      "spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults in the schema",
+    ],
+    [
+      definition({
+        versions: [
+          { ...version, selectableFields, schema: { openAPIV3Schema: withDefault } },
+          { ...version, selectableFields, name: "v2", storage: false, schema: undefined },
+        ],
+      }),
+      "spec.versions[1].schema.openAPIV3Schema: Required value",
+      'spec.selectableFields: Invalid value: "": may only be set when validations.schema is included',
     ],
   ]);
 });

@@ -109,18 +109,18 @@ function checkDefinition(
 
 function checkPreservation(next: Definition, current: Definition | undefined): FieldError[] {
   if (next.spec?.preserveUnknownFields !== true) return [];
-  if (current?.spec?.preserveUnknownFields === true) {
-    const schemas = (next.spec.versions ?? []).map(schemaOf).filter((one) => one !== undefined);
-    const hasDefaults = schemas.some((schema) =>
-      someSchema(schema, (part) => part.default !== undefined),
-    );
-    if (!hasDefaults) return [];
-    const why = "must be false in order to use defaults in the schema";
-    return [invalidValue("spec.preserveUnknownFields", true, why)];
+  const errors = new Problems();
+  if (current?.spec?.preserveUnknownFields !== true) {
+    const why =
+      "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+    errors.push(invalidValue("spec.preserveUnknownFields", true, why));
   }
-  const why =
-    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-  return [invalidValue("spec.preserveUnknownFields", true, why)];
+  const schemas = (next.spec.versions ?? []).map(schemaOf).filter((one) => one !== undefined);
+  if (schemas.some((schema) => someSchema(schema, (part) => part.default !== undefined))) {
+    const why = "must be false in order to use defaults in the schema";
+    errors.push(invalidValue("spec.preserveUnknownFields", true, why));
+  }
+  return errors;
 }
 
 function checkGroup(group: string, field: string, errors: FieldError[]): void {
@@ -214,20 +214,32 @@ function isUnchanged(version: DefinitionVersion, current: Definition | undefined
 function checkParts(versions: readonly DefinitionVersion[], errors: FieldError[]): void {
   const each = <K extends "subresources" | "additionalPrinterColumns" | "selectableFields">(
     part: K,
-    check: (value: NonNullable<DefinitionVersion[K]>, path: string, of: DefinitionVersion) => void,
+    check: (
+      value: NonNullable<DefinitionVersion[K]>,
+      path: string,
+      of: DefinitionVersion,
+      isShared: boolean,
+    ) => void,
   ) => {
     const isShared = areShared(versions, (version) => version[part] ?? undefined);
     versions.forEach((version, index) => {
       const value = version[part];
       if (!value || (isShared && index > 0)) return;
-      check(value, isShared ? `spec.${part}` : `spec.versions[${index}].${part}`, version);
+      check(
+        value,
+        isShared ? `spec.${part}` : `spec.versions[${index}].${part}`,
+        version,
+        isShared,
+      );
     });
   };
   each("subresources", (value, path) => checkSubresources(value, path, errors));
   each("additionalPrinterColumns", (value, path) => checkColumns(value, path, errors));
-  each("selectableFields", (value, path, version) => {
+  each("selectableFields", (value, path, version, isShared) => {
     if (value.length === 0) return;
-    const schema = schemaOf(version);
+    // Fields of all versions are judged by the schema of all.
+    const isOfNone = isShared && !areShared(versions, schemaOf);
+    const schema = isOfNone ? undefined : schemaOf(version);
     if (schema === undefined) {
       errors.push(invalidValue(path, "", "may only be set when validations.schema is included"));
       return;

@@ -8,6 +8,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
+import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
@@ -51,7 +52,7 @@ interface PersistentVolume extends ApiObject {
 const volumeRules: Rules<PersistentVolume> = {
   object({ metadata, spec }, { naming }) {
     const errors = new Problems();
-    validateVolumeSpec(spec ?? {}, { field: "spec", isInline: false, errors });
+    validateVolumeSpec(spec ?? {}, { field: "spec", isInline: false, errors, naming });
     const key = `volume.beta.${naming.labelDomain}/mount-options`;
     const members = (spec ?? {}) as Readonly<Record<string, unknown>>;
     if (metadata.annotations?.[key] !== undefined && !MOUNTED.some((name) => members[name])) {
@@ -60,10 +61,10 @@ const volumeRules: Rules<PersistentVolume> = {
     }
     return errors;
   },
-  change: ({ spec = {} }, { spec: before = {} }) => {
+  change: ({ spec = {} }, { spec: before = {} }, { naming }) => {
     const errors = new Problems();
     // Clients of kube-apiserver are told each problem of an updated volume twice.
-    validateVolumeSpec(spec, { field: "spec", isInline: false, errors });
+    validateVolumeSpec(spec, { field: "spec", isInline: false, errors, naming });
     if (!deepEqual(sourceOf(spec, before), sourceOf(before, before))) {
       const why = "spec.persistentvolumesource is immutable after creation";
       errors.push(forbiddenField("spec.persistentvolumesource", why));
@@ -128,6 +129,7 @@ interface VolumeUse {
   /** Whether it stands in an attachment, without an object of its own. */
   readonly isInline: boolean;
   readonly errors: FieldError[];
+  readonly naming: Naming;
 }
 
 /** The rules for a volume, as an object and within an attachment. */
@@ -201,16 +203,18 @@ function validateInline(spec: VolumeSpec, { field, errors }: VolumeUse): void {
   }
 }
 
-function validateSource(spec: VolumeSpec, { field, isInline, errors }: VolumeUse): void {
+function validateSource(spec: VolumeSpec, use: VolumeUse): void {
+  const { field, isInline, errors, naming } = use;
   const members = spec as Readonly<Record<string, unknown>>;
   const [first, ...others] = SOURCES.filter((name) => members[name]);
   if (first === "csi") validateDriverName(spec.csi?.driver ?? "", `${field}.csi.driver`, errors);
   if (first === undefined) errors.push(requiredValue(field, "must specify a volume type"));
-  else validateForeignSource(first, members[first], { field, errors });
+  else validateForeignSource(first, members[first], { field, errors, naming });
   for (const name of others) {
     // The one source that may come second, and is judged all the same.
-    if (name === "flexVolume") validateForeignSource(name, members[name], { field, errors });
-    else {
+    if (name === "flexVolume") {
+      validateForeignSource(name, members[name], { field, errors, naming });
+    } else {
       const at = `${field}.${name === "cephfs" ? "cephFS" : name}`;
       errors.push(forbiddenField(at, "may not specify more than 1 volume type"));
     }

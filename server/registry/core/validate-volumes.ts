@@ -88,7 +88,7 @@ export function validateVolumes(volumes: readonly Volume[], field: string, check
 }
 
 function validateSource(volume: Volume, field: string, check: PodCheck): void {
-  const { errors } = check;
+  const { errors, naming } = check;
   let source: string | undefined;
   // Volumes have few members, so iterating over them is faster than checking all sources.
   for (const name in volume) {
@@ -104,7 +104,7 @@ function validateSource(volume: Volume, field: string, check: PodCheck): void {
     errors.push(forbiddenField(`${field}.${name}`, "may not specify more than 1 volume type"));
   }
   SOURCE_RULES[source]?.(volume[source] as never, `${field}.${source}`, check);
-  validatePodSource(source, volume[source], { field, errors });
+  validatePodSource(source, volume[source], { field, errors, naming });
   if (source === "ephemeral") validateClaimName(volume.name, field, check);
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
+import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import {
   type Maybe,
@@ -15,7 +16,7 @@ import {
 } from "../../api/validation-values.js";
 
 type Source = Readonly<Record<string, unknown>>;
-type Check = (source: Source, field: string, errors: FieldError[]) => void;
+type Check = (source: Source, field: string, errors: FieldError[], naming: Naming) => void;
 
 const BYTE_MAX = 255;
 const IQN = /^iqn\.\d{4}-\d{2}\.([a-z0-9-.]*[a-z0-9])(:[^,;*&$|\s]+)?$/;
@@ -148,11 +149,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
     }
     if (textOf(source, "volume") === "") errors.push(requiredValue(`${field}.volume`));
   },
-  flexVolume(source, field, errors) {
+  flexVolume(source, field, errors, { labelDomain, groupDomain }) {
     for (const option of Object.keys((source.options ?? {}) as Source)) {
       const domain = `.${option.split("/", 1)[0]?.toLowerCase()}`;
-      if (!domain.endsWith(".kubernetes.io") && !domain.endsWith(".k8s.io")) continue;
-      const why = "kubernetes.io and k8s.io namespaces are reserved";
+      if (![labelDomain, groupDomain].some((own) => domain.endsWith(`.${own}`))) continue;
+      const why = `${labelDomain} and ${groupDomain} namespaces are reserved`;
       errors.push(invalidValue(`${field}.options[${option}]`, option, why));
     }
   },
@@ -211,36 +212,52 @@ const PERSISTENT_CHECKS: Readonly<Record<string, Check>> = {
 /** Disks of one vendor are reported by the name that their field had first. */
 const SHOWN: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
 
+interface SourceUse {
+  readonly field: string;
+  readonly errors: FieldError[];
+  readonly naming: Naming;
+}
+
 /** The first source is the volume; further ones are a mistake of their own. */
 export function validateForeignSource(
   name: string,
   source: unknown,
-  { field, errors }: { readonly field: string; readonly errors: FieldError[] },
+  { field, ...use }: SourceUse,
 ): void {
-  judge(name, source as Source, { at: field, own: PERSISTENT_CHECKS, errors });
+  judge(name, source as Source, { at: field, own: PERSISTENT_CHECKS, ...use });
 }
 
 /** The same for a volume of a pod. @param field the path of the volume */
 export function validatePodSource(
   name: string,
   source: unknown,
-  { field, errors }: { readonly field: string; readonly errors: FieldError[] },
+  { field, ...use }: SourceUse,
 ): void {
-  judge(name, source as Source, { at: field, own: POD_CHECKS, errors });
+  judge(name, source as Source, { at: field, own: POD_CHECKS, ...use });
 }
 
 function judge(
   name: string,
   source: Source,
-  { at, own, errors }: { at: string; own: Readonly<Record<string, Check>>; errors: FieldError[] },
+  {
+    at,
+    own,
+    errors,
+    naming,
+  }: {
+    at: string;
+    own: Readonly<Record<string, Check>>;
+    errors: FieldError[];
+    naming: Naming;
+  },
 ): void {
   const field = `${at}.${SHOWN[name] ?? name}`;
   for (const member of NEEDED[name] ?? []) {
     if (textOf(source, member) !== "" || listOf(source, member).length > 0) continue;
     errors.push(requiredValue(`${field}.${member}`));
   }
-  CHECKS[name]?.(source, field, errors);
-  own[name]?.(source, field, errors);
+  CHECKS[name]?.(source, field, errors, naming);
+  own[name]?.(source, field, errors, naming);
 }
 
 function validateChoice(

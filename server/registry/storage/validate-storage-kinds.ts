@@ -276,7 +276,7 @@ interface VolumeError {
 }
 
 const attachmentRules: Rules<Attachment> = {
-  object({ spec }) {
+  object({ spec }, { naming }) {
     const errors = new Problems();
     if (spec === undefined) return errors;
     validateDriverName(spec.attacher, "spec.attacher", errors);
@@ -298,7 +298,7 @@ const attachmentRules: Rules<Attachment> = {
         errors.push(invalidValue(`${field}.persistentVolumeName`, name, why));
       }
     } else if (inlineVolumeSpec) {
-      const use = { field: `${field}.inlineVolumeSpec`, isInline: true, errors };
+      const use = { field: `${field}.inlineVolumeSpec`, isInline: true, errors, naming };
       validateVolumeSpec(inlineVolumeSpec, use);
     }
     const { nodeName = "" } = spec;
