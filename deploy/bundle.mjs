@@ -33,9 +33,6 @@ const STARTERS = [...ENTRIES, inDist("codec/yaml-reader.js")];
 /** Packages that have native code. All but the first are used where they happen to be. */
 const EXTERNAL = ["lmdb", "cbor-extract", "bufferutil", "utf-8-validate"];
 
-/** Names that Node has as getters, which V8 calls wherever a request's code says `Buffer` (docs/dev/decisions/0071). */
-const GLOBAL_GETTERS = ["Buffer", "performance", "process", "AbortController", "AbortSignal"];
-
 /** Modules that read files beside them go on reading them there. Entries stay beside each other. */
 const filesStayWhereTheyAre = {
   name: "files-stay-where-they-are",
@@ -184,7 +181,7 @@ async function writeScript(path, module) {
     // Names and short lines stay, so that stacks and profiles can be read.
     minifyWhitespace: true,
     lineLimit: 200,
-    banner: `(function (exports, require, module, bundleUrl) {"use strict"; var { ${GLOBAL_GETTERS.join(", ")} } = globalThis;`,
+    banner: `(function (exports, require, module, bundleUrl) {"use strict";`,
     footer: "})",
     sourcemap: "external",
     sourcesContent: false,

@@ -9,7 +9,6 @@
  */
 
 import { finishNow, type Steps } from "../../storage/base/steps.js";
-import { withMembers } from "../../storage/base/with-members.js";
 import { deepEqual } from "../api/deep-equal.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
@@ -233,7 +232,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       const fields = containsSet(kept, changed) ? kept : unionSets(kept, changed);
       const time = now();
       const isSame = previous !== undefined && previous.fields === fields && previous.time === time;
-      if (!isSame) entries.set(id, withMembers(owner, { time, fields }));
+      if (!isSame) entries.set(id, { ...owner, time, fields });
     }
     mergeOldestEntries(entries);
   }
@@ -294,7 +293,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     if (!isEmptySet(fields)) {
       // An apply that changes no value gives no time.
       const time = isChanged ? now() : last?.time;
-      const entry = withMembers(owner, { time, fields });
+      const entry = { ...owner, time, fields };
       entries.set(id, isSameEntry && !isChanged ? last : entry);
     }
     return merged;
@@ -450,16 +449,16 @@ function replaceFields(
 
 function changedEntry(entry: ManagedEntry, fields: FieldSet): ManagedEntry {
   const { written: _, ...rest } = entry;
-  return withMembers(rest, { fields });
+  return { ...rest, fields };
 }
 
 function* withEntries(object: ApiObject, entries: ManagedEntries): Steps<ApiObject> {
   const managedFields = yield* writeEntries(entries);
   if (managedFields !== undefined) {
-    return withMembers(object, { metadata: withMembers(object.metadata, { managedFields }) });
+    return { ...object, metadata: { ...object.metadata, managedFields } };
   }
   const { managedFields: _, ...metadata } = object.metadata;
-  return withMembers(object, { metadata });
+  return { ...object, metadata };
 }
 
 function toJson(object: ApiObject): JsonObject {

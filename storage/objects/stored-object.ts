@@ -18,7 +18,6 @@
 
 import { assert } from "../base/assert.js";
 import { isRecord } from "../base/is-record.js";
-import { withMembers } from "../base/with-members.js";
 import type { Revision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
 import type { BytePlacer, Place } from "./byte-arena.js";
@@ -278,7 +277,7 @@ export class StoredObject {
     const fields = this.#fields;
     const names = { path, namespace, revision };
     const parts = { ...names, bytes, bodyOffset, labels, isTied, fields, corruption };
-    return new StoredObject(withMembers(parts, changes));
+    return new StoredObject({ ...parts, ...changes });
   }
 }
 

@@ -1,6 +1,5 @@
 /** delete and deletecollection, with their options from the body or the query (S1-DEL-01). */
 
-import { withMembers } from "../../../storage/base/with-members.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
@@ -57,12 +56,7 @@ export async function handleDelete(
   }
   const result = await deleteObject(
     registry,
-    withMembers(target, {
-      options,
-      warn,
-      remarks: remarksOf(ctx, registry.naming),
-      request: ctx.state,
-    }),
+    { ...target, options, warn, remarks: remarksOf(ctx, registry.naming), request: ctx.state },
     waitOf(ctx),
   );
   await answerDeleted(ctx, resource, representation, result);
@@ -120,14 +114,13 @@ async function readDeleteOptions(
     const { value } = await decodeObject(bytes, encoding, OPTIONS_KIND, decoding, decoders);
     options = fromBody(value, errors);
     // A dry run may be requested in either place.
-    options = withMembers(options, { isDryRun: options.isDryRun || isDryRun });
+    options = { ...options, isDryRun: options.isDryRun || isDryRun };
   } else {
-    options = withMembers(fromQuery(query), { isDryRun });
+    options = { ...fromQuery(query), isDryRun };
   }
   if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
   // With the gate off the field does not exist (S1-UNS-02).
-  if (authorizeUnsafeDelete === undefined)
-    options = withMembers(options, { ignoresReadErrors: false });
+  if (authorizeUnsafeDelete === undefined) options = { ...options, ignoresReadErrors: false };
   return checkDeleteOptions(naming, options);
 }
 

@@ -1,5 +1,4 @@
 /** patch: PATCH of an object or a subresource; the media type selects the kind of patch (S1-PATCH-01). */
-import { withMembers } from "../../../storage/base/with-members.js";
 import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
@@ -90,12 +89,13 @@ async function patch(
   const { value: document, duplicateFields } = read instanceof Promise ? await read : read;
   ctx.state.notes?.nameBase(revisionPatched(document));
   const { apply, refuseResult } = toPatch(document, strategicMergeOf(resource));
-  const target = withMembers(targetOf(ctx, resource), {
+  const target = {
+    ...targetOf(ctx, resource),
     options,
     patch: apply,
     refuseResult: isConfidential(resource) ? refuseHidden : refuseResult,
     remarks: options.fieldValidation === "Ignore" ? [] : remarksOn(document, duplicateFields, type),
-  });
+  };
   const result = await patchObject(registry, target, waitOf(ctx));
   await answerObject(ctx, resource, representation, result);
 }
@@ -148,12 +148,13 @@ async function apply(
     const why = `error converting YAML to JSON: ${joinRepeatedKeys(repeatedKeys)}`;
     throw badRequest(`error strict decoding YAML: ${why}`);
   }
-  const target = withMembers(targetOf(ctx, resource), {
+  const target = {
+    ...targetOf(ctx, resource),
     options,
     force,
     input,
     authorizeCreate: async () => services.authorizeCreate?.(ctx, resource),
-  });
+  };
   const result = await applyObject(registry, target, waitOf(ctx));
   await answerObject(ctx, resource, representation, result);
 }

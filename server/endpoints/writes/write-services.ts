@@ -1,5 +1,4 @@
 /** Shared by the write verbs: the services from the wiring, and their answers. */
-import { withMembers } from "../../../storage/base/with-members.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, withoutRevision } from "../../../storage/objects/stored-object.js";
@@ -64,7 +63,7 @@ export function bodyKindOf(resource: ServedResource): GroupVersionKind {
 /** The decoders of a body: custom kinds have no Protobuf form (C-20), and take any form of a number. */
 export function decodersOf({ decoders }: WriteServices, resource: ServedResource): ObjectDecoders {
   const hasForm = !isCustom(resource) || (isStored(resource) && isOwnShape(resource));
-  return hasForm ? decoders : withMembers(decoders, { hasProtobuf: false, keepsDecimals: false });
+  return hasForm ? decoders : { ...decoders, hasProtobuf: false, keepsDecimals: false };
 }
 
 /**

@@ -6,7 +6,6 @@
  */
 
 import type { Steps } from "../../../storage/base/steps.js";
-import { withMembers } from "../../../storage/base/with-members.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
@@ -117,9 +116,10 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
 export function withOwnersOf(object: ApiObject, { metadata }: ApiObject): ApiObject {
   const { managedFields: _, ...others } = object.metadata;
   const { managedFields } = metadata;
-  return withMembers(object, {
-    metadata: managedFields === undefined ? others : withMembers(others, { managedFields }),
-  });
+  return {
+    ...object,
+    metadata: managedFields === undefined ? others : { ...others, managedFields },
+  };
 }
 
 /** Conversions may fill in empty members of their argument, so it is copied. */
@@ -155,7 +155,7 @@ function ofMain(resource: StoredResource, main: MainResource, applied: JsonObjec
     throw badRequest(`invalid object type: ${sent}`);
   }
   const members = partOf(resource)?.inMain?.(rest) ?? rest;
-  return withMembers(members, { apiVersion: formatGroupVersion(main), kind: main.kind });
+  return { ...members, apiVersion: formatGroupVersion(main), kind: main.kind };
 }
 
 function inOwnShape(

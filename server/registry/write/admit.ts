@@ -3,7 +3,6 @@
  * objects that they changed. It waits only when a plugin does.
  */
 
-import { withMembers } from "../../../storage/base/with-members.js";
 import type {
   Admission,
   AdmissionAttributes,
@@ -103,8 +102,7 @@ export function admitWrite(
   const validate = (decision: Decision): Decision | Promise<Decision> => {
     const sideWrites: SideWrite[] = [];
     attributes.sideWrites = sideWrites;
-    const admitted = () =>
-      sideWrites.length === 0 ? decision : withMembers(decision, { sideWrites });
+    const admitted = () => (sideWrites.length === 0 ? decision : { ...decision, sideWrites });
     return admission.validate(attributes, signal)?.then(admitted) ?? admitted();
   };
   const answer = admission.mutate(attributes, signal);

@@ -4,7 +4,6 @@
  */
 
 import { isRecord } from "../../../storage/base/is-record.js";
-import { withMembers } from "../../../storage/base/with-members.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, notFound } from "../../api/status.js";
 import { showTypeOf } from "../../apply/field-manager.js";
@@ -41,11 +40,11 @@ export async function applyObject(
   const refuse = refuseMerged(applied);
   const decodeMerged = (merged: ApiObject): ApiObject => {
     const value = merged as unknown as JsonValue;
-    return decodeInput(resource, withMembers(input, { value, refuse, keepsNulls: true }), options);
+    return decodeInput(resource, { ...input, value, refuse, keepsNulls: true }, options);
   };
   const merge = (current: ApiObject | undefined, pause: Pause) =>
     afterSteps(pause, registry.ownership.apply(resource, current, applied, write), decodeMerged);
-  const update = withMembers(target, { isApplied: true as const });
+  const update = { ...target, isApplied: true as const };
   let identity: Identity | undefined;
   let mayCreate: Promise<void> | undefined;
   const create = async (seen: Seen): Promise<Decision> => {
@@ -92,5 +91,5 @@ function toConfiguration(value: JsonValue, name: string): JsonObject {
   if (typeof (metadata.name ?? "") !== "string") throw badRequest("metadata.name must be a string");
   metadata.name ||= name;
   refuseOtherName({ metadata }, name);
-  return withMembers(value, { metadata }) as JsonObject;
+  return { ...value, metadata } as JsonObject;
 }

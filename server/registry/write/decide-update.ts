@@ -4,7 +4,6 @@
  */
 
 import { oneStep, type Steps } from "../../../storage/base/steps.js";
-import { withMembers } from "../../../storage/base/with-members.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
 import { deepEqual } from "../../api/deep-equal.js";
@@ -224,7 +223,7 @@ function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision | Pr
   const sent = reform(codec, changed);
   keepIdentity(sent.metadata, before.metadata);
   // The new object may share parts with the old one, so those may have changed as well.
-  const fresh = withMembers(step, { before });
+  const fresh = { ...step, before };
   const prepared = prepare(fresh, sent);
   const next = isOwnShape(resource)
     ? withOwnersOf(prepared, owned)

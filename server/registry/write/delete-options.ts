@@ -2,7 +2,6 @@
  * DeleteOptions: a client's options for a deletion, in the body or the query (S1-DEL-01..06).
  */
 
-import { withMembers } from "../../../storage/base/with-members.js";
 import { invalidValue, unsupportedValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
@@ -52,7 +51,7 @@ export function checkDeleteOptions(naming: Naming, options: RawDeleteOptions): D
   }
   if (options.ignoresReadErrors === true) errors.push(...checkAlone(options));
   if (errors.length > 0) throw invalidOptions(naming, "DeleteOptions", errors);
-  return withMembers(options, { propagationPolicy: policy });
+  return { ...options, propagationPolicy: policy };
 }
 
 /** The other options cannot be checked against an unreadable object (S1-UNS-07). */
