@@ -39,7 +39,7 @@ export interface AdmissionChainOptions {
 }
 
 /** A plugin in one phase of a plan. */
-interface Step {
+interface PlannedPlugin {
   readonly plugin: AdmissionPlugin;
   /** Histogram of calls that do not refuse. */
   readonly passed: { observe(seconds: number): void } | undefined;
@@ -48,10 +48,10 @@ interface Step {
 /** The plugins that handle one kind of write, by phase. */
 interface Plan {
   readonly isEmpty: boolean;
-  readonly mutating: readonly Step[];
-  readonly validating: readonly Step[];
+  readonly mutating: readonly PlannedPlugin[];
+  readonly validating: readonly PlannedPlugin[];
   /** The first ones of those. */
-  readonly guards: readonly Step[];
+  readonly guards: readonly PlannedPlugin[];
   /** Histograms of phases in which no plugin refuses. */
   readonly passed: Readonly<Record<Phase, { observe(seconds: number): void } | undefined>>;
 }
@@ -102,7 +102,7 @@ export class AdmissionChain implements Admission {
 
   /** Reruns the plugins if a round asks for it; only once, so that plugins that undo each other terminate. */
   #secondRound(
-    steps: readonly Step[],
+    steps: readonly PlannedPlugin[],
     changed: boolean,
     attributes: AdmissionAttributes,
     signal: SignalSource,
@@ -186,7 +186,7 @@ export class AdmissionChain implements Admission {
       (plugin) => plugin.handles?.(operation, resource, subresource) !== false,
     );
     const steps = (type: Phase, plugins: readonly AdmissionPlugin[]) =>
-      plugins.map((plugin): Step => {
+      plugins.map((plugin): PlannedPlugin => {
         const call = { plugin: plugin.name, operation, type, isRejected: false };
         return { plugin, passed: this.#observer?.durations(call) };
       });
@@ -211,7 +211,7 @@ export class AdmissionChain implements Admission {
   }
 
   #mutateFrom(
-    steps: readonly Step[],
+    steps: readonly PlannedPlugin[],
     from: number,
     before: boolean,
     attributes: AdmissionAttributes,
@@ -219,7 +219,7 @@ export class AdmissionChain implements Admission {
   ): boolean | Promise<boolean> {
     let isChanged = before;
     for (let i = from; i < steps.length; i++) {
-      const step = steps[i] as Step;
+      const step = steps[i] as PlannedPlugin;
       const startedMs = this.#nowMs();
       const answer = this.#call(step, "admit", attributes, signal, startedMs);
       if (answer instanceof Promise) {
@@ -237,13 +237,13 @@ export class AdmissionChain implements Admission {
   }
 
   #validateFrom(
-    steps: readonly Step[],
+    steps: readonly PlannedPlugin[],
     from: number,
     attributes: AdmissionAttributes,
     signal: SignalSource,
   ): Promise<void> | undefined {
     for (let i = from; i < steps.length; i++) {
-      const step = steps[i] as Step;
+      const step = steps[i] as PlannedPlugin;
       const startedMs = this.#nowMs();
       const answer = this.#call(step, "validate", attributes, signal, startedMs);
       if (answer instanceof Promise) {
@@ -265,7 +265,7 @@ export class AdmissionChain implements Admission {
   }
 
   #call(
-    { plugin, passed }: Step,
+    { plugin, passed }: PlannedPlugin,
     type: Phase,
     attributes: AdmissionAttributes,
     signal: SignalSource,
@@ -286,7 +286,7 @@ export class AdmissionChain implements Admission {
   }
 
   async #settle(
-    { plugin, passed }: Step,
+    { plugin, passed }: PlannedPlugin,
     type: Phase,
     attributes: AdmissionAttributes,
     answer: Promise<unknown>,

@@ -80,7 +80,7 @@ export class ImagePolicyWebhook implements AdmissionPlugin {
     const key = JSON.stringify(spec);
     const known = this.#answers?.get(key);
     if (known !== undefined) {
-      this.#heed(attributes, known);
+      this.#apply(attributes, known);
       return undefined;
     }
     return this.#ask(spec, key, attributes, signalOf(signal));
@@ -108,11 +108,11 @@ export class ImagePolicyWebhook implements AdmissionPlugin {
       this.#answers ??= new LRUCache({ max: ANSWERS_MAX });
       this.#answers.set(key, answer, { ttl });
     }
-    this.#heed(attributes, answer);
+    this.#apply(attributes, answer);
   }
 
   /** @throws {StatusError} 403 */
-  #heed(attributes: AdmissionAttributes, { isAllowed, reason, auditAnnotations }: Answer): void {
+  #apply(attributes: AdmissionAttributes, { isAllowed, reason, auditAnnotations }: Answer): void {
     for (const [key, value] of Object.entries(auditAnnotations)) {
       attributes.annotate?.(this.#auditKey(key), String(value));
     }

@@ -39,16 +39,16 @@ export class JsonPatchFailure extends StatusError {
 }
 
 /** Which of an operation's two places is meant. */
-export type Place = "path" | "from";
+export type PatchPointer = "path" | "from";
 
 export type FitOperation = Exclude<JsonPatchOperation, { readonly op: "unfit" }>;
 
 /** A place that is not there: `why` = what its container says, undefined = there is no container. */
 export class Misfit extends Error {
-  readonly at: Place;
+  readonly at: PatchPointer;
   readonly why: string | undefined;
 
-  constructor(at: Place, why?: string) {
+  constructor(at: PatchPointer, why?: string) {
     super(why);
     this.at = at;
     this.why = why;

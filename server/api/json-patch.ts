@@ -15,7 +15,7 @@ import {
   JsonPatchFailure,
   type JsonPatchOperation,
   Misfit,
-  type Place,
+  type PatchPointer,
   type Pointer,
   show,
 } from "./json-patch-failure.js";
@@ -181,7 +181,7 @@ class PatchRun {
   }
 
   /** undefined = the object has no such member. @throws {Misfit} when nothing can be there */
-  #find(path: Pointer, at: Place = "path"): JsonValue | undefined {
+  #find(path: Pointer, at: PatchPointer = "path"): JsonValue | undefined {
     let value: JsonValue | undefined = this.root;
     for (const [depth, token] of path.entries()) {
       if (Array.isArray(value)) {
@@ -219,7 +219,7 @@ class PatchRun {
     else setMember(parent, token, value);
   }
 
-  #remove(path: Pointer, at: Place = "path"): void {
+  #remove(path: Pointer, at: PatchPointer = "path"): void {
     if (path.length === 0) {
       this.root = null;
       return;
@@ -239,7 +239,7 @@ class PatchRun {
   }
 
   /** The container at the end of a path, made mutable. */
-  #parent(path: Pointer, at: Place): { parent: JsonArray | JsonObject; token: string } {
+  #parent(path: Pointer, at: PatchPointer): { parent: JsonArray | JsonObject; token: string } {
     this.root = this.#owned(this.root, at);
     let parent = this.root as JsonArray | JsonObject;
     for (const token of path.slice(0, -1)) {
@@ -251,7 +251,7 @@ class PatchRun {
     return { parent, token: path.at(-1) ?? "" };
   }
 
-  #childOf(parent: JsonArray | JsonObject, token: string, at: Place): JsonArray | JsonObject {
+  #childOf(parent: JsonArray | JsonObject, token: string, at: PatchPointer): JsonArray | JsonObject {
     const child = Array.isArray(parent)
       ? parent[indexOf(token, parent.length - 1, at, false)]
       : Object.hasOwn(parent, token)
@@ -260,7 +260,7 @@ class PatchRun {
     return this.#owned(child ?? null, at);
   }
 
-  #owned(value: JsonValue, at: Place): JsonArray | JsonObject {
+  #owned(value: JsonValue, at: PatchPointer): JsonArray | JsonObject {
     if (typeof value !== "object" || value === null || isWrittenNumber(value)) throw new Misfit(at);
     if (this.#own.has(value)) return value;
     const copy = Array.isArray(value) ? [...value] : { ...value };
@@ -273,7 +273,7 @@ class PatchRun {
  * An array index without leading zeros, up to `max`; a negative one counts down from `max` + 1.
  * @param isLast whether the path ends here
  */
-function indexOf(token: string, max: number, at: Place, isLast = true): number {
+function indexOf(token: string, max: number, at: PatchPointer, isLast = true): number {
   const sent = /^-?(0|[1-9]\d{0,8})$/.test(token) ? Number(token) : Number.NaN;
   const index = sent < 0 ? sent + max + 1 : sent;
   if (index >= 0 && index <= max) return index;

@@ -59,7 +59,7 @@ export function check(root: Node, source: string, environment: CheckerEnvironmen
   return checker.run(root);
 }
 
-type Scope = ReadonlyMap<string, Type>;
+type VariableTypes = ReadonlyMap<string, Type>;
 
 class Checker {
   readonly #source: string;
@@ -88,14 +88,14 @@ class Checker {
     throw new CelCompileError(first.problem, this.#source, first.offset, others);
   }
 
-  #check(node: Node, scope: Scope): Type {
+  #check(node: Node, scope: VariableTypes): Type {
     const type = this.#typeOf(node, scope);
     node.type = type;
     this.#nodes.push(node);
     return type;
   }
 
-  #typeOf(node: Node, scope: Scope): Type {
+  #typeOf(node: Node, scope: VariableTypes): Type {
     switch (node.kind) {
       case "literal":
         return literalType(node.value);
@@ -122,7 +122,7 @@ class Checker {
     }
   }
 
-  #identifier(node: Identifier, scope: Scope): Type {
+  #identifier(node: Identifier, scope: VariableTypes): Type {
     const type =
       (node.isAbsolute ? undefined : scope.get(node.name)) ??
       this.#environment.variables.get(node.name);
@@ -135,7 +135,7 @@ class Checker {
     return { kind: "type", of: named };
   }
 
-  #select(node: Select, scope: Scope): Type {
+  #select(node: Select, scope: VariableTypes): Type {
     const dotted = dottedName(node);
     if (dotted !== undefined && !node.isTest && this.#isFree(dotted, scope)) {
       const named = this.#environment.types.get(dotted);
@@ -187,12 +187,12 @@ class Checker {
   }
 
   /** Whether the first part of a dotted name is not a variable. */
-  #isFree(dotted: string, scope: Scope): boolean {
+  #isFree(dotted: string, scope: VariableTypes): boolean {
     const first = firstPart(dotted);
     return !scope.has(first) && !this.#environment.variables.has(first);
   }
 
-  #call(node: Call, scope: Scope): Type {
+  #call(node: Call, scope: VariableTypes): Type {
     const { target, args, name } = node;
     const { functions } = this.#environment;
     if (target !== undefined) {
@@ -257,7 +257,7 @@ class Checker {
     return this.#inference.instantiate(overload.result, parameters);
   }
 
-  #map(node: MapNode, scope: Scope): Type {
+  #map(node: MapNode, scope: VariableTypes): Type {
     const key = this.#common(
       node.entries.map((entry) => entry.key),
       scope,
@@ -270,7 +270,7 @@ class Checker {
     return mapOf(key, value);
   }
 
-  #struct(node: StructNode, scope: Scope): Type {
+  #struct(node: StructNode, scope: VariableTypes): Type {
     const { name } = node;
     const shape = this.#environment.structs?.(name);
     if (shape === undefined) {
@@ -302,7 +302,7 @@ class Checker {
   /** The common type of all nodes; dyn if they differ. */
   #common(
     nodes: readonly Node[],
-    scope: Scope,
+    scope: VariableTypes,
     adjust: (type: Type, index: number) => Type = (type) => type,
   ): Type {
     let common: Type | undefined;
@@ -320,7 +320,7 @@ class Checker {
     return this.#inference.assign([type], [optionalOf(inner)]) ? inner : DYN;
   }
 
-  #comprehension(node: Comprehension, scope: Scope): Type {
+  #comprehension(node: Comprehension, scope: VariableTypes): Type {
     const range = this.#inference.resolve(this.#check(node.range, scope));
     const inner = new Map(scope);
     const types = this.#variableTypes(range, node);
@@ -388,7 +388,7 @@ class Checker {
     return [DYN, DYN];
   }
 
-  #bind(node: Bind, scope: Scope): Type {
+  #bind(node: Bind, scope: VariableTypes): Type {
     const value = this.#check(node.value, scope);
     if (node.macro === "bind") {
       return this.#check(node.body, new Map(scope).set(node.variable, value));

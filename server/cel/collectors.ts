@@ -5,13 +5,13 @@
 import { compare } from "./comparison.js";
 import { runningSelfCompared } from "./cost/list-costs.js";
 import { Failure } from "./errors.js";
-import { boolOf, type Frame, noOverload, type Step } from "./frame.js";
+import { boolOf, type Frame, noOverload, type Evaluator } from "./frame.js";
 import type { MacroName } from "./macro-name.js";
 import { EntryMap, ListValue, MapValue, type Value } from "./values.js";
 
 export interface Collector {
   /** Whether to continue. */
-  take(body: Step, key: Value, value: Value): boolean;
+  take(body: Evaluator, key: Value, value: Value): boolean;
   finish(): Value;
 }
 

@@ -9,7 +9,7 @@ import { COMPILE_COST, compileRegex, type LiteralPatterns, programCost } from ".
 import { typeNameOf, type Value } from "./values.js";
 
 export interface Plan {
-  readonly run: Step;
+  readonly run: Evaluator;
   readonly slotCount: number;
   readonly patterns: LiteralPatterns;
   readonly zones: Map<string, Intl.DateTimeFormat>;
@@ -83,7 +83,7 @@ export class Frame {
   }
 }
 
-export type Step = (frame: Frame) => Value;
+export type Evaluator = (frame: Frame) => Value;
 
 /** @throws {Failure} */
 export function boolOf(value: Value): boolean {

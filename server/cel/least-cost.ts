@@ -15,13 +15,13 @@ interface Least {
 }
 
 /** Sizes of the values of macro variables. */
-type Scope = ReadonlyMap<string, number>;
+type VariableSizes = ReadonlyMap<string, number>;
 
 export function leastCost(root: Node): number {
   return least(root, new Map()).cost;
 }
 
-function least(node: Node, scope: Scope): Least {
+function least(node: Node, scope: VariableSizes): Least {
   switch (node.kind) {
     case "literal":
       return sized(0);
@@ -60,7 +60,7 @@ function memberCost(node: Node, operand: Node): number {
   return isOptional || (node.kind === "select" && node.isTest) ? 0 : 1;
 }
 
-function ofCall(node: Call, scope: Scope): Least {
+function ofCall(node: Call, scope: VariableSizes): Least {
   const { name, target, args, isNamespaced, overloads = [] } = node;
   if (isConstant(node)) return sized(0);
   const nodes = target === undefined || isNamespaced === true ? args : [target, ...args];
@@ -96,7 +96,7 @@ function ofCall(node: Call, scope: Scope): Least {
   return sized(cost);
 }
 
-function ofComprehension(node: Comprehension, scope: Scope): Least {
+function ofComprehension(node: Comprehension, scope: VariableSizes): Least {
   const { macro, filter } = node;
   const range = least(node.range, scope);
   const inner = new Map(scope);
@@ -128,6 +128,6 @@ function sized(cost: number): Least {
   return { cost, size: 0 };
 }
 
-function total(nodes: readonly Node[], scope: Scope): number {
+function total(nodes: readonly Node[], scope: VariableSizes): number {
   return nodes.reduce((sum, node) => sum + least(node, scope).cost, 0);
 }

@@ -9,7 +9,7 @@ import { COLLECTORS } from "./collectors.js";
 import { isConstant, isConstantConversion, isConstantSet, isInEmptyList } from "./constants.js";
 import { LIST_COST, MAP_COST, STRUCT_COST } from "./costs.js";
 import { CelCompileError, Failure } from "./errors.js";
-import { boolOf, Frame, noOverload, type Plan, type Step } from "./frame.js";
+import { boolOf, Frame, noOverload, type Plan, type Evaluator } from "./frame.js";
 import { Late } from "./late.js";
 import { LOOP_COSTS } from "./loop-costs.js";
 import type { LiteralPatterns } from "./regex.js";
@@ -58,7 +58,7 @@ export function plan(
 }
 
 /** Slots of macro variables. */
-type Scope = ReadonlyMap<string, number>;
+type VariableSlots = ReadonlyMap<string, number>;
 
 class Planner {
   readonly #source: string;
@@ -76,7 +76,7 @@ class Planner {
   }
 
   /** @param isRead whether an attribute is read, or only resolved */
-  plan(node: Node, scope: Scope, isRead = true): Step {
+  plan(node: Node, scope: VariableSlots, isRead = true): Evaluator {
     switch (node.kind) {
       case "literal": {
         const { value } = node;
@@ -105,12 +105,12 @@ class Planner {
   }
 
   /** A branch or an index: an attribute is resolved, anything else evaluated. */
-  #resolved(node: Node, scope: Scope): Step {
+  #resolved(node: Node, scope: VariableSlots): Evaluator {
     return this.plan(node, scope, !isAttribute(node));
   }
 
   /** What a member is taken of. */
-  #operand(node: Node, scope: Scope, isRead: boolean): Step {
+  #operand(node: Node, scope: VariableSlots, isRead: boolean): Evaluator {
     if (isAttribute(node)) return this.plan(node, scope, isRead);
     const step = this.plan(node, scope);
     if (!isRead) return step;
@@ -120,7 +120,7 @@ class Planner {
     };
   }
 
-  #identifier(name: string, slot: number | undefined, isRead: boolean): Step {
+  #identifier(name: string, slot: number | undefined, isRead: boolean): Evaluator {
     const cost = isRead ? 1 : 0;
     if (slot !== undefined) return this.#local(slot, cost);
     const adapt = this.#variables.get(name);
@@ -140,7 +140,7 @@ class Planner {
     };
   }
 
-  #local(slot: number, cost: number): Step {
+  #local(slot: number, cost: number): Evaluator {
     const due = this.#dues.get(slot);
     if (due === undefined) {
       return (frame) => {
@@ -156,7 +156,7 @@ class Planner {
     };
   }
 
-  #select(node: Select, scope: Scope, isRead: boolean): Step {
+  #select(node: Select, scope: VariableSlots, isRead: boolean): Evaluator {
     if (node.typeName !== undefined) return constantType(node.typeName);
     if (node.variableName !== undefined) {
       return this.#identifier(node.variableName, undefined, isRead);
@@ -170,7 +170,7 @@ class Planner {
     return selection(this.#operand(node.operand, scope, isRead), field, node.isOptional);
   }
 
-  #call(node: Call, scope: Scope, isRead: boolean): Step {
+  #call(node: Call, scope: VariableSlots, isRead: boolean): Evaluator {
     const { name, args, target } = node;
     const [first, second, third] = args;
     if (isInEmptyList(node)) return () => false;
@@ -208,7 +208,7 @@ class Planner {
     return isConstantConversion(node) ? this.#constant(step, node) : step;
   }
 
-  #membership(node: Call, item: Node, container: Node, scope: Scope): Step {
+  #membership(node: Call, item: Node, container: Node, scope: VariableSlots): Evaluator {
     const [only, ...others] = node.overloads ?? [];
     const isOfList = others.length === 0 && only?.parameters[1]?.kind === "list";
     const cost = !isOfList ? "one" : isConstantSet(container) ? "nothing" : "size";
@@ -216,7 +216,7 @@ class Planner {
   }
 
   /** Evaluates what is constant now, so that a malformed one is found when it is compiled. */
-  #constant(step: Step, { offset }: Node): Step {
+  #constant(step: Evaluator, { offset }: Node): Evaluator {
     const patterns = this.#patterns;
     const nothing = { run: step, slotCount: this.slotCount, patterns, zones: new Map() };
     const frame = new Frame(nothing, {}, Number.MAX_SAFE_INTEGER);
@@ -240,7 +240,7 @@ class Planner {
     }
   }
 
-  #list(node: ListNode, scope: Scope): Step {
+  #list(node: ListNode, scope: VariableSlots): Evaluator {
     const elements = node.elements.map((element) => this.plan(element, scope));
     const { optionals } = node;
     const cost = isConstant(node) ? 0 : LIST_COST;
@@ -263,7 +263,7 @@ class Planner {
     };
   }
 
-  #map(node: MapNode, scope: Scope): Step {
+  #map(node: MapNode, scope: VariableSlots): Evaluator {
     const entries = node.entries.map((entry) => ({
       key: this.plan(entry.key, scope),
       value: this.plan(entry.value, scope),
@@ -284,7 +284,7 @@ class Planner {
     };
   }
 
-  #struct({ name, fields }: StructNode, scope: Scope): Step {
+  #struct({ name, fields }: StructNode, scope: VariableSlots): Evaluator {
     const steps = fields.map((field) => ({ ...field, step: this.plan(field.value, scope) }));
     return (frame) => {
       frame.spend(STRUCT_COST);
@@ -303,7 +303,7 @@ class Planner {
    * Upstream evaluates the optional twice: to ask whether it has a value, and for the value when the
    * name is first used. Here the second time is only paid for.
    */
-  #bind(node: Bind, scope: Scope): Step {
+  #bind(node: Bind, scope: VariableSlots): Evaluator {
     const value = this.plan(node.value, scope);
     const slot = this.slotCount++;
     const due = this.slotCount++;
@@ -327,7 +327,7 @@ class Planner {
   }
 
   /** Upstream binds by a loop over an empty list, and pays for that list. */
-  #let(node: Bind, scope: Scope): Step {
+  #let(node: Bind, scope: VariableSlots): Evaluator {
     const value = this.plan(node.value, scope);
     const slot = this.slotCount++;
     const body = this.plan(node.body, new Map(scope).set(node.variable, slot));
@@ -338,7 +338,7 @@ class Planner {
     };
   }
 
-  #comprehension(node: Comprehension, scope: Scope): Step {
+  #comprehension(node: Comprehension, scope: VariableSlots): Evaluator {
     const range = this.plan(node.range, scope);
     const inner = new Map(scope);
     const slots = node.variables.map((name) => {
@@ -385,7 +385,7 @@ class Planner {
   }
 }
 
-function constantType(name: string): Step {
+function constantType(name: string): Evaluator {
   // Map types with fields, and all list types, share one name each.
   const value = new TypeValue(name);
   return () => value;

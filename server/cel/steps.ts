@@ -3,7 +3,7 @@ import { equal } from "./comparison.js";
 import { type CallCosts, FLAT, shorterCost, sizeWithin } from "./cost/call-costs.js";
 import { dispatchOf } from "./dispatch.js";
 import { Failure } from "./errors.js";
-import { boolOf, type Frame, noOverload, type Step } from "./frame.js";
+import { boolOf, type Frame, noOverload, type Evaluator } from "./frame.js";
 import type { Overload } from "./overloads.js";
 import {
   ListValue,
@@ -16,7 +16,7 @@ import {
 } from "./values.js";
 
 /** `&&` (false decides) and `||` (true decides): a failure on the other side may be irrelevant. */
-export function logical(decisive: boolean, left: Step, right: Step): Step {
+export function logical(decisive: boolean, left: Evaluator, right: Evaluator): Evaluator {
   return (frame) => {
     let failure: Failure | undefined;
     try {
@@ -36,11 +36,11 @@ export function logical(decisive: boolean, left: Step, right: Step): Step {
 }
 
 /** Costs its parts only. */
-export function conditional(condition: Step, whenTrue: Step, whenFalse: Step): Step {
+export function conditional(condition: Evaluator, whenTrue: Evaluator, whenFalse: Evaluator): Evaluator {
   return (frame) => (boolOf(condition(frame)) ? whenTrue(frame) : whenFalse(frame));
 }
 
-export function equality(wanted: boolean, left: Step, right: Step): Step {
+export function equality(wanted: boolean, left: Evaluator, right: Evaluator): Evaluator {
   const costOf: CostOf = ([a, b]) => (wanted && a instanceof OpaqueValue ? 1 : shorterCost(a, b));
   return (frame) => {
     let isLeftKnown = false;
@@ -69,7 +69,7 @@ type CostOf = (args: readonly Value[]) => number;
  * The values of a call's arguments. Where one fails, and `||` or `&&` may still decide, the other one and
  * the call are paid for as upstream does it, which goes on with the failure as a value.
  */
-function operands(args: readonly Step[], frame: Frame, costOf: CostOf): Value[] {
+function operands(args: readonly Evaluator[], frame: Frame, costOf: CostOf): Value[] {
   const values: Value[] = [];
   try {
     for (const arg of args) values.push(arg(frame));
@@ -82,7 +82,7 @@ function operands(args: readonly Step[], frame: Frame, costOf: CostOf): Value[] 
   }
 }
 
-function attempted(step: Step | undefined, frame: Frame): Value[] {
+function attempted(step: Evaluator | undefined, frame: Frame): Value[] {
   if (step === undefined) return [];
   try {
     return [step(frame)];
@@ -95,7 +95,7 @@ function attempted(step: Step | undefined, frame: Frame): Value[] {
 /** What `in` costs: by the list, nothing for one that is constant, and 1 otherwise. */
 export type MembershipCost = "size" | "nothing" | "one";
 
-export function membership(left: Step, right: Step, cost: MembershipCost): Step {
+export function membership(left: Evaluator, right: Evaluator, cost: MembershipCost): Evaluator {
   const costOf: CostOf = ([, container]) =>
     cost === "nothing" ? 0 : cost === "one" ? 1 : sizeWithin(container);
   return (frame) => {
@@ -112,7 +112,7 @@ export function membership(left: Step, right: Step, cost: MembershipCost): Step 
 }
 
 /** Costs 1, but nothing where an optional index finds nothing. */
-export function index(left: Step, right: Step, isOptional: boolean): Step {
+export function index(left: Evaluator, right: Evaluator, isOptional: boolean): Evaluator {
   return (frame) => {
     const target = left(frame);
     if (target instanceof Optional) {
@@ -133,7 +133,7 @@ export function index(left: Step, right: Step, isOptional: boolean): Step {
 }
 
 /** `a.b` and `a.?b`: like an index. */
-export function selection(operand: Step, field: string, isOptional: boolean): Step {
+export function selection(operand: Evaluator, field: string, isOptional: boolean): Evaluator {
   return (frame) => {
     const target = operand(frame);
     if (target instanceof Optional) {
@@ -148,7 +148,7 @@ export function selection(operand: Step, field: string, isOptional: boolean): St
 }
 
 /** `has(a.b)` costs 1 for the member and nothing for what it is a member of. */
-export function presence(operand: Step, field: string, cost: number): Step {
+export function presence(operand: Evaluator, field: string, cost: number): Evaluator {
   return (frame) => {
     const target = operand(frame);
     if (target instanceof Optional && target.value === undefined) return false;
@@ -157,7 +157,7 @@ export function presence(operand: Step, field: string, cost: number): Step {
   };
 }
 
-export function orElse(receiver: Step, alternative: Step, isValue: boolean): Step {
+export function orElse(receiver: Evaluator, alternative: Evaluator, isValue: boolean): Evaluator {
   return (frame) => {
     const target = receiver(frame);
     if (!(target instanceof Optional)) throw noOverload(isValue ? "orValue" : "or", [target]);
@@ -169,8 +169,8 @@ export function orElse(receiver: Step, alternative: Step, isValue: boolean): Ste
 export function invocation(
   name: string,
   overloads: readonly Overload[],
-  args: readonly Step[],
-): Step {
+  args: readonly Evaluator[],
+): Evaluator {
   const dispatch = dispatchOf(overloads);
   const { running } = costsOf(overloads);
   const costOf: CostOf =

@@ -35,7 +35,7 @@ export function withAuthorization(
     state: RequestState,
   ): undefined {
     metrics.authorized(resultOf(result), startedMs);
-    return heed(result, attributes, state);
+    return applyResult(result, attributes, state);
   }
 }
 
@@ -45,7 +45,7 @@ function resultOf({ decision, error }: AuthorizationResult): Authorization {
   return decision === "deny" ? "denied" : "no-opinion";
 }
 
-function heed(
+function applyResult(
   result: AuthorizationResult,
   attributes: AuthorizationAttributes,
   state: RequestState,

@@ -7,7 +7,7 @@
  */
 import type { Naming } from "../api/naming.js";
 import type { RequestState } from "../request/request-state.js";
-import { RequestTrace, type Step } from "../tracing/request-trace.js";
+import { RequestTrace, type RecordedSpan } from "../tracing/request-trace.js";
 
 /** Upstream's threshold: faster requests are not annotated. */
 const THRESHOLD_MS = 500;
@@ -52,7 +52,7 @@ export function latencyNotes(
   return notes;
 }
 
-function isWithin({ parent }: Step, isMeant: (name: string) => boolean): boolean {
+function isWithin({ parent }: RecordedSpan, isMeant: (name: string) => boolean): boolean {
   return parent !== undefined && (isMeant(parent.name) || isWithin(parent, isMeant));
 }
 

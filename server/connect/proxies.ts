@@ -12,7 +12,7 @@ import { badRequest, nodeUnreachable, StatusError, serviceUnavailable } from "..
 import { forwardedHeaders } from "../client/forwarded-headers.js";
 import { passRequest } from "../client/pass-request.js";
 import { InvalidUpgrade, openUpgrade, passOutcome } from "../client/pass-upgrade.js";
-import type { Place } from "../outbound/connection-pools.js";
+import type { Destination } from "../outbound/connection-pools.js";
 import { describeFailure } from "../outbound/failures.js";
 import { judgeHost, RefusedAddress } from "../outbound/judged-address.js";
 import { TlsSettings } from "../outbound/tls-connections.js";
@@ -110,7 +110,7 @@ function portNumber({ port }: ProxyName): number {
 function backendAt(
   { pools }: ConnectServices,
   { scheme }: ProxyName,
-  { host, port, isJudged = false }: Pick<Place, "host" | "port" | "isJudged">,
+  { host, port, isJudged = false }: Pick<Destination, "host" | "port" | "isJudged">,
 ): Backend {
   const tls = scheme === "https" && { tls: INSECURE };
   const pool = pools.of({ scheme, host, port, isJudged, ...tls });

@@ -17,7 +17,7 @@ interface FoundResource {
   readonly namespaced: boolean;
 }
 
-interface Place {
+interface WriteTarget {
   /** The path of the collection: "/api/v1/namespaces/default/configmaps". */
   readonly path: string;
   readonly resource: string;
@@ -49,7 +49,7 @@ export class DryRuns {
     return { ...about, ...explanationOf(answer) };
   }
 
-  async #placeOf(object: JsonObject, signal: AbortSignal): Promise<Place> {
+  async #placeOf(object: JsonObject, signal: AbortSignal): Promise<WriteTarget> {
     const { apiVersion, kind } = object;
     const metadata = (object.metadata ?? {}) as { name?: string; namespace?: string };
     const groupVersion = parseGroupVersion(String(apiVersion ?? ""));
@@ -81,7 +81,7 @@ export class DryRuns {
   }
 
   /** The operation: the one asked for, else an update if the object exists. An update is of the current object. */
-  async #intent(object: JsonObject, { path, name }: Place, signal: AbortSignal) {
+  async #intent(object: JsonObject, { path, name }: WriteTarget, signal: AbortSignal) {
     const { operation } = this.#options;
     if (operation === "CREATE" || (operation === undefined && name === "")) {
       return { operation: "CREATE" as const, sent: object };
@@ -102,7 +102,7 @@ export class DryRuns {
 
   #write(
     operation: ExplainedOperation,
-    { path, name }: Place,
+    { path, name }: WriteTarget,
     sent: JsonObject | undefined,
     signal: AbortSignal,
   ): Promise<IncomingResponse> {

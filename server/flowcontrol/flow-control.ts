@@ -58,13 +58,13 @@ interface Schema {
   readonly level: Level;
   readonly counts: SchemaCounts;
   readonly times: SchemaTimes;
-  readonly place: Place;
+  readonly place: Classification;
   /** Its flows' names by distinguisher, so that they need not be joined and hashed for each request. */
   readonly flowNames: Map<string, string>;
 }
 
 /** A request's schema, level and flow. */
-export interface Place {
+export interface Classification {
   readonly schemaUid: string;
   readonly levelUid: string;
 }
@@ -73,7 +73,7 @@ export interface Place {
 export interface FlowRequest {
   readonly user: UserInfo;
   readonly info: RequestInfo;
-  place?: Place | undefined;
+  place?: Classification | undefined;
   /** When it came and when it ends, as `performance.now()`; absent = it has no end. */
   readonly receivedAtMs?: number;
   readonly deadlineMs?: number;

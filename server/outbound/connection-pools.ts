@@ -7,7 +7,7 @@ import { Pool } from "undici";
 import { judgedLookup, judgeSpelling } from "./judged-address.js";
 import { type TlsSettings, tlsConnector } from "./tls-connections.js";
 
-export interface Place {
+export interface Destination {
   readonly scheme: "http" | "https";
   /** A name or an address, IPv6 without brackets. */
   readonly host: string;
@@ -71,7 +71,7 @@ export class ConnectionPools {
    * The pool of a place. Places that differ in any setting have separate pools.
    * @throws {RefusedAddress} for a judged place with a forbidden address
    */
-  of(place: Place): Pool {
+  of(place: Destination): Pool {
     const { scheme, host, port, isJudged = false, tls } = place;
     // Connections to addresses look nothing up, and undici's URLs know more spellings of them.
     if (isJudged) judgeSpelling(host);
@@ -103,7 +103,7 @@ export class ConnectionPools {
     return number;
   }
 
-  #open({ scheme, host, port, isJudged, tls }: Place): Pool {
+  #open({ scheme, host, port, isJudged, tls }: Destination): Pool {
     const { connectTimeoutMs, connectionsMax } = this.#options;
     const connection = {
       timeout: connectTimeoutMs,

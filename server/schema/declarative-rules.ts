@@ -20,7 +20,7 @@ import type { Field } from "./model.js";
 export type Value = JsonValue | undefined;
 
 /** A value with its enclosing struct, for rules that depend on neighbouring fields. */
-export interface Place {
+export interface FieldValue {
   readonly value: Value;
   readonly old: Value;
   /** Whether the enclosing object existed before, so that there is an old value. */
@@ -30,7 +30,7 @@ export interface Place {
 }
 
 /** Appends errors to `errors`. */
-export type Rule = (place: Place, errors: FieldError[]) => void;
+export type Rule = (place: FieldValue, errors: FieldError[]) => void;
 
 /** Neither absent nor null; an empty value may be present. */
 export function isPresent(value: Value): value is JsonValue {

@@ -17,7 +17,7 @@ import {
   isObject,
   isPresent,
   keyOf,
-  type Place,
+  type FieldValue,
   type Rule,
 } from "./declarative-rules.js";
 import type { Field, SchemaModel, StructType, TypeRef } from "./model.js";
@@ -33,7 +33,7 @@ export interface DeclarativeFindings {
 /** `previous` is the old object; undefined for a new one. */
 export type DeclarativeCheck = (object: JsonObject, previous?: JsonObject) => DeclarativeFindings;
 
-type Node = (place: Place, findings: DeclarativeFindings) => void;
+type Node = (place: FieldValue, findings: DeclarativeFindings) => void;
 
 interface RuleSet {
   readonly inForce: readonly Rule[];
@@ -139,7 +139,7 @@ export function shadowRulesAt(
   return field?.shadowRules ?? [];
 }
 
-function run(rules: RuleSet, place: Place, findings: DeclarativeFindings): void {
+function run(rules: RuleSet, place: FieldValue, findings: DeclarativeFindings): void {
   for (const rule of rules.shadow) rule(place, findings.shadow);
   for (const rule of rules.inForce) rule(place, findings.inForce);
 }

@@ -13,7 +13,7 @@ export class JsonPathError extends Error {
 /** Returns the values at the path; none if it ends early. */
 export type JsonPath = (root: JsonValue) => readonly JsonValue[];
 
-type Step = (values: readonly JsonValue[], root: JsonValue) => JsonValue[];
+type Segment = (values: readonly JsonValue[], root: JsonValue) => JsonValue[];
 
 /** Maximum steps of one path: no handwritten path is longer. */
 const STEPS_MAX = 100;
@@ -41,8 +41,8 @@ class Parser {
     this.#text = text;
   }
 
-  parse(): readonly Step[] {
-    const steps: Step[] = [];
+  parse(): readonly Segment[] {
+    const steps: Segment[] = [];
     if (this.#text[0] === "$" || this.#text[0] === "@") this.#at = 1;
     while (this.#at < this.#text.length) {
       if (steps.length >= STEPS_MAX) throw this.#error("too many steps");
@@ -56,7 +56,7 @@ class Parser {
     return new JsonPathError(`${why} at ${this.#at} of ${JSON.stringify(this.#text)}`);
   }
 
-  #step(): Step | undefined {
+  #step(): Segment | undefined {
     if (this.#text.startsWith("..", this.#at)) {
       this.#at += 2;
       const descent = descend;
@@ -78,7 +78,7 @@ class Parser {
     }
   }
 
-  #field(): Step {
+  #field(): Segment {
     let name = "";
     while (this.#at < this.#text.length) {
       const character = this.#text[this.#at] as string;
@@ -95,7 +95,7 @@ class Parser {
     return name === "*" ? everyChild : member(name);
   }
 
-  #brackets(): Step {
+  #brackets(): Segment {
     const inner = this.#untilBracket();
     if (inner.startsWith("?(") && inner.endsWith(")")) return filter(inner.slice(2, -1));
     const parts = splitOutside(inner, ",").map((part) => selection(part.trim()));
@@ -150,7 +150,7 @@ function splitOutside(text: string, separator: string): string[] {
   return parts;
 }
 
-function selection(text: string): Step {
+function selection(text: string): Segment {
   if (text === "*") return everyChild;
   const quoted = quotedText(text);
   if (quoted !== undefined) return quoted === "*" ? everyChild : member(quoted);
@@ -174,7 +174,7 @@ function quotedText(text: string): string | undefined {
   return text.slice(1, -1).replaceAll(/\\(.)/g, "$1");
 }
 
-function member(name: string): Step {
+function member(name: string): Segment {
   return (values) => {
     const found: JsonValue[] = [];
     for (const value of values) {
@@ -186,7 +186,7 @@ function member(name: string): Step {
   };
 }
 
-function elements(start: number, end: number | undefined, stride: number): Step {
+function elements(start: number, end: number | undefined, stride: number): Segment {
   return (values) => {
     const found: JsonValue[] = [];
     for (const value of values) {
@@ -226,7 +226,7 @@ function descend(values: readonly JsonValue[]): JsonValue[] {
 
 const COMPARISON = /^(.*?)\s*(==|!=|<=|>=|<|>)\s*(.*)$/s;
 
-function filter(text: string): Step {
+function filter(text: string): Segment {
   const match = COMPARISON.exec(text);
   const left = operand((match?.[1] ?? text).trim());
   if (match === null) {

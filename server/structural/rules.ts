@@ -78,7 +78,7 @@ interface Anchor {
 }
 
 /** A value in the object, with what is known about it. */
-interface Place {
+interface VisitedValue {
   readonly value: JsonValue;
   /** What rules see as `oldSelf`; undefined = there is none. */
   readonly old: JsonValue | undefined;
@@ -106,7 +106,7 @@ class Run {
     this.#ratchets = ratchets;
   }
 
-  check(place: Place): void {
+  check(place: VisitedValue): void {
     const { value, node, isResource, path } = place;
     if (!node.has.rules || this.#isOver) return;
     if (node.rules.length > 0 && value !== null) {
@@ -124,7 +124,7 @@ class Run {
     else if (isJsonObject(value)) this.#checkMembers(value, place);
   }
 
-  #checkMembers(object: JsonObject, { old, node, path, anchor }: Place): void {
+  #checkMembers(object: JsonObject, { old, node, path, anchor }: VisitedValue): void {
     const olds = node.mapType === "atomic" ? undefined : old;
     // Only the place of the anchor itself has an old value for its members.
     const anchored = anchor?.value === object ? anchor.old : undefined;
@@ -142,7 +142,7 @@ class Run {
     }
   }
 
-  #checkItems(list: readonly JsonValue[], { old, node, path, anchor }: Place): void {
+  #checkItems(list: readonly JsonValue[], { old, node, path, anchor }: VisitedValue): void {
     const { items } = node;
     if (items === undefined || !items.has.rules) return;
     const anchored = anchor?.value === list ? oldItems(node.schema, list, anchor.old) : undefined;
@@ -170,7 +170,7 @@ class Run {
     return known;
   }
 
-  #ask(compiled: CompiledRule, { value: self, old, node, path, anchor }: Place): void {
+  #ask(compiled: CompiledRule, { value: self, old, node, path, anchor }: VisitedValue): void {
     const { rule, program, usesOldSelf } = compiled;
     const isOptional = rule.optionalOldSelf === true;
     if (usesOldSelf && !isOptional && (old === undefined || old === null)) return;

@@ -37,8 +37,8 @@ export interface Sampled {
 export class RequestTrace implements Trace {
   isDetailed: boolean;
   isPassedOn = false;
-  #steps: Step[] | undefined;
-  #current: Step | undefined;
+  #steps: RecordedSpan[] | undefined;
+  #current: RecordedSpan | undefined;
   #sampled: Sampled | undefined;
   #passedOn: string | undefined;
 
@@ -61,7 +61,7 @@ export class RequestTrace implements Trace {
   }
 
   /** In the order in which they began. */
-  get steps(): readonly Step[] {
+  get steps(): readonly RecordedSpan[] {
     return this.#steps ?? [];
   }
 
@@ -86,13 +86,13 @@ export class RequestTrace implements Trace {
   }
 
   /** A part of a step that has ended belongs to the step around it. */
-  ended(step: Step): void {
+  ended(step: RecordedSpan): void {
     while (this.#current?.endMs !== undefined) this.#current = this.#current.parent;
     if (this.#current === step) this.#current = step.parent;
   }
 
-  #add(name: string, kind: SpanKind, attributes: SpanAttributes | undefined): Step {
-    const step = new Step(this, { name, kind, parent: this.#current, attributes });
+  #add(name: string, kind: SpanKind, attributes: SpanAttributes | undefined): RecordedSpan {
+    const step = new RecordedSpan(this, { name, kind, parent: this.#current, attributes });
     if (this.#steps === undefined) this.#steps = [step];
     else if (this.#steps.length < STEPS_MAX) this.#steps.push(step);
     else return step;
@@ -104,13 +104,13 @@ export class RequestTrace implements Trace {
 interface StepOptions {
   readonly name: string;
   readonly kind: SpanKind;
-  readonly parent: Step | undefined;
+  readonly parent: RecordedSpan | undefined;
   readonly attributes: SpanAttributes | undefined;
 }
 
-export class Step implements Span {
+export class RecordedSpan implements Span {
   readonly name: string;
-  readonly parent: Step | undefined;
+  readonly parent: RecordedSpan | undefined;
   /** Monotonic milliseconds. */
   readonly startMs = performance.now();
   /** Undefined while it goes on. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type LogFields, silentLogger } from "../../storage/base/logger.js";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";
-import type { Step } from "./request-trace.js";
+import type { RecordedSpan } from "./request-trace.js";
 import { describeSteps, SlowRequests } from "./slow-requests.js";
 
 test("S2-TRACE-08: of very many slow requests ten a second are logged, and the next line counts the others", async () => {
@@ -20,7 +20,7 @@ test("S2-TRACE-08: of very many slow requests ten a second are logged, and the n
 test("S2-TRACE-08: steps say when they began and how long they took, the very short ones nothing", () => {
   const nowMs = performance.now();
   const step = (name: string, startMs: number, endMs?: number) =>
-    ({ name, startMs: nowMs + startMs, endMs: endMs && nowMs + endMs }) as Step;
+    ({ name, startMs: nowMs + startMs, endMs: endMs && nowMs + endMs }) as RecordedSpan;
   const steps = [step("freshness", 1, 1.5), step("commit", 2, 205.4), step("write", -50)];
   const shown = describeSteps(steps, nowMs);
   assert.equal(shown[0], "commit: took 203.4ms, from 2.0ms");

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { LogFields, Logger } from "../../storage/base/logger.js";
-import type { Step } from "./request-trace.js";
+import type { RecordedSpan } from "./request-trace.js";
 
 export interface SlowRequestsOptions {
   readonly thresholdMs: number;
@@ -53,7 +53,7 @@ export class SlowRequests {
 }
 
 /** "commit: took 203.4ms, from 1.2ms" after the request came; in the order in which they began. */
-export function describeSteps(steps: readonly Step[], receivedAtMs: number): readonly string[] {
+export function describeSteps(steps: readonly RecordedSpan[], receivedAtMs: number): readonly string[] {
   const nowMs = performance.now();
   return steps
     .filter(({ startMs, endMs = nowMs }) => endMs - startMs >= STEP_MS_MIN)

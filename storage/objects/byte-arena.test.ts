@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ByteArena, type Place } from "./byte-arena.js";
+import { ByteArena, type ByteRange } from "./byte-arena.js";
 
-const textAt = ({ memory, start, end }: Place) => memory.toString("latin1", start, end);
+const textAt = ({ memory, start, end }: ByteRange) => memory.toString("latin1", start, end);
 
 test("bytes stay what they are through any puts, drops and moves, and what is live is counted", () => {
   const step = fc.record({
@@ -14,7 +14,7 @@ test("bytes stay what they are through any puts, drops and moves, and what is li
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const arena = new ByteArena();
-      const kept: { place: Place; text: string }[] = [];
+      const kept: { place: ByteRange; text: string }[] = [];
       for (const [index, { bytes, drops, isReserved }] of steps.entries()) {
         const text = String.fromCharCode(97 + (index % 26)).repeat(bytes);
         const place = isReserved ? arena.reserve(bytes) : arena.put(Buffer.from(text));

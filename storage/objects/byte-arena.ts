@@ -14,7 +14,7 @@
 import { assert } from "../base/assert.js";
 
 /** A range of bytes in a shared buffer. */
-export interface Place {
+export interface ByteRange {
   readonly memory: Buffer;
   readonly start: number;
   /** Behind the last byte. */
@@ -39,9 +39,9 @@ const NO_SLAB = Buffer.alloc(0);
 
 /** Stores bytes for the long term. */
 export interface BytePlacer {
-  put(bytes: Buffer): Place;
+  put(bytes: Buffer): ByteRange;
   /** Room for so many bytes, for the caller to write at once. */
-  reserve(length: number): Place;
+  reserve(length: number): ByteRange;
 }
 
 /** Slabs without accounting, for bytes that are freed in the order in which they came. */
@@ -59,7 +59,7 @@ export class Slabs implements BytePlacer {
     return this.#newest;
   }
 
-  put(bytes: Buffer): Place {
+  put(bytes: Buffer): ByteRange {
     const { length } = bytes;
     if (this.#isLarge(length)) return { memory: bytes, start: 0, end: length };
     const place = this.reserve(length);
@@ -67,7 +67,7 @@ export class Slabs implements BytePlacer {
     return place;
   }
 
-  reserve(length: number): Place {
+  reserve(length: number): ByteRange {
     if (this.#isLarge(length)) {
       return { memory: Buffer.allocUnsafeSlow(length), start: 0, end: length };
     }
@@ -112,18 +112,18 @@ export class ByteArena implements BytePlacer {
   }
 
   /** Stores the bytes; they are live until their place is `dropped`. */
-  put(bytes: Buffer): Place {
+  put(bytes: Buffer): ByteRange {
     const before = this.#slabs.newest;
     return this.#counted(this.#slabs.put(bytes), before);
   }
 
-  reserve(length: number): Place {
+  reserve(length: number): ByteRange {
     const before = this.#slabs.newest;
     return this.#counted(this.#slabs.reserve(length), before);
   }
 
   /** @param before the newest slab before the place was given */
-  #counted(place: Place, before: Buffer): Place {
+  #counted(place: ByteRange, before: Buffer): ByteRange {
     const { memory } = place;
     // A large piece has a buffer of its own.
     if (memory !== this.#slabs.newest) return place;
@@ -142,7 +142,7 @@ export class ByteArena implements BytePlacer {
   }
 
   /** Ignores a place that is in none of its slabs. */
-  dropped({ memory, start, end }: Place): void {
+  dropped({ memory, start, end }: ByteRange): void {
     const account = this.#accounts.get(memory);
     if (account === undefined) return;
     account.live -= end - start;
@@ -152,7 +152,7 @@ export class ByteArena implements BytePlacer {
   }
 
   /** Whether the place is in a sparse slab, so that it should be put again. */
-  isSparse({ memory }: Place): boolean {
+  isSparse({ memory }: ByteRange): boolean {
     const account = this.#accounts.get(memory);
     if (account === undefined || memory === this.#slabs.newest) return false;
     return account.live < account.used * SPARSE_SHARE;

@@ -20,7 +20,7 @@ import { assert } from "../base/assert.js";
 import { isRecord } from "../base/is-record.js";
 import type { Revision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
-import type { BytePlacer, Place } from "./byte-arena.js";
+import type { BytePlacer, ByteRange } from "./byte-arena.js";
 import { applyDelta, encodeDelta, textLengthOf } from "./byte-delta.js";
 import type { ParsedKey } from "./keys.js";
 import { metadataProblem, validMetadata } from "./metadata-shape.js";
@@ -68,7 +68,7 @@ export interface StoredObjectParts {
   readonly revision: Revision;
   readonly bytes: Buffer;
   /** Where the bytes are, if they are part of a slab. */
-  readonly place?: Place | undefined;
+  readonly place?: ByteRange | undefined;
   readonly bodyOffset: number;
   readonly labels: Labels;
   readonly isTied: boolean;
@@ -162,7 +162,7 @@ export class StoredObject {
   /**
    * Where the bytes are now, for callers that copy them at once: `bytes` makes a view for each call.
    */
-  get place(): Place {
+  get place(): ByteRange {
     if (typeof this.#base === "number") return this;
     const memory = this.#restored();
     return { memory, start: 0, end: memory.length };
@@ -223,7 +223,7 @@ export class StoredObject {
     other.#base = Math.max(other.#base, inRow);
   }
 
-  #putAt({ memory, start, end }: Place): void {
+  #putAt({ memory, start, end }: ByteRange): void {
     this.#memory = memory;
     this.#start = start;
     this.#end = end;
@@ -524,7 +524,7 @@ function decode(
   const isOurs = start === head + METADATA_START;
   const fields = extractFields === undefined ? NO_FIELDS : extractFields(object);
   let bytes: Buffer = NO_BYTES;
-  let place: Place | undefined;
+  let place: ByteRange | undefined;
   if (!isOurs) {
     bytes = spliceForeign(value, metadata, uid, revision);
   } else if (slabs === undefined) {

@@ -42,7 +42,7 @@ export function verifyPath(leaf: Certificate, options: VerifyOptions): readonly 
   return new Search(leaf, options).run();
 }
 
-type Place = "leaf" | "intermediate" | "root";
+type CertificateRole = "leaf" | "intermediate" | "root";
 
 class Search {
   readonly #leaf: Certificate;
@@ -173,7 +173,7 @@ function problemOfIssuer(
 
 /** Why a certificate may not be at its place above others. */
 function problemInPlace(
-  place: Place,
+  place: CertificateRole,
   certificate: Certificate,
   below: readonly Certificate[],
   nowMs: number,

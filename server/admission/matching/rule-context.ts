@@ -1,5 +1,5 @@
 /**
- * RuleContext: the dependencies of plugins that evaluate users' rules. Hearing: the rules' view of one
+ * RuleContext: the dependencies of plugins that evaluate users' rules. RuleMatcher: the rules' view of one
  * write, which tells whether a rule matches and binds the variables of expressions.
  */
 import type { Naming } from "../../api/naming.js";
@@ -93,7 +93,7 @@ export function isExempt(
 }
 
 /** One write before the rules of one plugin. */
-export class Hearing {
+export class RuleMatcher {
   readonly context: RuleContext;
   readonly subject: WriteSubject;
   readonly #answers: AuthorizerAnswers;

@@ -17,7 +17,7 @@ import type {
 } from "../admission.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
 import type { Candidate } from "../matching/criteria-index.js";
-import { Hearing, type RuleContext } from "../matching/rule-context.js";
+import { RuleMatcher, type RuleContext } from "../matching/rule-context.js";
 import { fromServed } from "../matching/write-subject.js";
 import { Rounds } from "../rounds.js";
 import { Evaluation, ExpressionError } from "./evaluation.js";
@@ -76,16 +76,16 @@ export class MutatingPolicies implements AdmissionPlugin {
     const candidates = this.#set.candidates(attributes, served);
     if (attributes.explain !== undefined) this.#set.explainOthers(attributes, served, candidates);
     if (candidates.length === 0) return false;
-    const hearing = new Hearing(this.#context, attributes, served, signalOf(signal));
+    const matcher = new RuleMatcher(this.#context, attributes, served, signalOf(signal));
     const rounds = attributes.rounds ?? new Rounds();
     attributes.rounds = rounds;
     const memory = rounds.memoryOf(this.name);
-    if (rounds.isSecond && !memory.isAsLeft(textOf(hearing))) memory.changed();
+    if (rounds.isSecond && !memory.isAsLeft(textOf(matcher))) memory.changed();
     const finish = (isChanged: boolean) => {
-      memory.leave(textOf(hearing));
+      memory.leave(textOf(matcher));
       return isChanged;
     };
-    const answer = this.#from(0, candidates, hearing, rounds);
+    const answer = this.#from(0, candidates, matcher, rounds);
     return answer instanceof Promise ? answer.then(finish) : finish(answer);
   }
 
@@ -93,16 +93,16 @@ export class MutatingPolicies implements AdmissionPlugin {
   #from(
     start: number,
     candidates: readonly Candidate<Policy>[],
-    hearing: Hearing,
+    matcher: RuleMatcher,
     rounds: Rounds,
   ): boolean | Promise<boolean> {
     let isChanged = false;
     for (let index = start; index < candidates.length; index++) {
       const candidate = candidates[index] as Candidate<Policy>;
-      const answer = this.#ask(candidate, hearing, rounds);
+      const answer = this.#ask(candidate, matcher, rounds);
       if (answer instanceof Promise) {
         return answer.then(async (changed) => {
-          const rest = await this.#from(index + 1, candidates, hearing, rounds);
+          const rest = await this.#from(index + 1, candidates, matcher, rounds);
           return isChanged || changed || rest;
         });
       }
@@ -111,11 +111,11 @@ export class MutatingPolicies implements AdmissionPlugin {
     return isChanged;
   }
 
-  #ask(candidate: Candidate<Policy>, hearing: Hearing, rounds: Rounds): boolean | Promise<boolean> {
-    const bound = this.#set.bind(candidate, hearing.subject);
+  #ask(candidate: Candidate<Policy>, matcher: RuleMatcher, rounds: Rounds): boolean | Promise<boolean> {
+    const bound = this.#set.bind(candidate, matcher.subject);
     if (bound === undefined) return false;
     if (Array.isArray(bound)) {
-      for (const { policy, binding, error } of bound) misfit(hearing, policy, binding, error);
+      for (const { policy, binding, error } of bound) misfit(matcher, policy, binding, error);
       return false;
     }
     const { policy, resource, bindings } = bound;
@@ -133,23 +133,23 @@ export class MutatingPolicies implements AdmissionPlugin {
         if (policy.isReinvocable) memory.asked(id);
         return one(at + 1, before || changed);
       };
-      const answer = whenAnswered(() => this.#apply(hearing, policy, binding, resource));
+      const answer = whenAnswered(() => this.#apply(matcher, policy, binding, resource));
       return answer instanceof Promise ? answer.then(settle) : settle(answer);
     };
     return one(0, false);
   }
 
   /** Changes the object only as its last step, because it may run again. */
-  #apply(hearing: Hearing, policy: Policy, binding: Binding, resource: ServedResource): boolean {
+  #apply(matcher: RuleMatcher, policy: Policy, binding: Binding, resource: ServedResource): boolean {
     const { nowMs } = this.#context;
-    const { subject } = hearing;
+    const { subject } = matcher;
     const { attributes } = subject;
     const startMs = nowMs();
     let params: readonly (ApiObject | null)[];
     try {
       params = this.#params.find(policy, binding, subject.isNamespace ? "" : subject.namespace);
     } catch (error) {
-      misfit(hearing, policy, binding, error as Error);
+      misfit(matcher, policy, binding, error as Error);
       return false;
     }
     const before = subject.object(resource);
@@ -159,27 +159,27 @@ export class MutatingPolicies implements AdmissionPlugin {
     const tried: Tried = { checks: [], ignored: [] };
     try {
       for (const param of params) {
-        shown = this.#mutate(hearing, policy, param, resource, shown, tried);
+        shown = this.#mutate(matcher, policy, param, resource, shown, tried);
       }
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      measure(hearing, policy, binding, tried);
-      explain(hearing, policy, binding, nowMs() - startMs, error);
-      throw refusal(hearing, policy, binding, error.message, "Invalid");
+      measure(matcher, policy, binding, tried);
+      explain(matcher, policy, binding, nowMs() - startMs, error);
+      throw refusal(matcher, policy, binding, error.message, "Invalid");
     }
     const changed = shown !== before && resource.codec.encode(shown) !== text;
     if (changed) {
       attributes.object = fromServed(shown, resource);
       subject.forgetVersions();
     }
-    measure(hearing, policy, binding, tried);
-    explain(hearing, policy, binding, nowMs() - startMs, tried.ignored[0], changed);
+    measure(matcher, policy, binding, tried);
+    explain(matcher, policy, binding, nowMs() - startMs, tried.ignored[0], changed);
     return changed;
   }
 
   /** @throws {ExpressionError} if a condition or mutation failed and failures are not ignored */
   #mutate(
-    hearing: Hearing,
+    matcher: RuleMatcher,
     policy: Policy,
     param: ApiObject | null,
     resource: ServedResource,
@@ -187,13 +187,13 @@ export class MutatingPolicies implements AdmissionPlugin {
     { checks, ignored }: Tried,
   ): ApiObject {
     const { nowMs } = this.#context;
-    const bindings = hearing.bindings(resource);
+    const bindings = matcher.bindings(resource);
     bindings.object = object;
-    bindings.namespaceObject = new Late(() => this.#params.namespaceOf(hearing.subject));
+    bindings.namespaceObject = new Late(() => this.#params.namespaceOf(matcher.subject));
     const evaluation = new Evaluation(policy, bindings, param, nowMs);
     if (policy.conditions.length > 0) {
       const rule = { name: policy.name, kind: "policy", step: "admit" } as const;
-      const result = hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
+      const result = matcher.judgeConditions(policy.conditions, evaluation.bindings, rule);
       if (result.matches === false) return object;
       if (result.matches === "unknown") {
         const error = new ExpressionError(result.error.message, "error");
@@ -225,19 +225,19 @@ export class MutatingPolicies implements AdmissionPlugin {
 
 /** @throws {StatusError} unless failures are ignored */
 function misfit(
-  hearing: Hearing,
+  matcher: RuleMatcher,
   policy: Policy,
   binding: Binding | undefined,
   error: Error,
 ): void {
   const what = binding === undefined ? "policy" : "binding";
   const message = `failed to configure ${what}: ${error.message}`;
-  explain(hearing, policy, binding, 0, new ExpressionError(message, "error"));
-  if (!policy.ignoresFailures) throw refusal(hearing, policy, binding, message);
+  explain(matcher, policy, binding, 0, new ExpressionError(message, "error"));
+  if (!policy.ignoresFailures) throw refusal(matcher, policy, binding, message);
 }
 
 function refusal(
-  hearing: Hearing,
+  matcher: RuleMatcher,
   policy: Policy,
   binding: Binding | undefined,
   message: string,
@@ -248,15 +248,15 @@ function refusal(
       ? `policy ${JSON.stringify(policy.name)}`
       : `policy '${policy.name}' with binding '${binding.name}'`;
   const text = `${by} denied request: ${message}`;
-  const { status } = hearing.refuse(text);
+  const { status } = matcher.refuse(text);
   // The code stays 403 whatever the reason, as upstream.
   const details = { ...status.details, causes: [{ message: text }] };
   return new StatusError({ ...status, message: text, reason, details });
 }
 
-function measure(hearing: Hearing, policy: Policy, binding: Binding, { checks }: Tried): void {
+function measure(matcher: RuleMatcher, policy: Policy, binding: Binding, { checks }: Tried): void {
   for (const { cause, milliseconds } of checks) {
-    hearing.context.metrics.policyMutated({
+    matcher.context.metrics.policyMutated({
       policy: policy.name,
       binding: binding.name,
       error: errorTypeOf(cause),
@@ -266,14 +266,14 @@ function measure(hearing: Hearing, policy: Policy, binding: Binding, { checks }:
 }
 
 function explain(
-  hearing: Hearing,
+  matcher: RuleMatcher,
   policy: Policy,
   binding: Binding | undefined,
   milliseconds: number,
   error: ExpressionError | undefined,
   isChanged = false,
 ): void {
-  hearing.explain({
+  matcher.explain({
     plugin: "MutatingAdmissionPolicy",
     configuration: policy.name,
     rule: binding?.name ?? "",
@@ -283,7 +283,7 @@ function explain(
   });
 }
 
-function textOf({ subject }: Hearing): string {
+function textOf({ subject }: RuleMatcher): string {
   const object = subject.object(subject.served);
   return object === undefined ? "" : subject.served.codec.encode(object);
 }

@@ -16,7 +16,7 @@ import type {
   AdmissionResource,
 } from "../admission.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
-import { Hearing, type RuleContext } from "../matching/rule-context.js";
+import { RuleMatcher, type RuleContext } from "../matching/rule-context.js";
 import { Evaluation, type Findings, type Objection } from "./evaluation.js";
 import { Exclusions } from "./excluded.js";
 import { ParamFinder, type ParamUse } from "./params.js";
@@ -68,10 +68,10 @@ export class ValidatingPolicies implements AdmissionPlugin {
     const candidates = this.#set.candidates(attributes, served);
     if (attributes.explain !== undefined) this.#set.explainOthers(attributes, served, candidates);
     if (candidates.length === 0) return undefined;
-    const hearing = new Hearing(this.#context, attributes, served, signalOf(signal));
+    const matcher = new RuleMatcher(this.#context, attributes, served, signalOf(signal));
     const results: (PolicyResult[] | Promise<PolicyResult[]>)[] = [];
     for (const candidate of candidates) {
-      const bound = this.#set.bind(candidate, hearing.subject);
+      const bound = this.#set.bind(candidate, matcher.subject);
       if (bound === undefined) continue;
       if (Array.isArray(bound)) {
         results.push(bound.map(({ policy, binding, error }) => misfit(policy, binding, error)));
@@ -80,32 +80,32 @@ export class ValidatingPolicies implements AdmissionPlugin {
       const { policy, resource, bindings } = bound;
       results.push(
         whenAnswered(() =>
-          bindings.flatMap((binding) => this.#judge(hearing, policy, binding, resource)),
+          bindings.flatMap((binding) => this.#judge(matcher, policy, binding, resource)),
         ),
       );
     }
     if (results.some((result) => result instanceof Promise)) {
-      return Promise.all(results).then((all) => publish(hearing, all.flat()));
+      return Promise.all(results).then((all) => publish(matcher, all.flat()));
     }
-    publish(hearing, (results as PolicyResult[][]).flat());
+    publish(matcher, (results as PolicyResult[][]).flat());
     return undefined;
   }
 
   #judge(
-    hearing: Hearing,
+    matcher: RuleMatcher,
     policy: Policy,
     binding: Binding,
     resource: ServedResource,
   ): PolicyResult[] {
     const { nowMs } = this.#context;
-    const { subject } = hearing;
+    const { subject } = matcher;
     let params: readonly (ApiObject | null)[];
     try {
       params = this.#params.find(policy, binding, subject.isNamespace ? "" : subject.namespace);
     } catch (error) {
       return [misfit(policy, binding, error as Error)];
     }
-    const bindings = hearing.bindings(resource);
+    const bindings = matcher.bindings(resource);
     bindings.namespaceObject = new Late(() => this.#params.namespaceOf(subject));
     return params.map((param): PolicyResult => {
       const startMs = nowMs();
@@ -114,7 +114,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
       const result =
         policy.conditions.length === 0
           ? ({ matches: true } as const)
-          : hearing.judgeConditions(policy.conditions, evaluation.bindings, rule);
+          : matcher.judgeConditions(policy.conditions, evaluation.bindings, rule);
       const ended = (findings: Findings, skipped?: string): PolicyResult => ({
         policy,
         binding,
@@ -153,8 +153,8 @@ interface Denial {
 }
 
 /** Emits warnings, audit annotations and metrics, and throws the first denial. @throws {StatusError} */
-function publish(hearing: Hearing, results: readonly PolicyResult[]): void {
-  const { attributes } = hearing.subject;
+function publish(matcher: RuleMatcher, results: readonly PolicyResult[]): void {
+  const { attributes } = matcher.subject;
   const denials: Denial[] = [];
   const failures: object[] = [];
   const annotations = new Map<string, string[]>();
@@ -169,14 +169,14 @@ function publish(hearing: Hearing, results: readonly PolicyResult[]): void {
     const counted: Objection[] = [];
     for (const objection of findings.objections) {
       if (objection.cause !== "false" && policy.ignoresFailures) {
-        if (!objection.isAnnotation) measure(hearing, result, objection, "allow");
+        if (!objection.isAnnotation) measure(matcher, result, objection, "allow");
         continue;
       }
       counted.push(objection);
       const { message, reason, index } = objection;
       const by = `ValidatingAdmissionPolicy '${policy.name}'${binding === undefined ? "" : ` with binding '${binding.name}'`}`;
       for (const action of actionsFor(result, objection)) {
-        measure(hearing, result, objection, MEASURED[action]);
+        measure(matcher, result, objection, MEASURED[action]);
         if (action === "Deny") denials.push({ text: `${by} denied request: ${message}`, reason });
         else if (action === "Warn") attributes.warn(`Validation failed for ${by}: ${message}`);
         else {
@@ -190,15 +190,15 @@ function publish(hearing: Hearing, results: readonly PolicyResult[]): void {
         }
       }
     }
-    explain(hearing, result, counted);
+    explain(matcher, result, counted);
   }
   for (const [key, values] of annotations) attributes.annotate?.(key, values.join(", "));
   if (failures.length > 0) {
-    const key = `validation.policy.admission.${hearing.context.naming.groupDomain}/validation_failure`;
+    const key = `validation.policy.admission.${matcher.context.naming.groupDomain}/validation_failure`;
     attributes.annotate?.(key, JSON.stringify(failures));
   }
   const [first] = denials;
-  if (first !== undefined) throw denied(hearing, first);
+  if (first !== undefined) throw denied(matcher, first);
 }
 
 const DENY: ReadonlySet<ValidationAction> = new Set<ValidationAction>(["Deny"]);
@@ -214,13 +214,13 @@ function actionsFor(
 
 /** What held is not counted, nor what could not be asked; as upstream has it. */
 function measure(
-  hearing: Hearing,
+  matcher: RuleMatcher,
   { policy, binding, misconfigured }: PolicyResult,
   { cause, milliseconds }: Objection,
   enforcement: "allow" | "deny" | "warn" | "audit",
 ): void {
   if (misconfigured) return;
-  hearing.context.metrics.policyValidated({
+  matcher.context.metrics.policyValidated({
     policy: policy.name,
     binding: binding?.name ?? "",
     enforcement,
@@ -229,10 +229,10 @@ function measure(
   });
 }
 
-function explain(hearing: Hearing, result: PolicyResult, counted: readonly Objection[]): void {
+function explain(matcher: RuleMatcher, result: PolicyResult, counted: readonly Objection[]): void {
   const { policy, binding, skipped, milliseconds } = result;
   const [first] = counted;
-  hearing.explain({
+  matcher.explain({
     plugin: "ValidatingAdmissionPolicy",
     configuration: policy.name,
     rule: binding?.name ?? "",
@@ -269,8 +269,8 @@ const CODES: Readonly<Record<string, number>> = {
 const REASON_DEFAULT = "Invalid";
 const CODE_DEFAULT = 422;
 
-function denied(hearing: Hearing, { text, reason }: Denial): StatusError {
-  const { status } = hearing.refuse(text);
+function denied(matcher: RuleMatcher, { text, reason }: Denial): StatusError {
+  const { status } = matcher.refuse(text);
   const said = reason || REASON_DEFAULT;
   return new StatusError({
     ...status,

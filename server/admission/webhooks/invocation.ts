@@ -7,7 +7,7 @@ import { checkQualifiedName } from "../../api/validation-names.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
 import { type Candidate, match } from "../matching/criteria-index.js";
-import type { AdmissionStep, Hearing } from "../matching/rule-context.js";
+import type { AdmissionStep, RuleMatcher } from "../matching/rule-context.js";
 import { CallFailure, refusalOf } from "./failures.js";
 import type { Hook } from "./hook.js";
 import type { Answered, WebhookCaller } from "./webhook-caller.js";
@@ -33,37 +33,37 @@ export interface Asking extends Asker {
 
 /** undefined = the webhook does not match the write. @throws {StatusError} 403, 404 */
 export function invocationOf(
-  hearing: Hearing,
+  matcher: RuleMatcher,
   candidate: Candidate<Hook>,
   asker: Asker,
 ): Invocation | undefined | Promise<Invocation | undefined> {
   const hook = candidate.value;
-  const found = match(candidate, hearing.subject);
+  const found = match(candidate, matcher.subject);
   if ("mismatch" in found) {
-    skip(hearing, hook, asker, `not about this write by its ${found.mismatch}`);
+    skip(matcher, hook, asker, `not about this write by its ${found.mismatch}`);
     return undefined;
   }
   const { resource } = found;
   if (hook.conditions.length === 0) return { hook, resource };
   return whenAnswered(() => {
     const rule = { name: hook.name, kind: "webhook", step: asker.step } as const;
-    const result = hearing.judgeConditions(hook.conditions, hearing.bindings(resource), rule);
+    const result = matcher.judgeConditions(hook.conditions, matcher.bindings(resource), rule);
     if (result.matches === true) return { hook, resource };
     if (result.matches === "unknown" && !hook.ignoresFailures) {
-      throw hearing.refuse(result.error.message);
+      throw matcher.refuse(result.error.message);
     }
     const why =
       result.matches === false
         ? `match condition ${JSON.stringify(result.failed)} is false`
         : result.error.message;
-    skip(hearing, hook, asker, why);
+    skip(matcher, hook, asker, why);
     return undefined;
   });
 }
 
-function skip(hearing: Hearing, hook: Hook, { plugin }: Asker, why: string): void {
+function skip(matcher: RuleMatcher, hook: Hook, { plugin }: Asker, why: string): void {
   const { configuration, name } = hook;
-  hearing.explain({
+  matcher.explain({
     plugin,
     configuration,
     rule: name,
@@ -81,14 +81,14 @@ export type Asked = Answered | undefined;
  * @throws {StatusError} if the webhook refused, or failed and the failure policy is Fail
  */
 export async function askWebhook(
-  hearing: Hearing,
+  matcher: RuleMatcher,
   caller: WebhookCaller,
   { hook, resource }: Invocation,
   asker: Asking,
   signal: AbortSignal,
   use: (answered: Answered) => void = () => {},
 ): Promise<Asked> {
-  const { subject, context } = hearing;
+  const { subject, context } = matcher;
   const { attributes } = subject;
   const { metrics, nowMs } = context;
   const { name, configuration } = hook;
@@ -108,7 +108,7 @@ export async function askWebhook(
     if (error !== undefined && error !== "canceled") {
       metrics.webhookRefused({ name, step, operation, error, code });
     }
-    hearing.explain({ plugin, configuration, rule: name, outcome, why, milliseconds });
+    matcher.explain({ plugin, configuration, rule: name, outcome, why, milliseconds });
   };
   if (attributes.options.isDryRun && !hook.hasNoSideEffects) {
     const refusal = badRequest(
@@ -144,7 +144,7 @@ export async function askWebhook(
     if (hook.ignoresFailures && !signal.aborted) {
       ended("failed", code, message);
       metrics.webhookFailedOpen(name, step);
-      annotateFailure(hearing, hook, step, place);
+      annotateFailure(matcher, hook, step, place);
       return undefined;
     }
     ended("failed", code, message, isCanceled ? "canceled" : "calling_webhook_error");
@@ -163,7 +163,7 @@ class Refusal extends Error {
 }
 
 function annotateFailure(
-  { subject, context }: Hearing,
+  { subject, context }: RuleMatcher,
   { name }: Hook,
   step: AdmissionStep,
   place: string,

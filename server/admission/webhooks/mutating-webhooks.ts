@@ -20,7 +20,7 @@ import type {
   AdmissionResource,
 } from "../admission.js";
 import type { Candidate, CriteriaIndex } from "../matching/criteria-index.js";
-import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { RuleMatcher, isExempt, type RuleContext } from "../matching/rule-context.js";
 import type { StoredRules } from "../matching/stored-rules.js";
 import { decodeServed, fromServed } from "../matching/write-subject.js";
 import { type RoundMemory, Rounds } from "../rounds.js";
@@ -61,8 +61,8 @@ export class MutatingWebhooks implements AdmissionPlugin {
     const candidates = index.candidates({ attributes, served });
     if (candidates.length === 0) return false;
     const signal = signalOf(source);
-    const hearing = new Hearing(this.#context, attributes, served, signal);
-    return new MutatingRun({ index, candidates, hearing, caller: this.#caller, signal }).run();
+    const matcher = new RuleMatcher(this.#context, attributes, served, signal);
+    return new MutatingRun({ index, candidates, matcher, caller: this.#caller, signal }).run();
   }
 }
 
@@ -71,7 +71,7 @@ const ASKER: Asker = { plugin: "MutatingAdmissionWebhook", step: "admit" };
 interface RunOptions {
   readonly index: CriteriaIndex<Hook>;
   readonly candidates: readonly Candidate<Hook>[];
-  readonly hearing: Hearing;
+  readonly matcher: RuleMatcher;
   readonly caller: WebhookCaller;
   readonly signal: AbortSignal;
 }
@@ -79,18 +79,18 @@ interface RunOptions {
 /** One pass through the webhooks. */
 class MutatingRun {
   readonly #index: CriteriaIndex<Hook>;
-  readonly #hearing: Hearing;
+  readonly #matcher: RuleMatcher;
   readonly #caller: WebhookCaller;
   readonly #signal: AbortSignal;
   readonly #rounds: Rounds;
   readonly #memory: RoundMemory;
   #candidates: readonly Candidate<Hook>[];
 
-  constructor({ index, candidates, hearing, caller, signal }: RunOptions) {
-    const { attributes } = hearing.subject;
+  constructor({ index, candidates, matcher, caller, signal }: RunOptions) {
+    const { attributes } = matcher.subject;
     attributes.rounds ??= new Rounds();
     this.#index = index;
-    this.#hearing = hearing;
+    this.#matcher = matcher;
     this.#caller = caller;
     this.#signal = signal;
     this.#rounds = attributes.rounds;
@@ -99,7 +99,7 @@ class MutatingRun {
   }
 
   async run(): Promise<boolean> {
-    const { subject } = this.#hearing;
+    const { subject } = this.#matcher;
     if (this.#rounds.isSecond && !this.#memory.isAsLeft(this.#text())) {
       this.#memory.changed();
     }
@@ -110,7 +110,7 @@ class MutatingRun {
       if (candidate === undefined) break;
       last = candidate.position;
       const hook = candidate.value;
-      const waiting = invocationOf(this.#hearing, candidate, ASKER);
+      const waiting = invocationOf(this.#matcher, candidate, ASKER);
       const invocation = waiting instanceof Promise ? await waiting : waiting;
       if (invocation === undefined) continue;
       if (this.#rounds.isSecond && !this.#memory.isDue(hook.id)) continue;
@@ -129,7 +129,7 @@ class MutatingRun {
   }
 
   #text(): string {
-    const { subject } = this.#hearing;
+    const { subject } = this.#matcher;
     const object = subject.object(subject.served);
     return object === undefined ? "" : subject.served.codec.encode(object);
   }
@@ -137,7 +137,7 @@ class MutatingRun {
   /** @param position among all webhooks, for the audit record */
   async #ask(invocation: Invocation, position: number): Promise<boolean> {
     const { hook } = invocation;
-    const { subject } = this.#hearing;
+    const { subject } = this.#matcher;
     const place = `round_${this.#rounds.isSecond ? 1 : 0}_index_${position}`;
     const asking = { ...ASKER, place };
     let changed = false;
@@ -147,12 +147,12 @@ class MutatingRun {
       changed = this.#apply(invocation, answer);
     };
     try {
-      await askWebhook(this.#hearing, this.#caller, invocation, asking, this.#signal, use);
+      await askWebhook(this.#matcher, this.#caller, invocation, asking, this.#signal, use);
     } finally {
       this.#annotate(hook, place, changed ? answered : undefined);
     }
     if (changed) {
-      this.#hearing.explain({
+      this.#matcher.explain({
         plugin: ASKER.plugin,
         configuration: hook.configuration,
         rule: hook.name,
@@ -167,7 +167,7 @@ class MutatingRun {
 
   /** @returns whether the object changed. @throws {StatusError} 500, {CallFailure} */
   #apply({ hook, resource }: Invocation, { sent, answer }: Answered): boolean {
-    const { attributes } = this.#hearing.subject;
+    const { attributes } = this.#matcher.subject;
     if (answer.patch === undefined) return false;
     if (answer.patchType !== "JSONPatch") {
       const type = JSON.stringify(answer.patchType.slice(0, 100));
@@ -191,7 +191,7 @@ class MutatingRun {
 
   /** @param used the answer that changed the object */
   #annotate({ configuration, name }: Hook, place: string, used: Answered | undefined): void {
-    const { context, subject } = this.#hearing;
+    const { context, subject } = this.#matcher;
     const at = `webhook.admission.${context.naming.groupDomain}/${place}`;
     const said = { configuration, webhook: name, mutated: used !== undefined };
     subject.attributes.annotate?.(`mutation.${at}`, JSON.stringify(said));

@@ -12,7 +12,7 @@ import type {
   AdmissionResource,
 } from "../admission.js";
 import { createConditionEnvironment } from "../matching/request-environment.js";
-import { Hearing, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { RuleMatcher, isExempt, type RuleContext } from "../matching/rule-context.js";
 import { StoredRules } from "../matching/stored-rules.js";
 import { NO_MANIFESTS } from "../static/manifest-source.js";
 import { explainOthers } from "./explain-others.js";
@@ -50,15 +50,15 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     const candidates = index.candidates({ attributes, served });
     if (candidates.length === 0) return undefined;
     const signal = signalOf(source);
-    const hearing = new Hearing(this.#context, attributes, served, signal);
+    const matcher = new RuleMatcher(this.#context, attributes, served, signal);
     const found = candidates
-      .map((candidate) => invocationOf(hearing, candidate, this.#asker))
+      .map((candidate) => invocationOf(matcher, candidate, this.#asker))
       .filter((invocation) => invocation !== undefined);
-    return found.length === 0 ? undefined : this.#ask(hearing, found, signal);
+    return found.length === 0 ? undefined : this.#ask(matcher, found, signal);
   }
 
   async #ask(
-    hearing: Hearing,
+    matcher: RuleMatcher,
     found: readonly (Invocation | Promise<Invocation | undefined>)[],
     signal: AbortSignal,
   ): Promise<void> {
@@ -67,7 +67,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
         const invocation = await waiting;
         if (invocation === undefined) return;
         const asking = { ...this.#asker, place: `round_0_index_${index}` };
-        await askWebhook(hearing, this.#caller, invocation, asking, signal);
+        await askWebhook(matcher, this.#caller, invocation, asking, signal);
       }),
     );
     for (const answer of answers) if (answer.status === "rejected") throw answer.reason;

@@ -22,7 +22,7 @@ import {
   openRuleHarness,
 } from "../../registry/generic/testing/rule-harness.js";
 import { createConditionEnvironment } from "../matching/request-environment.js";
-import { Hearing, type RuleContext } from "../matching/rule-context.js";
+import { RuleMatcher, type RuleContext } from "../matching/rule-context.js";
 import { jsonPatch } from "../testing/admission-webhook.js";
 import { type Hook, readHooks } from "./hook.js";
 import { askWebhook } from "./invocation.js";
@@ -311,13 +311,13 @@ test("a webhook of older times that has side effects makes the dry run fail (S1-
     nowMs: () => 0,
     metrics: countingRuleMetrics(harness.counts),
   };
-  const hearing = new Hearing(context, attributes, resource, noSignal);
+  const matcher = new RuleMatcher(context, attributes, resource, noSignal);
   const caller = new WebhookCaller({
     naming: registry.naming,
     resolve: () => assert.fail("nobody is to be called"),
   });
   const asking = askWebhook(
-    hearing,
+    matcher,
     caller,
     { hook: read as Hook, resource },
     { plugin: "ValidatingAdmissionWebhook", step: "validating", place: "round_0_index_0" },

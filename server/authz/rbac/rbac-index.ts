@@ -61,7 +61,7 @@ const DECISIONS_MAX = 20_000;
 /** Longer requests are not cached, so that long names cannot fill the memory. */
 const DECISION_KEY_CHARS_MAX = 400;
 
-interface Scope {
+interface Subjects {
   readonly users: Map<string, Grants>;
   readonly groups: Map<string, Grants>;
 }
@@ -85,8 +85,8 @@ export class RbacIndex {
   readonly group: string;
   readonly #roles = new RoleIndex();
   readonly #bindings = new Map<string, BindingEntry>();
-  readonly #cluster: Scope = newScope();
-  readonly #namespaces = new Map<string, Scope>();
+  readonly #cluster: Subjects = newScope();
+  readonly #namespaces = new Map<string, Subjects>();
   /** In how many scopes each is a subject. */
   readonly #users = new Map<string, number>();
   readonly #groups = new Map<string, number>();
@@ -144,7 +144,7 @@ export class RbacIndex {
     return this.#roles.find(kind, namespace, name);
   }
 
-  #findIn({ users, groups }: Scope, user: UserInfo, request: RuleRequest): Grant | undefined {
+  #findIn({ users, groups }: Subjects, user: UserInfo, request: RuleRequest): Grant | undefined {
     const own = users.get(user.name);
     let found = own === undefined ? undefined : this.#ask(own, request);
     if (found !== undefined || groups.size === 0) return found;
@@ -259,14 +259,14 @@ export class RbacIndex {
     this.#roles.release(role);
   }
 
-  #count(scope: Scope, { map, key }: Place, by: 1 | -1): void {
+  #count(scope: Subjects, { map, key }: Place, by: 1 | -1): void {
     const counts = map === scope.users ? this.#users : this.#groups;
     const count = (counts.get(key) ?? 0) + by;
     if (count === 0) counts.delete(key);
     else counts.set(key, count);
   }
 
-  #scope(namespace: string): Scope {
+  #scope(namespace: string): Subjects {
     if (namespace === "") return this.#cluster;
     let scope = this.#namespaces.get(namespace);
     if (scope === undefined) {
@@ -310,11 +310,11 @@ function keyOf({ id }: Grants, request: RuleRequest): string {
     : JSON.stringify([id, verb, path]);
 }
 
-function newScope(): Scope {
+function newScope(): Subjects {
   return { users: new Map(), groups: new Map() };
 }
 
-function placeOf({ users, groups }: Scope, subject: Subject, namespace: string): Place | undefined {
+function placeOf({ users, groups }: Subjects, subject: Subject, namespace: string): Place | undefined {
   const { kind, name } = subject;
   if (kind === "User") return { map: users, key: name };
   if (kind === "Group") return { map: groups, key: name };
@@ -323,7 +323,7 @@ function placeOf({ users, groups }: Scope, subject: Subject, namespace: string):
   return key === undefined ? undefined : { map: users, key };
 }
 
-function visitScope({ users, groups }: Scope, user: UserInfo, visitor: GrantVisitor): void {
+function visitScope({ users, groups }: Subjects, user: UserInfo, visitor: GrantVisitor): void {
   visitGrants(users.get(user.name), visitor);
   if (groups.size === 0) return;
   for (const group of user.groups) visitGrants(groups.get(group), visitor);

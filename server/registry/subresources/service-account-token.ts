@@ -132,7 +132,7 @@ function shortened(issuer: TokenIssuer, asked: number, { options }: ActionReques
 
 /** @throws {StatusError} 400, 404, 409 */
 function bindingOf(
-  scope: Scope,
+  scope: ObjectSource,
   accountName: string,
   { kind = "", apiVersion = "", name = "", uid = "" }: BoundObjectReference,
 ): Binding {
@@ -167,19 +167,19 @@ function claimOf({ metadata: { name = "", uid = "" } }: ApiObject): ObjectClaim 
 }
 
 /** Where objects are looked up: one namespace and cluster-scoped resources. */
-interface Scope {
+interface ObjectSource {
   readonly registry: Registry;
   readonly namespace: string;
 }
 
 /** @throws {StatusError} 404 */
-function requireObject(scope: Scope, resource: string, name: string): ApiObject {
+function requireObject(scope: ObjectSource, resource: string, name: string): ApiObject {
   const object = lookUp(scope, resource, name);
   if (object === undefined) throw notFound({ group: "", resource }, name);
   return object;
 }
 
-function lookUp({ registry, namespace }: Scope, resource: string, name: string) {
+function lookUp({ registry, namespace }: ObjectSource, resource: string, name: string) {
   const served = registry.catalog.current.findMain("", "v1", resource);
   if (served === undefined) return undefined;
   const path = objectPath(served.isNamespaced ? namespace : "", name);
@@ -188,7 +188,7 @@ function lookUp({ registry, namespace }: Scope, resource: string, name: string) 
 }
 
 /** The pod's node; a missing node is named without its uid. */
-function nodeClaim(scope: Scope, name: string): ObjectClaim {
+function nodeClaim(scope: ObjectSource, name: string): ObjectClaim {
   const object = lookUp(scope, "nodes", name);
   return object === undefined ? { name, uid: "" } : claimOf(object);
 }

@@ -10,7 +10,7 @@ import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry, WriteOptions, WriteResult } from "../generic/registry.js";
 import { admitUnstored } from "./admit.js";
 import { refresh } from "./commit.js";
-import { ActionJudgement, RulesMoved } from "./judgement.js";
+import { ActionJudgement, RulesMoved } from "./action-judgement.js";
 
 /** A request to an action. */
 export interface ActionRequest {

@@ -37,7 +37,7 @@ import type { Registry, WriteOptions } from "../generic/registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Renamed, Seen } from "./decision.js";
-import { hasNamespace, requireNamespace } from "./judged-by.js";
+import { hasNamespace, requireNamespace } from "./write-conditions.js";
 import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";

@@ -35,7 +35,7 @@ import type { Registry } from "../generic/registry.js";
 import { asStatus, catchUp, commit, refresh } from "./commit.js";
 import type { Decision, Seen } from "./decision.js";
 import { movedEpochs } from "./epochs.js";
-import { conditionsOf, isSameState } from "./judged-by.js";
+import { conditionsOf, isSameState } from "./write-conditions.js";
 import { checkIsCurrent } from "./outdated-kind.js";
 import { QueuePlaces } from "./queue-places.js";
 import { sharedKeyOf } from "./side-writes.js";

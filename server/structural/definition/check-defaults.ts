@@ -27,7 +27,7 @@ export function checkDefaults(
 }
 
 /** Where a default stands. */
-interface Place {
+interface DefaultPosition {
   readonly path: string;
   readonly requiresPruned: boolean;
   /** The innermost resource around it: the root or an embedded one. */
@@ -43,11 +43,11 @@ function asResource(root: Structural): Structural {
   return { ...root, isEmbedded: true, has: { ...root.has, embedded: true } };
 }
 
-function startOf(resource: Structural): Pick<Place, "resource" | "around" | "isInsideMeta"> {
+function startOf(resource: Structural): Pick<DefaultPosition, "resource" | "around" | "isInsideMeta"> {
   return { resource, around: (value) => value, isInsideMeta: false };
 }
 
-function checkNode(node: Structural, place: Place, errors: FieldError[]): void {
+function checkNode(node: Structural, place: DefaultPosition, errors: FieldError[]): void {
   const here = node.isEmbedded ? { ...place, ...startOf(node) } : place;
   if (node.default !== undefined) {
     const check = here.isInsideMeta ? checkInsideMeta : checkDefault;
@@ -61,7 +61,7 @@ function checkNode(node: Structural, place: Place, errors: FieldError[]): void {
   }
   // Except those of additionalProperties, which kube-apiserver does not check.
   for (const [name, property] of node.properties) {
-    const member: Place = {
+    const member: DefaultPosition = {
       ...here,
       path: `${path}.properties[${name}]`,
       around: (value) => around({ [name]: value }),
@@ -74,7 +74,7 @@ function checkNode(node: Structural, place: Place, errors: FieldError[]): void {
 function checkDefault(
   node: Structural,
   value: JsonValue,
-  { path, requiresPruned }: Place,
+  { path, requiresPruned }: DefaultPosition,
 ): FieldError[] {
   const unknown =
     requiresPruned && !isPruned(value, node)
@@ -91,7 +91,7 @@ function checkDefault(
 function checkInsideMeta(
   node: Structural,
   value: JsonValue,
-  { path, resource, around }: Place,
+  { path, resource, around }: DefaultPosition,
 ): FieldError[] {
   // kube-apiserver asks of a kind and an apiVersion no more than their schemas do.
   const object = {

@@ -24,7 +24,7 @@ import { type CostContext, checkRules, type RuleContext } from "./check-rules.js
 import type { Strictness } from "./strictness.js";
 
 /** A schema's place in a definition, and its restrictions. */
-interface Place {
+interface SchemaPosition {
   readonly path: string;
   readonly isRoot: boolean;
   /** Why defaults are not allowed here. */
@@ -57,7 +57,7 @@ export function checkSchema(
   strictness: Strictness,
   cost: CostContext | undefined,
 ): FieldError[] {
-  const place: Place = {
+  const place: SchemaPosition = {
     path,
     isRoot: true,
     noDefaults: undefined,
@@ -69,7 +69,7 @@ export function checkSchema(
   return [...errors.schema, ...errors.rules];
 }
 
-function check(schema: JsonSchema, place: Place, strictness: Strictness): SchemaErrors {
+function check(schema: JsonSchema, place: SchemaPosition, strictness: Strictness): SchemaErrors {
   const errors: SchemaErrors = { schema: [], rules: [] };
   const add = (inner: SchemaErrors) => {
     errors.schema.push(...inner.schema);
@@ -108,7 +108,7 @@ function check(schema: JsonSchema, place: Place, strictness: Strictness): Schema
 
 function checkKeywords(
   schema: JsonSchema,
-  { path, noDefaults, isInsideMeta }: Place,
+  { path, noDefaults, isInsideMeta }: SchemaPosition,
   { requiresTypes }: Strictness,
   errors: FieldError[],
 ): void {
@@ -153,13 +153,13 @@ function isRecord(value: unknown): value is object {
 
 function checkChildren(
   schema: JsonSchema,
-  place: Place,
-  visit: (child: JsonSchema, place: Place) => void,
+  place: SchemaPosition,
+  visit: (child: JsonSchema, place: SchemaPosition) => void,
   errors: FieldError[],
 ): void {
   const { path, cost } = place;
   const { properties = {} } = schema;
-  const inner: Place = { ...place, isRoot: false };
+  const inner: SchemaPosition = { ...place, isRoot: false };
   const additional = additionalSchema(schema);
   if (schema.additionalProperties !== undefined) {
     const isExclusive = schema.additionalProperties !== true;
