@@ -33,7 +33,8 @@ const LAYERS: readonly (readonly string[])[] = [
     "server/flowcontrol",
     "server/tracing",
   ],
-  ["server/metrics", "server/registry"],
+  ["server/metrics", "server/registry/generic"],
+  ["server/registry"],
   ["server/endpoints"],
   [
     "server/aggregation",

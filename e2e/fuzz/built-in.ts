@@ -13,13 +13,13 @@ import { StatusError } from "../../server/api/status.js";
 import { createStrategicMergePatcher } from "../../server/apply/strategic-merge.js";
 import type { MainResource } from "../../server/kinds/served-resource.js";
 import { createDeclarativeValidation } from "../../server/registry/generic/declarative-validation.js";
-import type { Registry, WriteOptions } from "../../server/registry/generic/registry.js";
+import type { Registry, WriteOptions } from "../../server/registry/registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../../server/registry/generic/testing/registry-harness.js";
+} from "../../server/registry/testing/registry-harness.js";
 import { applyObject } from "../../server/registry/write/apply.js";
 import { createObject } from "../../server/registry/write/create.js";
 import { patchObject, updateObject } from "../../server/registry/write/update.js";

@@ -10,7 +10,7 @@ import {
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../registry/generic/testing/registry-harness.js";
+} from "../registry/testing/registry-harness.js";
 import { createObject } from "../registry/write/create.js";
 import { provisionNamespace } from "../registry/write/provision-namespace.js";
 import { createUser } from "../request/user-info.js";

@@ -9,14 +9,14 @@ import * as x509 from "@peculiar/x509";
 import { applyMergePatch } from "../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   testUser,
   writeOptions,
-} from "../registry/generic/testing/registry-harness.js";
+} from "../registry/testing/registry-harness.js";
 import { createObject } from "../registry/write/create.js";
 import { deleteObject } from "../registry/write/delete.js";
 import { patchObject } from "../registry/write/update.js";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../api/meta.js";
-import { type Changes, openRuleHarness } from "../registry/generic/testing/rule-harness.js";
+import { type Changes, openRuleHarness } from "../registry/testing/rule-harness.js";
 import { jsonPatch, openAdmissionHook } from "./testing/admission-webhook.js";
 
 const harness = await openRuleHarness();

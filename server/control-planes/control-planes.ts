@@ -22,7 +22,7 @@ import { storageFailure } from "../api/storage-failure.js";
 import type { TokenIssuer } from "../authn/service-account/token-issuer.js";
 import { isUnreachable } from "../chain/status-response.js";
 import type { RequestListener } from "../http/request-listener.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import type { ControlPlaneEntry, ControlPlaneIndex } from "./control-plane-index.js";
 import type { ControlPlaneSize } from "./limit-guard.js";
 import { nameIn } from "./names-in-requests.js";

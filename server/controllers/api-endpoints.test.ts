@@ -5,7 +5,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import type { ApiObject } from "../api/meta.js";
-import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { runApiEndpoints } from "./api-endpoints.js";
 import { createLocalObjects } from "./local-objects.js";
 import { type ReplicaAddress, ReplicaLease } from "./replica-lease.js";

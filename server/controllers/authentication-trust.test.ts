@@ -5,7 +5,7 @@ import { TestAuthority } from "../../e2e/harness/test-authority.js";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import type { ApiObject } from "../api/meta.js";
-import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { type AuthenticationTrust, runAuthenticationTrust } from "./authentication-trust.js";
 import { createLocalObjects } from "./local-objects.js";
 import { ensureSystemNamespaces } from "./system-namespaces.js";

@@ -4,7 +4,7 @@ import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import type { ApiObject } from "../api/meta.js";
-import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { reconcileBootstrapPolicy } from "./bootstrap-policy.js";
 import { createLocalObjects } from "./local-objects.js";
 import type { ObjectsApi } from "./objects-api.js";

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { silentLogger } from "../../storage/base/logger.js";
 import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import type { ApiObject } from "../api/meta.js";
-import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { runBootstrapSigner } from "./bootstrap-signer.js";
 import { ensureClusterInfo } from "./cluster-info.js";
 import { isControllerEnabled, unknownController } from "./controller-names.js";

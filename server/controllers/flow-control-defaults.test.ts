@@ -4,7 +4,7 @@ import { after, beforeEach, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
-import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { ensureFlowControlDefaults } from "./flow-control-defaults.js";
 import { createLocalObjects } from "./local-objects.js";
 

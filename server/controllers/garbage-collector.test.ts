@@ -10,7 +10,7 @@ import {
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../registry/generic/testing/registry-harness.js";
+} from "../registry/testing/registry-harness.js";
 import { patchObject } from "../registry/write/update.js";
 import { GarbageCollector } from "./garbage-collector.js";
 import { createLocalObjects } from "./local-objects.js";

@@ -6,7 +6,7 @@ import { objectPath } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
 import { compileSelector } from "../api/selectors.js";
-import type { Registry, WriteOptions } from "../registry/generic/registry.js";
+import type { Registry, WriteOptions } from "../registry/registry.js";
 import { createObject } from "../registry/write/create.js";
 import { deleteObject } from "../registry/write/delete.js";
 import { deleteCollection } from "../registry/write/delete-collection.js";

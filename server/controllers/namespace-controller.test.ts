@@ -10,7 +10,7 @@ import {
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../registry/generic/testing/registry-harness.js";
+} from "../registry/testing/registry-harness.js";
 import { createObject } from "../registry/write/create.js";
 import { deleteObject } from "../registry/write/delete.js";
 import { patchObject } from "../registry/write/update.js";

@@ -4,7 +4,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
-import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { createLocalObjects } from "./local-objects.js";
 import { runRoleAggregation } from "./role-aggregation.js";
 import { untilObject } from "./testing/until-object.js";

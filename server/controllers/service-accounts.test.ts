@@ -7,7 +7,7 @@ import { ViewedDevices } from "../admission/quota/device-facts.js";
 import type { ApiObject } from "../api/meta.js";
 import { parseCompactToken } from "../authn/service-account/compact-token.js";
 import { openAccounts } from "../authn/service-account/testing/account-fixtures.js";
-import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { createLocalObjects } from "./local-objects.js";
 import { runControllers } from "./run-controllers.js";
 

@@ -8,7 +8,7 @@ import { objectPath } from "../../storage/objects/keys.js";
 import { decodeStoredObject, type StoredObject } from "../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { MainResource } from "../kinds/served-resource.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import { type Rewritten, rewriteObject } from "../registry/write/rewrite.js";
 import type { ControlledResource, ObjectKey } from "./objects-api.js";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { noSignal, openRegistryHarness } from "../registry/generic/testing/registry-harness.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { createLocalObjects } from "./local-objects.js";
 import { ensureSystemPriorityClasses } from "./system-priority-classes.js";
 

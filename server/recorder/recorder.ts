@@ -7,7 +7,7 @@ import type { Revision } from "../../storage/kv/store.js";
 import type { ApiObject } from "../api/meta.js";
 import type { RecordedWatch, WatchRecorder } from "../endpoints/reads/watch.js";
 import { mainOf, type StoredResource } from "../kinds/served-resource.js";
-import type { WriteRecorder, WrittenObject } from "../registry/generic/registry.js";
+import type { WriteRecorder, WrittenObject } from "../registry/registry.js";
 import type { SignalSource } from "../request/lazy-signal.js";
 import { isReadOnly, type RequestInfo } from "../request/request-info.js";
 import type { RequestContext } from "../request/request-state.js";

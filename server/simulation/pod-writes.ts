@@ -1,6 +1,6 @@
 /** PodWrites: what only schedulers and node agents do to pods. */
 import type { ApiObject } from "../api/meta.js";
-import type { Registry, WriteOptions } from "../registry/generic/registry.js";
+import type { Registry, WriteOptions } from "../registry/registry.js";
 import { binding } from "../registry/subresources/binding.js";
 import { runAction } from "../registry/write/action.js";
 import { SERVER_USER } from "../request/user-info.js";

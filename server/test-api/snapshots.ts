@@ -17,7 +17,7 @@ import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject } from "../api/meta.js";
 import { badRequest } from "../api/status.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import { asStatus, putOperation } from "../registry/write/commit.js";
 import { parseCurrent } from "../registry/write/current.js";
 import { movedEpochs, NAMESPACES_PARTITION } from "../registry/write/epochs.js";

@@ -9,7 +9,7 @@ import type { SimulatedNodes } from "../connect/simulated-nodes.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { ConnectionPools } from "../outbound/connection-pools.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import type { RequestContext } from "../request/request-state.js";
 import { fileReader, identityReader } from "./client-identity.js";
 import type { OutgoingPlaces } from "./outgoing-places.js";

@@ -27,7 +27,7 @@ import type { RequestListener } from "../http/request-listener.js";
 import { createRoutes } from "../http/routes.js";
 import { createAccessMetrics } from "../metrics/access-metrics.js";
 import type { Metrics } from "../metrics/metrics.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { RequestStep } from "../request/step.js";
 import type { Verbosity } from "../request/verbosity.js";

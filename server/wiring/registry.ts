@@ -16,7 +16,7 @@ import {
   type DeclarativeValidation,
 } from "../registry/generic/declarative-validation.js";
 import { createOwnership } from "../registry/generic/ownership.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import { provisionNamespace } from "../registry/write/provision-namespace.js";
 import { WriteQueue } from "../registry/write/write-queue.js";
 import type { Access } from "./access.js";

@@ -9,7 +9,7 @@ import type { Config } from "../config/config.js";
 import type { SimulatedNodes } from "../connect/simulated-nodes.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import type { ObjectsApi } from "../controllers/objects-api.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import { createNodes, isGone, isSimulated } from "../simulation/nodes.js";
 import { simulatedLog } from "../simulation/pod-log.js";
 import { createPodWrites, SIMULATION_MANAGER } from "../simulation/pod-writes.js";

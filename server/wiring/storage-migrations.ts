@@ -2,7 +2,7 @@
 import type { MigrationMetrics } from "../controllers/storage-migrator.js";
 import { createStoredObjects, type StoredObjects } from "../controllers/stored-objects.js";
 import type { Metrics } from "../metrics/metrics.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import type { OpenedStore } from "./store.js";
 
 export interface StorageMigrations {

@@ -4,7 +4,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import type { OfOtherFolder } from "../chain/request-chain.js";
 import type { Config } from "../config/config.js";
 import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import { withEndpoints } from "../test-api/endpoints.js";
 import { faultEndpoints } from "../test-api/fault-endpoints.js";
 import { Faults } from "../test-api/faults.js";

@@ -30,7 +30,7 @@ import { handlePatch } from "../endpoints/writes/patch.js";
 import { handleUpdate } from "../endpoints/writes/update.js";
 import type { StoredResource } from "../kinds/served-resource.js";
 import type { Metrics } from "../metrics/metrics.js";
-import type { Registry } from "../registry/generic/registry.js";
+import type { Registry } from "../registry/registry.js";
 import type { Actions } from "../registry/write/action.js";
 import type { RequestContext } from "../request/request-state.js";
 

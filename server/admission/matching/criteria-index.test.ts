@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
 import { selectorMatches } from "../../api/validation-selectors.js";
-import { openRegistryHarness, testUser } from "../../registry/generic/testing/registry-harness.js";
+import { openRegistryHarness, testUser } from "../../registry/testing/registry-harness.js";
 import type { AdmissionAttributes, AdmissionOperation } from "../admission.js";
 import { CriteriaIndex, type MatchCriteria, match } from "./criteria-index.js";
 import { type RuleTarget, ruleMatches } from "./resource-rules.js";

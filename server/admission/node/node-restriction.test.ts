@@ -7,15 +7,15 @@ import * as x509 from "@peculiar/x509";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import type { Registry } from "../../registry/generic/registry.js";
+import type { Registry } from "../../registry/registry.js";
+import { eviction } from "../../registry/subresources/eviction.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   testUser,
   writeOptions,
-} from "../../registry/generic/testing/registry-harness.js";
-import { eviction } from "../../registry/subresources/eviction.js";
+} from "../../registry/testing/registry-harness.js";
 import { runAction } from "../../registry/write/action.js";
 import { admitUnstored } from "../../registry/write/admit.js";
 import { createObject } from "../../registry/write/create.js";

@@ -4,13 +4,13 @@ import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import type { Registry } from "../../registry/generic/registry.js";
+import type { Registry } from "../../registry/registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../../registry/generic/testing/registry-harness.js";
+} from "../../registry/testing/registry-harness.js";
 import { createObject } from "../../registry/write/create.js";
 import { patchObject } from "../../registry/write/update.js";
 import { createUser } from "../../request/user-info.js";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { openRuleHarness } from "../../registry/generic/testing/rule-harness.js";
+import { openRuleHarness } from "../../registry/testing/rule-harness.js";
 
 const EXCLUDED = [
   { group: "", resource: "configmaps" },

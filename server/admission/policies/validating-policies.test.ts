@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import { openRuleHarness, type RuleHarness } from "../../registry/generic/testing/rule-harness.js";
+import { openRuleHarness, type RuleHarness } from "../../registry/testing/rule-harness.js";
 import type { RuleFinding } from "../admission.js";
 
 const harness: RuleHarness = await openRuleHarness();

@@ -9,7 +9,7 @@ import {
   openRegistryHarness,
   testUser,
   writeOptions,
-} from "../../registry/generic/testing/registry-harness.js";
+} from "../../registry/testing/registry-harness.js";
 import { createObject } from "../../registry/write/create.js";
 import { deleteObject } from "../../registry/write/delete.js";
 import { patchObject } from "../../registry/write/update.js";

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import { StatusError } from "../../api/status.js";
 import type { TestIdentity } from "../../client/testing/test-authority.js";
-import { openRuleHarness } from "../../registry/generic/testing/rule-harness.js";
+import { openRuleHarness } from "../../registry/testing/rule-harness.js";
 import { openAdmissionHook } from "../testing/admission-webhook.js";
 
 const harness = await openRuleHarness();

@@ -1,7 +1,7 @@
 /** AdmissionReviews of the older version, which webhooks may still ask for: sent as such, and read less strictly. */
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
-import { openRuleHarness } from "../../registry/generic/testing/rule-harness.js";
+import { openRuleHarness } from "../../registry/testing/rule-harness.js";
 import { openAdmissionHook } from "../testing/admission-webhook.js";
 
 const harness = await openRuleHarness();

@@ -15,7 +15,7 @@ import {
   VALIDATING,
   validating,
   webhook,
-} from "../../registry/generic/testing/hook-harness.js";
+} from "../../registry/testing/hook-harness.js";
 import { jsonPatch, type SentRequest } from "../testing/admission-webhook.js";
 
 /** One mutating and one validating webhook for all writes. */

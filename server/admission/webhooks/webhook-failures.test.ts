@@ -11,7 +11,7 @@ import {
   refusal,
   removeAll,
   validating,
-} from "../../registry/generic/testing/hook-harness.js";
+} from "../../registry/testing/hook-harness.js";
 import { type AdmissionHook, jsonPatch } from "../testing/admission-webhook.js";
 
 test("a failing webhook refuses or is passed over, by its failure policy", async () => {

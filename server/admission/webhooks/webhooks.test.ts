@@ -15,14 +15,11 @@ import {
   VALIDATING,
   validating,
   webhook,
-} from "../../registry/generic/testing/hook-harness.js";
-import { noSignal, testUser } from "../../registry/generic/testing/registry-harness.js";
-import {
-  countingRuleMetrics,
-  openRuleHarness,
-} from "../../registry/generic/testing/rule-harness.js";
+} from "../../registry/testing/hook-harness.js";
+import { noSignal, testUser } from "../../registry/testing/registry-harness.js";
+import { countingRuleMetrics, openRuleHarness } from "../../registry/testing/rule-harness.js";
 import { createConditionEnvironment } from "../matching/request-environment.js";
-import { RuleMatcher, type RuleContext } from "../matching/rule-context.js";
+import { type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import { jsonPatch } from "../testing/admission-webhook.js";
 import { type Hook, readHooks } from "./hook.js";
 import { askWebhook } from "./invocation.js";

@@ -5,7 +5,7 @@ import {
   noSignal,
   type RegistryHarness,
   writeOptions,
-} from "../../registry/generic/testing/registry-harness.js";
+} from "../../registry/testing/registry-harness.js";
 import { createObject } from "../../registry/write/create.js";
 import { deleteObject } from "../../registry/write/delete.js";
 import type { DeleteOptions } from "../../registry/write/delete-options.js";

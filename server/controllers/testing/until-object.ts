@@ -1,6 +1,6 @@
 /** Waits in tests for the effects of a control loop, checking at each event of the view. */
 import type { ApiObject } from "../../api/meta.js";
-import type { Registry } from "../../registry/generic/registry.js";
+import type { Registry } from "../../registry/registry.js";
 import type { ControlledResource, ObjectKey, ObjectsApi } from "../objects-api.js";
 
 const DEADLINE_MS = 10_000;

@@ -8,7 +8,7 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
 import type { JsonObject } from "../../api/meta.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { WriteResult } from "../../registry/generic/registry.js";
+import type { WriteResult } from "../../registry/registry.js";
 import type { DeletedCollection } from "../../registry/write/delete-collection.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { sendBytes } from "../../response/send-bytes.js";

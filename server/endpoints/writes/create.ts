@@ -8,7 +8,7 @@ import type {
 } from "../../kinds/served-resource.js";
 import { decodeInput, type ObjectInput } from "../../registry/generic/decode-input.js";
 import { fillNamespace } from "../../registry/generic/metadata.js";
-import type { Registry, WriteResult } from "../../registry/generic/registry.js";
+import type { Registry, WriteResult } from "../../registry/registry.js";
 import { runAction } from "../../registry/write/action.js";
 import { admitUnstored } from "../../registry/write/admit.js";
 import { type CreateRequest, createObject } from "../../registry/write/create.js";

@@ -14,11 +14,8 @@ import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import { type FieldError, invalidOptions } from "../../api/status.js";
 import { MANAGER_NAME_BYTES_MAX, managerNameOf } from "../../apply/writers.js";
-import type {
-  AdmissionRemarks,
-  FieldValidation,
-  WriteOptions,
-} from "../../registry/generic/registry.js";
+import type { FieldValidation } from "../../registry/generic/decode-input.js";
+import type { AdmissionRemarks, WriteOptions } from "../../registry/registry.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { WriteNotes } from "../../request/write-notes.js";

@@ -12,7 +12,7 @@ import {
   type ServedResource,
   type StoredResource,
 } from "../../kinds/served-resource.js";
-import type { ObjectResult, Registry } from "../../registry/generic/registry.js";
+import type { ObjectResult, Registry } from "../../registry/registry.js";
 import type { Actions } from "../../registry/write/action.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import type { RequestContext } from "../../request/request-state.js";

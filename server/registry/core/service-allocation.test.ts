@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { parseBlock } from "../../api/ip-address.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   type RegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "../write/create.js";
 import { deleteObject } from "../write/delete.js";
 import { deleteCollection } from "../write/delete-collection.js";

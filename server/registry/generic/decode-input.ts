@@ -11,7 +11,6 @@ import { badRequest, invalid, StatusError } from "../../api/status.js";
 import { isCustom, kindVersionOf, type ServedResource } from "../../kinds/served-resource.js";
 import { stringifyJson } from "../../schema/json-text.js";
 import { DecodeFailure } from "../../schema/value-codec.js";
-import type { WriteOptions } from "./registry.js";
 import { joinRepeatedKeys, strictProblems, type TextProblems } from "./strict-problems.js";
 
 export interface ObjectInput extends TextProblems {
@@ -22,6 +21,14 @@ export interface ObjectInput extends TextProblems {
   readonly keepsNulls?: boolean;
 }
 
+export type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+export interface InputOptions {
+  readonly fieldValidation: FieldValidation;
+  /** Receives warnings for the client of a successful write. */
+  warn(text: string): void;
+}
+
 /** The error for an invalid value that the server made itself, such as the result of a patch. */
 export type RefuseInput = (failure: DecodeFailure) => StatusError;
 
@@ -29,7 +36,7 @@ export type RefuseInput = (failure: DecodeFailure) => StatusError;
 export function decodeInput(
   resource: ServedResource,
   input: ObjectInput,
-  options: Pick<WriteOptions, "fieldValidation" | "warn">,
+  options: InputOptions,
 ): ApiObject {
   if (isCustom(resource) && !isScale(resource)) refuseOtherNames(resource, input);
   try {
@@ -43,11 +50,7 @@ export function decodeInput(
   }
 }
 
-function decode(
-  resource: ServedResource,
-  input: ObjectInput,
-  options: Pick<WriteOptions, "fieldValidation" | "warn">,
-): ApiObject {
+function decode(resource: ServedResource, input: ObjectInput, options: InputOptions): ApiObject {
   refuseOtherTypes(resource, input.value);
   const { object, unknownFields } = resource.codec.decode(input.value ?? {}, input);
   reportStrictProblems(resource, unknownFields, input, options);
@@ -138,7 +141,7 @@ function reportStrictProblems(
   resource: ServedResource,
   unknownFields: readonly string[],
   input: ObjectInput,
-  { fieldValidation, warn }: Pick<WriteOptions, "fieldValidation" | "warn">,
+  { fieldValidation, warn }: InputOptions,
 ): void {
   if (fieldValidation === "Ignore") return;
   const { repeatedKeys = [] } = input;

@@ -7,7 +7,6 @@ import { randomInt, randomUUID } from "node:crypto";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../../api/meta.js";
 import { badRequest } from "../../api/status.js";
 import { formatTime } from "../../api/time.js";
-import type { WriteOptions } from "./registry.js";
 
 /** No vowels, and no characters that look alike (S1-META-02). */
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
@@ -84,7 +83,7 @@ export function fillNamespace(meta: ObjectMeta, isNamespaced: boolean, namespace
 }
 
 /** Keeps each owner once, and warns the client of duplicates. */
-export function dedupeOwners(meta: ObjectMeta, client: Pick<WriteOptions, "warn">): void {
+export function dedupeOwners(meta: ObjectMeta, client: { warn(text: string): void }): void {
   const { ownerReferences: owners = [] } = meta;
   if (owners.length < 2) return;
   const seen = new Set<string>();

@@ -9,13 +9,13 @@ import { createGrantGuards } from "../../authz/rbac/grant-guard.js";
 import { RbacAuthorizer } from "../../authz/rbac/rbac-authorizer.js";
 import { RbacIndex } from "../../authz/rbac/rbac-index.js";
 import { createUser, MASTERS_GROUP, type UserInfo } from "../../request/user-info.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { applyObject } from "../write/apply.js";
 import { createObject } from "../write/create.js";
 import { patchObject, updateObject } from "../write/update.js";

@@ -7,13 +7,13 @@ import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import type { AuthorizedRequest, Authorizer } from "../../authz/authorizer.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "../write/create.js";
 import { patchObject, updateObject } from "../write/update.js";
 import { createDeviceGuard } from "./device-guard.js";

@@ -1,6 +1,6 @@
 /** The answer of an action without a result. */
 import type { Status } from "../../api/status.js";
-import type { WriteResult } from "../generic/registry.js";
+import type { WriteResult } from "../registry.js";
 
 /** 201 with a Status: an action is a create, though it stores nothing. */
 export function succeeded(): WriteResult {

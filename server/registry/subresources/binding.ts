@@ -15,7 +15,7 @@ import {
 } from "../../api/status.js";
 import type { MainResource, PartResource } from "../../kinds/served-resource.js";
 import { isDeleting } from "../generic/metadata.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import type { ActionRequest, ResourceAction } from "../write/action.js";
 import { patchObject } from "../write/update.js";
 import { succeeded } from "./action-status.js";

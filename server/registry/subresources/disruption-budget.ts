@@ -7,7 +7,7 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { disruptionRefused, forbidden } from "../../api/status.js";
 import { formatTime } from "../../api/time.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { Registry, WriteOptions } from "../generic/registry.js";
+import type { Registry, WriteOptions } from "../registry.js";
 import { parseCurrent } from "../write/current.js";
 import { patchObject } from "../write/update.js";
 import { compileLabelSelector, type LabelSelector } from "./label-selector.js";

@@ -20,7 +20,7 @@ import {
 } from "../../api/status.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { isDeleting } from "../generic/metadata.js";
-import type { Registry, WriteOptions } from "../generic/registry.js";
+import type { Registry, WriteOptions } from "../registry.js";
 import type { ActionRequest, ResourceAction } from "../write/action.js";
 import { parseCurrent } from "../write/current.js";
 import { decideDelete, deleteObject, planDelete } from "../write/delete.js";

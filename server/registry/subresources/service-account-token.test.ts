@@ -6,13 +6,13 @@ import { StatusError } from "../../api/status.js";
 import { parseCompactToken } from "../../authn/service-account/compact-token.js";
 import { openAccounts } from "../../authn/service-account/testing/account-fixtures.js";
 import { decodeInput } from "../generic/decode-input.js";
-import type { WriteOptions } from "../generic/registry.js";
+import type { WriteOptions } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "../write/create.js";
 import { serviceAccountToken } from "./service-account-token.js";
 

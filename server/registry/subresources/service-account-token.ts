@@ -11,7 +11,7 @@ import { formatTime } from "../../api/time.js";
 import type { Binding, ObjectClaim } from "../../authn/service-account/token-claims.js";
 import type { TokenIssuer } from "../../authn/service-account/token-issuer.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
-import type { Registry, WriteResult } from "../generic/registry.js";
+import type { Registry, WriteResult } from "../registry.js";
 import type { ActionRequest, ResourceAction } from "../write/action.js";
 import { refresh } from "../write/commit.js";
 import { parseCurrent } from "../write/current.js";

@@ -6,13 +6,13 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { decodeInput } from "../generic/decode-input.js";
-import type { WriteOptions } from "../generic/registry.js";
+import type { WriteOptions } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "../write/create.js";
 import { patchObject, updateObject } from "../write/update.js";
 import { formatLabelSelector } from "./label-selector.js";

@@ -9,7 +9,7 @@
  * What follows its first transaction completes it, whatever rules come then.
  */
 import type { Compare } from "../../../storage/kv/store.js";
-import type { Judgement } from "../generic/registry.js";
+import type { Judgement } from "../registry.js";
 import { type EpochHost, scopedEpochs } from "./epochs.js";
 
 /** Another rule came between the action's admission and its first transaction. */

@@ -7,10 +7,10 @@ import type { ApiObject } from "../../api/meta.js";
 import { conflict } from "../../api/status.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
-import type { Registry, WriteOptions, WriteResult } from "../generic/registry.js";
+import type { Registry, WriteOptions, WriteResult } from "../registry.js";
+import { ActionJudgement, RulesMoved } from "./action-judgement.js";
 import { admitUnstored } from "./admit.js";
 import { refresh } from "./commit.js";
-import { ActionJudgement, RulesMoved } from "./action-judgement.js";
 
 /** A request to an action. */
 export interface ActionRequest {

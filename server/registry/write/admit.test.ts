@@ -10,15 +10,15 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
+import { binding } from "../subresources/binding.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   testUser,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
-import { binding } from "../subresources/binding.js";
+} from "../testing/registry-harness.js";
 import { runAction } from "./action.js";
 import { applyObject } from "./apply.js";
 import { createObject } from "./create.js";

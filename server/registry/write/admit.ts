@@ -17,7 +17,7 @@ import type { SignalSource } from "../../request/lazy-signal.js";
 import { SERVER_USER } from "../../request/user-info.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
 import { withOwnersOf } from "../generic/ownership.js";
-import type { Registry, WriteOptions } from "../generic/registry.js";
+import type { Registry, WriteOptions } from "../registry.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Found } from "./decision.js";
 import type { DeleteTarget } from "./delete-target.js";

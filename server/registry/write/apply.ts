@@ -10,7 +10,7 @@ import { showTypeOf } from "../../apply/field-manager.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
 import { createIdentity, type Identity } from "../generic/metadata.js";
-import type { ObjectResult, Registry } from "../generic/registry.js";
+import type { ObjectResult, Registry } from "../registry.js";
 import { refuseOtherObject } from "./create.js";
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate } from "./decide-update.js";

@@ -11,7 +11,7 @@ import { timeout } from "../../api/status.js";
 import { storageFailure } from "../../api/storage-failure.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 
 /**
  * Withdraws the announcement of a put that is refused or of unknown outcome.

@@ -4,13 +4,13 @@ import { after, test } from "node:test";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "./create.js";
 import { updateObject } from "./update.js";
 

@@ -4,13 +4,13 @@ import { after, before, test } from "node:test";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
 

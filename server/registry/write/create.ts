@@ -7,7 +7,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
 import { createIdentity, generateName, type Identity } from "../generic/metadata.js";
-import type { ObjectResult, Registry, WriteOptions } from "../generic/registry.js";
+import type { ObjectResult, Registry, WriteOptions } from "../registry.js";
 import { servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { type CreateTarget, decideCreate } from "./decide-create.js";
 import { pauseOf } from "./long-write.js";

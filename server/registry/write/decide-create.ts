@@ -10,21 +10,16 @@ import { oneStep, type Steps } from "../../../storage/base/steps.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
-import { collectProblems } from "../../api/problems.js";
 import {
   alreadyExists,
   type FieldError,
   forbidden,
   generatedNameTaken,
-  invalid,
   type StatusError,
   stillBeingDeleted,
 } from "../../api/status.js";
-import { validateMetadata } from "../../api/validation-metadata.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import type { StrategyContext } from "../../kinds/strategy.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
-import { joinProblems } from "../generic/join-problems.js";
 import {
   dedupeOwners,
   type Identity,
@@ -33,15 +28,16 @@ import {
   prepareMetadataForCreate,
   refuseRevision,
 } from "../generic/metadata.js";
-import type { Registry, WriteOptions } from "../generic/registry.js";
+import type { Registry, WriteOptions } from "../registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Renamed, Seen } from "./decision.js";
-import { hasNamespace, requireNamespace } from "./write-conditions.js";
+import { type Candidate, contextOf, judgeAndEncode, toStored } from "./judge.js";
 import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";
 import { storedBytes } from "./stored-bytes.js";
+import { hasNamespace, requireNamespace } from "./write-conditions.js";
 
 /** The target of a create. */
 export interface CreateTarget {
@@ -110,8 +106,13 @@ function decideInNamespace(
   const pause = pauseOf(options.request);
   const naming = { ownName: served.metadata.name ?? "", proposedName, current };
   const finished = (made: Prepared, { existing, renamed }: Found) =>
-    afterSteps(pause, judgeAndEncode(registry, target, made, existing, renamed), (decision) =>
-      withRevision(decision, sentRevision, options),
+    afterSteps(
+      pause,
+      judgeAndEncode(
+        candidateOf(registry, target, made),
+        encode(registry, target, made, existing, renamed),
+      ),
+      (decision) => withRevision(decision, sentRevision, options),
     );
   return nextStage(pause, prepare(registry, target, served), (made) =>
     afterSteps(pause, withOwners(registry, target, made), (object) =>
@@ -191,13 +192,14 @@ function admit(
 /** Gives the object its identity, and lets the strategy prepare it, which may use that. */
 function complete(
   registry: Registry,
-  { resource: { strategy }, options }: CreateTarget,
+  target: CreateTarget,
   { object }: Prepared,
   given: { readonly name: string; readonly identity: Identity },
 ): void {
+  const { strategy } = target.resource;
   const isCounted = strategy.generationFields !== undefined && strategy.isGenerationLate !== true;
   identify(object.metadata, { ...given, isCounted });
-  strategy.prepareForCreate?.(object, strategyContext(registry, options));
+  strategy.prepareForCreate?.(object, contextOf(registry, target));
 }
 
 interface Prepared {
@@ -208,13 +210,9 @@ interface Prepared {
 
 /** Makes the object of the stored version from the client's. */
 function prepare({ naming }: Registry, { resource }: CreateTarget, served: ApiObject): Prepared {
-  const { conversion, strategy } = resource;
   const errors = servedProblems(resource, served);
-  const object = conversion === undefined ? served : conversion.toStored(served);
-  if (conversion !== undefined && conversion.settle === undefined) {
-    resource.storedCodec.applyDefaults(object);
-  }
-  strategy.prepareForAdmission?.(object, { naming });
+  const object = toStored(resource, served);
+  resource.strategy.prepareForAdmission?.(object, { naming });
   return { object, errors };
 }
 
@@ -249,54 +247,13 @@ function remake(
   return object;
 }
 
-/** @throws {StatusError} 422 */
-function* judgeAndEncode(
+function candidateOf(
   registry: Registry,
   target: CreateTarget,
-  made: Prepared,
-  existing: StoredObject | undefined,
-  renamed: Renamed | undefined,
-): Steps<Decision> {
-  const found = yield* checkByRules(registry, target, made);
-  yield;
-  checkDeclared(registry, target, made, found);
-  yield;
-  return yield* encode(registry, target, made, existing, renamed);
-}
-
-/** What the rules written in code find, with the facts' errors. */
-function* checkByRules(
-  registry: Registry,
-  { resource, options }: CreateTarget,
   { object, errors }: Prepared,
-): Steps<readonly FieldError[]> {
-  const { strategy, isNamespaced } = resource;
-  const rules = {
-    isNamespaced,
-    checkName: strategy.validateName,
-    namespaceFinalizer: registry.naming.namespaceFinalizer,
-    finalizers: strategy.finalizers,
-  };
-  const metadata = collectProblems(() => validateMetadata(object.metadata, rules));
-  yield;
-  const context = strategyContext(registry, options);
-  const own = collectProblems(() => strategy.validate?.(object, context) ?? []);
-  return joinProblems({ facts: errors, metadata, own, ownFields: strategy.ownFields });
-}
-
-/** @throws {StatusError} 422 */
-function checkDeclared(
-  registry: Registry,
-  { resource, options }: CreateTarget,
-  { object }: Prepared,
-  found: readonly FieldError[],
-): void {
-  const { strategy } = resource;
-  const write = { next: object, current: undefined };
-  const problems = registry.declarative?.judge(resource, write, found) ?? found;
-  if (problems.length > 0) throw invalid(resource, object.metadata.name ?? "", problems);
-  const context = strategyContext(registry, options);
-  for (const text of strategy.warnings?.(object, undefined, context) ?? []) options.warn(text);
+): Candidate {
+  const { name = "" } = object.metadata;
+  return { registry, target, name, next: object, before: undefined, facts: errors };
 }
 
 /** Reserves and encodes. */
@@ -329,12 +286,6 @@ function withRevision(made: Decision, revision: string, { isDryRun }: WriteOptio
   if (!isDryRun) refuseRevision(revision);
   else made.object.metadata.resourceVersion = revision;
   return made;
-}
-
-function strategyContext(registry: Registry, options: WriteOptions): StrategyContext {
-  const { clock, naming } = registry;
-  const warn = (text: string) => options.warn(text);
-  return { nowMs: clock.now(), subresource: "", naming, user: options.user, warn };
 }
 
 function nameTaken(

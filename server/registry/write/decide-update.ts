@@ -10,26 +10,17 @@ import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
-import { collectProblems } from "../../api/problems.js";
 import { conflict, type FieldError, invalid } from "../../api/status.js";
-import {
-  type MetadataRules,
-  validateMetadata,
-  validateMetadataUpdate,
-} from "../../api/validation-metadata.js";
 import { keepTimesIfSame } from "../../apply/field-manager.js";
 import {
-  isCustom,
   isOwnShape,
   kindVersionOf,
-  mainOf,
   partOf,
   type StoredResource,
 } from "../../kinds/served-resource.js";
-import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { parseJson } from "../../schema/parse-json.js";
-import { joinProblems } from "../generic/join-problems.js";
 import {
   dedupeOwners,
   fillNamespace,
@@ -37,10 +28,11 @@ import {
   prepareMetadataForUpdate,
 } from "../generic/metadata.js";
 import { withOwnersOf } from "../generic/ownership.js";
-import type { Registry, WriteOptions } from "../generic/registry.js";
+import type { Registry, WriteOptions } from "../registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Found } from "./decision.js";
+import { contextOf, judgeAndEncode, toStored } from "./judge.js";
 import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";
@@ -97,8 +89,8 @@ export function decideUpdate(
 }
 
 /** Decides with the object that the client desires. */
-function decideNext(step: Step, signal: SignalSource): Decision | Promise<Decision> {
-  const { target, served, before, current, pause } = step;
+function decideNext(attempt: Attempt, signal: SignalSource): Decision | Promise<Decision> {
+  const { target, served, before, current, pause } = attempt;
   const { resource } = target;
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
@@ -107,11 +99,11 @@ function decideNext(step: Step, signal: SignalSource): Decision | Promise<Decisi
   dedupeOwners(served.metadata, target.options);
   return nextStage(pause, undefined, () => {
     const errors = servedProblems(resource, served);
-    const sent = toSent(resource, served);
-    return nextStage(pause, prepare(step, sent), (prepared) =>
+    const sent = isOwnShape(resource) ? served : toStored(resource, served);
+    return nextStage(pause, prepare(attempt, sent), (prepared) =>
       // Before admission: fields set by plugins have no owner.
-      afterSteps(pause, withOwners(step, prepared), (next) =>
-        admit(step, { sent, sentRevision, next, errors }, signal),
+      afterSteps(pause, withOwners(attempt, prepared), (next) =>
+        admit(attempt, { sent, sentRevision, next, errors }, signal),
       ),
     );
   });
@@ -130,26 +122,28 @@ interface Owned {
 
 /** Runs admission around what finishes the object. */
 function admit(
-  step: Step,
+  attempt: Attempt,
   { sent, sentRevision, next, errors }: Owned,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
-  const { registry, target, current, before } = step;
+  const { registry, target, current, before } = attempt;
   const { resource } = target;
   const { admission } = registry;
-  if (admission === undefined) return finish(step, next, errors);
+  if (admission === undefined) return finish(attempt, next, errors);
 
   const hasOwnShape = isOwnShape(resource);
   const attributes = hasOwnShape
     ? attributesOf(target, sent, servedObject(resource, current))
     : attributesOf(target, next, before);
-  attributes.write = step.write;
-  attributes.pause = step.pause;
+  attributes.write = attempt.write;
+  attributes.pause = attempt.pause;
   attributes.sentRevision = sentRevision;
   attributes.oldRevision = String(current.revision);
   const make = (isChanged: boolean): Decision | Promise<Decision> => {
     attributes.sentRevision = attributes.oldRevision;
-    const made = isChanged ? remake(step, attributes.object, next) : finish(step, next, errors);
+    const made = isChanged
+      ? remake(attempt, attributes.object, next)
+      : finish(attempt, next, errors);
     const show = (decision: Decision): Decision => {
       if (!hasOwnShape) attributes.object = decision.object;
       return decision;
@@ -160,7 +154,7 @@ function admit(
 }
 
 /** One attempt of an update. */
-interface Step {
+interface Attempt {
   readonly registry: Registry;
   readonly target: UpdateTarget;
   readonly current: StoredObject;
@@ -171,17 +165,8 @@ interface Step {
   readonly pause: Pause;
 }
 
-/** In the stored version, or in the subresource's own shape. */
-function toSent(resource: StoredResource, served: ApiObject): ApiObject {
-  const { conversion, storedCodec } = resource;
-  if (conversion === undefined || isOwnShape(resource)) return served;
-  const sent = conversion.toStored(served);
-  if (conversion.settle === undefined) storedCodec.applyDefaults(sent);
-  return sent;
-}
-
 /** The object to store, prepared by the strategy. @throws {StatusError} 422 */
-function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject {
+function prepare({ registry, target, before }: Attempt, sent: ApiObject): ApiObject {
   const { resource, subresource } = target;
   const { strategy } = resource;
   const part = partOf(resource);
@@ -196,164 +181,69 @@ function prepare({ registry, target, before }: Step, sent: ApiObject): ApiObject
 }
 
 /** The object with the field owners after this write. */
-function withOwners({ registry, target, before, served }: Step, next: ApiObject): Steps<ApiObject> {
+function withOwners(
+  { registry, target, before, served }: Attempt,
+  next: ApiObject,
+): Steps<ApiObject> {
   const { resource, subresource, options, isApplied } = target;
   if (isApplied === true) return oneStep(withOwnersOf(next, served));
   const write = { manager: options.fieldManager, subresource };
   return registry.ownership.track(resource, before, next, write);
 }
 
-function contextOf(
-  { clock, naming }: Registry,
-  { subresource, options }: UpdateTarget,
-): StrategyContext {
-  const warn = (text: string) => options.warn(text);
-  return { nowMs: clock.now(), subresource, naming, user: options.user, warn };
-}
-
 /**
  * Takes over admission's changes, as far as this request may make them.
  * @param owned the object with its owners. @throws {StatusError}
  */
-function remake(step: Step, changed: ApiObject, owned: ApiObject): Decision | Promise<Decision> {
-  const { target, current } = step;
+function remake(
+  attempt: Attempt,
+  changed: ApiObject,
+  owned: ApiObject,
+): Decision | Promise<Decision> {
+  const { target, current } = attempt;
   const { resource } = target;
   const before = storedToday(resource, current);
   const codec = isOwnShape(resource) ? resource.codec : resource.storedCodec;
   const sent = reform(codec, changed);
   keepIdentity(sent.metadata, before.metadata);
   // The new object may share parts with the old one, so those may have changed as well.
-  const fresh = { ...step, before };
+  const fresh = { ...attempt, before };
   const prepared = prepare(fresh, sent);
   const next = isOwnShape(resource)
     ? withOwnersOf(prepared, owned)
     : keepOwners(prepared, owned, target.options);
-  return nextStage(step.pause, sent, () => {
+  return nextStage(attempt.pause, sent, () => {
     const errors = codec.validate(sent);
-    return nextStage(step.pause, errors, () => finish(fresh, next, errors));
+    return nextStage(attempt.pause, errors, () => finish(fresh, next, errors));
   });
 }
 
 /** Validates and encodes. @throws {StatusError} 422 */
 function finish(
-  step: Step,
+  attempt: Attempt,
   prepared: ApiObject,
   facts: readonly FieldError[],
 ): Decision | Promise<Decision> {
-  const { before, target } = step;
+  const { before, target } = attempt;
   const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
-  return afterSteps(step.pause, judgeAndEncode(step, next, facts), (decision) => decision);
+  const { registry } = attempt;
+  const candidate = { registry, target, name: target.name, next, before, facts };
+  return afterSteps(
+    attempt.pause,
+    judgeAndEncode(candidate, encode(attempt, next)),
+    (made) => made,
+  );
 }
 
-function* judgeAndEncode(
-  step: Step,
-  next: ApiObject,
-  facts: readonly FieldError[],
-): Steps<Decision> {
-  const found = yield* checkByRules(step, next, facts);
-  yield;
-  checkDeclared(step, next, found);
-  yield;
-  return yield* encode(step, next);
-}
-
-/** What the rules written in code find, with the facts' errors. */
-function* checkByRules(
-  step: Step,
-  next: ApiObject,
-  facts: readonly FieldError[],
-): Steps<readonly FieldError[]> {
-  const { registry, target, before } = step;
-  const { resource } = target;
-  const { strategy } = resource;
-  const part = partOf(resource);
-  const context = contextOf(registry, target);
-  const metadata = collectProblems(() => [
-    ...validateMetadata(next.metadata, metadataRules(step)),
-    ...validateMetadataUpdate(next.metadata, before.metadata),
-  ]);
-  yield;
-  const rules = part ?? { validate: strategy.validateUpdate };
-  const own = collectProblems(() => rules.validate?.(next, before, context) ?? []);
-  const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
-  if (errors.length === 0) return errors;
-  yield;
-  return newProblems(step, next, errors);
-}
-
-/** @throws {StatusError} 422 */
-function checkDeclared(step: Step, next: ApiObject, news: readonly FieldError[]): void {
-  const { registry, target, before } = step;
-  const { resource, subresource } = target;
-  const declarative = subresource === "" ? registry.declarative : undefined;
-  const problems = declarative?.judge(resource, { next, current: before }, news) ?? news;
-  if (problems.length > 0) throw invalid(mainOf(resource), target.name, problems);
-}
-
-/** After the generation is counted, by which some warnings are given. */
-function warn({ registry, target, before }: Step, next: ApiObject): void {
-  const { resource, subresource, options } = target;
-  const { strategy } = resource;
-  if (subresource !== "" && subresource !== "status") return;
-  const texts =
-    subresource === ""
-      ? strategy.warnings?.(next, before, contextOf(registry, target))
-      : strategy.statusWarnings?.(next);
-  for (const text of texts ?? []) options.warn(text);
-}
-
-function* encode(step: Step, next: ApiObject): Steps<Decision> {
-  const { registry, target, current, before } = step;
+function* encode(attempt: Attempt, next: ApiObject): Steps<Decision> {
+  const { registry, target, current, before } = attempt;
   const { resource } = target;
   const { change, refusal } = reserve(registry, resource, next, before);
   yield;
   const { action, object, value } = yield* encodeNext(registry, target, next, before, current);
-  warn(step, next);
   if (action !== "remove") return { action, object, value, before, reservations: change, refusal };
   const reservations = changeOf(registry, resource, undefined, before);
   return { action, object, value, before, reservations };
-}
-
-function metadataRules({ registry, target: { resource } }: Step): MetadataRules {
-  return {
-    isNamespaced: resource.isNamespaced,
-    checkName: resource.strategy.validateName,
-    namespaceFinalizer: registry.naming.namespaceFinalizer,
-    finalizers: resource.strategy.finalizers,
-  };
-}
-
-/**
- * Drops errors that the current object already has: rules get stricter, and objects stored under
- * older ones must still accept labels and lose their finalizers.
- */
-function newProblems(step: Step, next: ApiObject, errors: readonly FieldError[]) {
-  const { before, target } = step;
-  const counted = errors.some(({ unlessHeld }) => unlessHeld !== undefined)
-    ? withoutHeld(errors, before)
-    : errors;
-  if (target.subresource !== "") return counted;
-  const known = collectProblems(() => validateMetadata(before.metadata, metadataRules(step)));
-  // What a definition tolerates of unchanged values is decided value by value.
-  const isRestSame =
-    !isCustom(target.resource) &&
-    deepEqual({ ...next, metadata: undefined }, { ...before, metadata: undefined });
-  return counted.filter(({ field, message }) =>
-    field.startsWith("metadata.")
-      ? !known.some((old) => old.field === field && old.message === message)
-      : !isRestSame,
-  );
-}
-
-/** Without errors about texts that the current object has already. */
-function withoutHeld(errors: readonly FieldError[], before: ApiObject): readonly FieldError[] {
-  const held = new Set<unknown>();
-  const collect = (value: unknown): void => {
-    if (typeof value === "string") held.add(value);
-    else if (typeof value === "object" && value !== null) Object.values(value).forEach(collect);
-  };
-  collect(before);
-  return errors.filter(({ unlessHeld }) => unlessHeld === undefined || !held.has(unlessHeld));
 }
 
 /** A copy of the current object, converted to today's stored version and schema. */

@@ -14,7 +14,7 @@ import { isCurrent } from "../../kinds/catalog.js";
 import { isStored, type StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
-import type { AdmissionRemarks, Registry } from "../generic/registry.js";
+import type { AdmissionRemarks, Registry } from "../registry.js";
 import { refresh } from "./commit.js";
 import { planDelete, warnOfDefault } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";

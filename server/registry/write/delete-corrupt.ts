@@ -21,7 +21,7 @@ import type { SignalSource } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { parseJson } from "../../schema/parse-json.js";
 import { valueAt } from "../generic/fields.js";
-import type { Registry, WriteResult } from "../generic/registry.js";
+import type { Registry, WriteResult } from "../registry.js";
 import { refresh } from "./commit.js";
 import { isReadable } from "./current.js";
 import { deletedStatus, deleteObject } from "./delete.js";

@@ -1,7 +1,7 @@
 /** The target and options of a delete. */
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { UserInfo } from "../../request/user-info.js";
-import type { AdmissionRemarks } from "../generic/registry.js";
+import type { AdmissionRemarks } from "../registry.js";
 import type { DeleteOptions } from "./delete-options.js";
 import type { WritingRequest } from "./long-write.js";
 

@@ -10,7 +10,7 @@ import {
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
 import { deleteCollection } from "./delete-collection.js";

@@ -10,7 +10,7 @@ import { conflict, type Status } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
-import type { Registry, WriteResult } from "../generic/registry.js";
+import type { Registry, WriteResult } from "../registry.js";
 import { admitDelete } from "./admit.js";
 import { orUnreadable, parseCurrent, servedBytes, servedUnstored } from "./current.js";
 import { type Decision, type Found, foundIn } from "./decision.js";

@@ -6,13 +6,13 @@ import type { RevisionedStore } from "../../../storage/kv/store.js";
 import { KeySpace } from "../../../storage/objects/keys.js";
 import { createNaming } from "../../api/naming.js";
 import { parseEncryptionConfiguration } from "../../config/encryption-configuration.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "./create.js";
 import { deleteCorruptObject } from "./delete-corrupt.js";
 import { patchObject } from "./update.js";

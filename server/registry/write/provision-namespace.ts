@@ -5,7 +5,7 @@
 import { StatusError } from "../../api/status.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { SERVER_USER } from "../../request/user-info.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import { createObject } from "./create.js";
 
 /** @throws {StatusError} unless the namespace is there afterwards */

@@ -12,13 +12,13 @@ import { systemClock } from "../../../storage/base/clock.js";
 import { AdmissionChain } from "../../admission/chain.js";
 import { ResourceQuota } from "../../admission/quota/resource-quota.js";
 import type { JsonObject } from "../../api/meta.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { attributesOf } from "./admit.js";
 import { createObject } from "./create.js";
 import { patchObject } from "./update.js";

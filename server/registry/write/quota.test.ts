@@ -9,14 +9,14 @@ import { ResourceQuota } from "../../admission/quota/resource-quota.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   testUser,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
+} from "../testing/registry-harness.js";
 import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
 import { patchObject } from "./update.js";

@@ -9,7 +9,7 @@ import type { Revision } from "../../../storage/kv/store.js";
 import { conflict, notFound, StatusError } from "../../api/status.js";
 import type { MainResource } from "../../kinds/served-resource.js";
 import { SERVER_USER } from "../../request/user-info.js";
-import type { Registry, WriteOptions } from "../generic/registry.js";
+import type { Registry, WriteOptions } from "../registry.js";
 import { orUnreadable, parseCurrent } from "./current.js";
 import { decideUpdate } from "./decide-update.js";
 import type { Decision, Seen } from "./decision.js";

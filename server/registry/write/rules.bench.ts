@@ -11,8 +11,8 @@
  */
 import type { JsonObject } from "../../api/meta.js";
 import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
-import { noSignal, writeOptions } from "../generic/testing/registry-harness.js";
-import { openRuleHarness, type RuleHarness } from "../generic/testing/rule-harness.js";
+import { noSignal, writeOptions } from "../testing/registry-harness.js";
+import { openRuleHarness, type RuleHarness } from "../testing/rule-harness.js";
 import { attributesOf } from "./admit.js";
 
 const LOOKS = 1_000_000;

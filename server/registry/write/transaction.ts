@@ -17,7 +17,7 @@ import type {
 } from "../../../storage/kv/store.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import { putOperation } from "./commit.js";
 import type { Decision } from "./decision.js";
 import { NO_RESERVATIONS } from "./reservations.js";

@@ -11,7 +11,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
 import { createIdentity, type Identity } from "../generic/metadata.js";
-import type { ObjectResult, Registry } from "../generic/registry.js";
+import type { ObjectResult, Registry } from "../registry.js";
 import { answerCreated, decodeOnce, refuseOtherObject } from "./create.js";
 import { orUnreadable, servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { decideCreate } from "./decide-create.js";

@@ -10,16 +10,16 @@ import { AdmissionChain } from "../../admission/chain.js";
 import { ResourceQuota } from "../../admission/quota/resource-quota.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
-import type { Registry, WriteResult } from "../generic/registry.js";
+import type { Registry, WriteResult } from "../registry.js";
+import { binding } from "../subresources/binding.js";
+import { eviction } from "../subresources/eviction.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   testUser,
   writeOptions,
-} from "../generic/testing/registry-harness.js";
-import { binding } from "../subresources/binding.js";
-import { eviction } from "../subresources/eviction.js";
+} from "../testing/registry-harness.js";
 import { runAction } from "./action.js";
 import { applyObject } from "./apply.js";
 import { createObject } from "./create.js";

@@ -31,15 +31,15 @@ import { StatusError } from "../../api/status.js";
 import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
-import type { Registry } from "../generic/registry.js";
+import type { Registry } from "../registry.js";
 import { asStatus, catchUp, commit, refresh } from "./commit.js";
 import type { Decision, Seen } from "./decision.js";
 import { movedEpochs } from "./epochs.js";
-import { conditionsOf, isSameState } from "./write-conditions.js";
 import { checkIsCurrent } from "./outdated-kind.js";
 import { QueuePlaces } from "./queue-places.js";
 import { sharedKeyOf } from "./side-writes.js";
 import { prepareTransaction, type Refusal, readRefusal } from "./transaction.js";
+import { conditionsOf, isSameState } from "./write-conditions.js";
 import { outageIn } from "./write-queue.js";
 
 /**

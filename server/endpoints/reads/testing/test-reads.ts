@@ -10,7 +10,7 @@ import type { TablePrinter } from "../../../kinds/table-printer.js";
 import {
   openRegistryHarness,
   type RegistryHarness,
-} from "../../../registry/generic/testing/registry-harness.js";
+} from "../../../registry/testing/registry-harness.js";
 import { parseRequestInfo } from "../../../request/request-info.js";
 import { openTestServer, type TestServer } from "../../../request/testing/test-server.js";
 import { ChunkPool } from "../../chunk-pool.js";

@@ -2,10 +2,7 @@
 import { EventEmitter, once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import {
-  type RegistryHarness,
-  testUser,
-} from "../../../registry/generic/testing/registry-harness.js";
+import { type RegistryHarness, testUser } from "../../../registry/testing/registry-harness.js";
 import { AnswersTogether } from "../../../request/answers-together.js";
 import { parseRequestInfo } from "../../../request/request-info.js";
 import { type RequestContext, RequestState } from "../../../request/request-state.js";

@@ -7,10 +7,10 @@ import { after, afterEach } from "node:test";
 import {
   type AdmissionHook,
   openAdmissionHook,
-} from "../../../admission/testing/admission-webhook.js";
-import type { JsonObject } from "../../../api/meta.js";
-import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
-import { StatusError } from "../../../api/status.js";
+} from "../../admission/testing/admission-webhook.js";
+import type { JsonObject } from "../../api/meta.js";
+import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
+import { StatusError } from "../../api/status.js";
 import { openRuleHarness, type RuleHarness } from "./rule-harness.js";
 
 export const harness: RuleHarness = await openRuleHarness();

@@ -5,33 +5,33 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Clock, systemClock } from "../../../../storage/base/clock.js";
-import { Lifecycle } from "../../../../storage/base/lifecycle.js";
-import { silentLogger } from "../../../../storage/base/logger.js";
-import { FreshnessBarrier } from "../../../../storage/cache/freshness.js";
-import { RegistryView } from "../../../../storage/cache/registry-view.js";
-import { openEmbeddedStore } from "../../../../storage/embedded/embedded-store.js";
-import type { RevisionedStore } from "../../../../storage/kv/store.js";
-import type { JsonValue } from "../../../api/meta.js";
-import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
-import type { Catalog } from "../../../kinds/catalog.js";
-import { createFactsCodecs } from "../../../kinds/facts-codecs.js";
-import { followCatalog } from "../../../kinds/follow-catalog.js";
-import { LiveCatalog } from "../../../kinds/live-catalog.js";
+import { type Clock, systemClock } from "../../../storage/base/clock.js";
+import { Lifecycle } from "../../../storage/base/lifecycle.js";
+import { silentLogger } from "../../../storage/base/logger.js";
+import { FreshnessBarrier } from "../../../storage/cache/freshness.js";
+import { RegistryView } from "../../../storage/cache/registry-view.js";
+import { openEmbeddedStore } from "../../../storage/embedded/embedded-store.js";
+import type { RevisionedStore } from "../../../storage/kv/store.js";
+import type { JsonValue } from "../../api/meta.js";
+import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
+import type { Catalog } from "../../kinds/catalog.js";
+import { createFactsCodecs } from "../../kinds/facts-codecs.js";
+import { followCatalog } from "../../kinds/follow-catalog.js";
+import { LiveCatalog } from "../../kinds/live-catalog.js";
 import {
   type ActionResource,
   isStored,
   type MainResource,
   type StoredResource,
   subresourceOf,
-} from "../../../kinds/served-resource.js";
-import { createUser } from "../../../request/user-info.js";
-import { loadFacts } from "../../../types/load-facts.js";
-import { type BuiltInOptions, createBuiltInCatalog } from "../../built-in-catalog.js";
-import { WriteQueue } from "../../write/write-queue.js";
-import type { ObjectInput } from "../decode-input.js";
-import { createOwnership } from "../ownership.js";
+} from "../../kinds/served-resource.js";
+import { createUser } from "../../request/user-info.js";
+import { loadFacts } from "../../types/load-facts.js";
+import { type BuiltInOptions, createBuiltInCatalog } from "../built-in-catalog.js";
+import type { ObjectInput } from "../generic/decode-input.js";
+import { createOwnership } from "../generic/ownership.js";
 import type { Registry, WriteOptions } from "../registry.js";
+import { WriteQueue } from "../write/write-queue.js";
 
 export interface RegistryHarness extends AsyncDisposable {
   readonly registry: Registry;

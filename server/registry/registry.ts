@@ -4,7 +4,7 @@
  *   generic/   what is common to all objects: decoding, metadata, owners of fields, validation
  *   write/     the one loop (write.ts) and a file per verb, which says what it makes of an object:
  *              create.ts  update.ts  apply.ts  delete.ts  delete-collection.ts  delete-corrupt.ts
- *              judged-by.ts     what else has to stay as it was seen: the namespace
+ *              write-conditions.ts  what else has to stay as it was seen: the namespace
  *              reservations.ts  keys that an object holds besides its own
  *              side-writes.ts   what admission has written along with it
  *              transaction.ts   all of that as one transaction, and what its refusal means
@@ -16,25 +16,26 @@
  * costs another attempt, never a wrong result. A refusal is only returned on a state proved fresh.
  */
 
-import type { Clock } from "../../../storage/base/clock.js";
-import type { RegistryView } from "../../../storage/cache/registry-view.js";
-import type { Compare, RevisionedStore } from "../../../storage/kv/store.js";
-import type { PartitionId } from "../../../storage/objects/keys.js";
-import type { Admission, AdmissionAttributes } from "../../admission/admission.js";
-import type { ApiObject } from "../../api/meta.js";
-import type { Naming } from "../../api/naming.js";
-import type { CatalogSource } from "../../kinds/live-catalog.js";
-import type { StoredResource } from "../../kinds/served-resource.js";
-import type { Lifetimes } from "../../kinds/strategy.js";
-import type { LazySignal, SignalSource } from "../../request/lazy-signal.js";
-import type { UserInfo } from "../../request/user-info.js";
-import type { PassingRules } from "../write/epochs.js";
-import type { WritingRequest } from "../write/long-write.js";
-import type { WriteQueue } from "../write/write-queue.js";
-import type { Allocator } from "./allocator.js";
-import type { DeclarativeValidation } from "./declarative-validation.js";
-import type { Freshness } from "./freshness.js";
-import type { Ownership } from "./ownership.js";
+import type { Clock } from "../../storage/base/clock.js";
+import type { RegistryView } from "../../storage/cache/registry-view.js";
+import type { Compare, RevisionedStore } from "../../storage/kv/store.js";
+import type { PartitionId } from "../../storage/objects/keys.js";
+import type { Admission, AdmissionAttributes } from "../admission/admission.js";
+import type { ApiObject } from "../api/meta.js";
+import type { Naming } from "../api/naming.js";
+import type { CatalogSource } from "../kinds/live-catalog.js";
+import type { StoredResource } from "../kinds/served-resource.js";
+import type { Lifetimes } from "../kinds/strategy.js";
+import type { LazySignal, SignalSource } from "../request/lazy-signal.js";
+import type { UserInfo } from "../request/user-info.js";
+import type { Allocator } from "./generic/allocator.js";
+import type { DeclarativeValidation } from "./generic/declarative-validation.js";
+import type { InputOptions } from "./generic/decode-input.js";
+import type { Freshness } from "./generic/freshness.js";
+import type { Ownership } from "./generic/ownership.js";
+import type { PassingRules } from "./write/epochs.js";
+import type { WritingRequest } from "./write/long-write.js";
+import type { WriteQueue } from "./write/write-queue.js";
 
 /** Checks how a value is stored. Implemented by storage/encryption. */
 export interface StoredForm {
@@ -99,18 +100,13 @@ export interface WrittenObject {
   readonly revision: number;
 }
 
-export type FieldValidation = "Ignore" | "Warn" | "Strict";
-
 /** The options of a write; the same for all verbs. */
-export interface WriteOptions {
+export interface WriteOptions extends InputOptions {
   /** Does everything but the transaction (S1-DRY). */
   readonly isDryRun: boolean;
   /** The owner of the changed fields; "" = unspecified. */
   readonly fieldManager: string;
-  readonly fieldValidation: FieldValidation;
   readonly user: UserInfo;
-  /** Receives warnings for the client of a successful write. */
-  warn(text: string): void;
   /** Receives admission's annotations and explanations of the write. */
   readonly remarks?: AdmissionRemarks;
   /** Receives what the client sent and what came of it with defaults; absent = nobody wants to know. */

@@ -1,21 +1,21 @@
 /** A registry whose writes are judged by user-defined rules only. */
 
-import type { AdmissionPlugin, RuleFinding } from "../../../admission/admission.js";
-import { AdmissionChain } from "../../../admission/chain.js";
-import type { AskForPermission } from "../../../admission/matching/authorizer-answers.js";
-import type { RuleContext, RuleMetrics } from "../../../admission/matching/rule-context.js";
-import { choosePlugins } from "../../../admission/plugins.js";
-import { createRules, type RulePlugins } from "../../../admission/rule-plugins.js";
-import { WebhookCaller } from "../../../admission/webhooks/webhook-caller.js";
-import { applyMergePatch } from "../../../api/merge-patch.js";
-import type { ApiObject, JsonObject, JsonValue } from "../../../api/meta.js";
-import { compileSelector } from "../../../api/selectors.js";
-import { resolveService } from "../../../outbound/services.js";
-import { createObject } from "../../write/create.js";
-import { deleteObject } from "../../write/delete.js";
-import { deleteCollection } from "../../write/delete-collection.js";
-import { patchObject, updateObject } from "../../write/update.js";
+import type { AdmissionPlugin, RuleFinding } from "../../admission/admission.js";
+import { AdmissionChain } from "../../admission/chain.js";
+import type { AskForPermission } from "../../admission/matching/authorizer-answers.js";
+import type { RuleContext, RuleMetrics } from "../../admission/matching/rule-context.js";
+import { choosePlugins } from "../../admission/plugins.js";
+import { createRules, type RulePlugins } from "../../admission/rule-plugins.js";
+import { WebhookCaller } from "../../admission/webhooks/webhook-caller.js";
+import { applyMergePatch } from "../../api/merge-patch.js";
+import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import { compileSelector } from "../../api/selectors.js";
+import { resolveService } from "../../outbound/services.js";
 import type { Registry, WriteOptions } from "../registry.js";
+import { createObject } from "../write/create.js";
+import { deleteObject } from "../write/delete.js";
+import { deleteCollection } from "../write/delete-collection.js";
+import { patchObject, updateObject } from "../write/update.js";
 import {
   inputOf,
   noSignal,

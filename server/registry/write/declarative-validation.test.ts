@@ -6,16 +6,16 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { NO_STRATEGY } from "../../kinds/strategy.js";
-import { createObject } from "../write/create.js";
-import { patchObject } from "../write/update.js";
-import { createDeclarativeValidation, type Mismatch } from "./declarative-validation.js";
-import type { Registry } from "./registry.js";
+import { createDeclarativeValidation, type Mismatch } from "../generic/declarative-validation.js";
+import type { Registry } from "../registry.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
-} from "./testing/registry-harness.js";
+} from "../testing/registry-harness.js";
+import { createObject } from "./create.js";
+import { patchObject } from "./update.js";
 
 const harness = await openRegistryHarness();
 const mismatches: Mismatch[] = [];
