@@ -8,7 +8,6 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Redis } from "ioredis";
-import { TestAuthority } from "../server/client/testing/test-authority.js";
 import {
   openWebhookStub,
   type StubCall,
@@ -21,6 +20,7 @@ import { Kubectl } from "./harness/kubectl.js";
 import { refusalAtStart } from "./harness/refusal-at-start.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
+import { TestAuthority } from "./harness/test-authority.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 import { freePort } from "./tools/free-port.js";
 import { type RedisProcess, startRedis } from "./tools/redis.js";
@@ -81,21 +81,21 @@ describe("webhooks that decide", () => {
     kubeconfig = await file("kubeconfig", stub.kubeconfig);
     config = await file("authorization.yaml", configText([webhook("first", kubeconfig)]));
     const flags = [
-      `--client-ca-file=${await file("clients.pem", clients.cert)}`,
+      `--client-ca-file=${await file("clients.pem", clients.certificate)}`,
       `--authorization-config=${config}`,
       `--authorization-webhook-cache-redis=${redis.url}`,
     ];
     const etcdEndpoints = [etcd.endpoint];
     const starts = Array.from({ length: 2 }, () => startServer({ etcdEndpoints, flags }));
     replicas = await Promise.all(starts);
-    const connect = async (subject: string) => {
-      const identity = await clients.issueClient(subject);
+    const connect = async (name: string, organization: string) => {
+      const identity = await clients.issueClient(name, [organization]);
       return replicas.map(({ url, credentials }) => {
         return new HttpsClient(url, { ca: credentials.ca, ...identity });
       });
     };
-    jane = await connect("CN=jane, O=dev");
-    joe = await connect("CN=joe, O=sales");
+    jane = await connect("jane", "dev");
+    joe = await connect("joe", "sales");
     const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "shared" } };
     (await replicas[0]?.client.request(CONFIG_MAPS, { method: "POST", body }))?.expect(201);
   });
@@ -278,7 +278,7 @@ describe("webhooks by flags", () => {
     const kubeconfig = join(dir.path, "kubeconfig");
     await writeFile(kubeconfig, stub.kubeconfig);
     const clients = await TestAuthority.create();
-    await writeFile(join(dir.path, "clients.pem"), clients.cert);
+    await writeFile(join(dir.path, "clients.pem"), clients.certificate);
     await using server = await startServer({
       flags: [
         "--authorization-mode=Webhook,RBAC",
@@ -287,7 +287,7 @@ describe("webhooks by flags", () => {
       ],
     });
     const { ca } = server.credentials;
-    const identity = await clients.issueClient("CN=jane, O=dev");
+    const identity = await clients.issueClient("jane", ["dev"]);
     const jane = new HttpsClient(server.url, { ca, ...identity });
     (await jane.get("/api/v1/nodes")).expect(200);
     jane.close();
@@ -303,7 +303,7 @@ describe("webhooks by flags", () => {
     await writeFile(kubeconfig, stub.kubeconfig);
     await writeFile(join(dir.path, "password"), "open sesame");
     const clients = await TestAuthority.create();
-    await writeFile(join(dir.path, "clients.pem"), clients.cert);
+    await writeFile(join(dir.path, "clients.pem"), clients.certificate);
     await using server = await startServer({
       flags: [
         "--authorization-mode=Webhook",
@@ -314,7 +314,7 @@ describe("webhooks by flags", () => {
       ],
     });
     const { ca } = server.credentials;
-    const jane = new HttpsClient(server.url, { ca, ...(await clients.issueClient("CN=jane")) });
+    const jane = new HttpsClient(server.url, { ca, ...(await clients.issueClient("jane")) });
     (await jane.get("/api/v1/nodes")).expect(200);
     jane.close();
     assert.ok(!server.logs.includes("open sesame"));

@@ -9,11 +9,11 @@ import { after, before, describe, test } from "node:test";
 import { createNaming } from "../server/api/naming.js";
 import { readClientConfig } from "../server/client/client-config.js";
 import { openClient } from "../server/client/open-client.js";
-import { TestAuthority } from "../server/client/testing/test-authority.js";
 import { systemClock } from "../storage/base/clock.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
+import { TestAuthority } from "./harness/test-authority.js";
 
 const V1 = "client.authentication.k8s.io/v1";
 const V1BETA1 = "client.authentication.k8s.io/v1beta1";
@@ -33,7 +33,7 @@ describe("credential plug-ins", () => {
     };
     server = await startServer({
       flags: [
-        `--client-ca-file=${await file("clients.pem", clients.cert)}`,
+        `--client-ca-file=${await file("clients.pem", clients.certificate)}`,
         `--token-auth-file=${await file("tokens.csv", "token-of-jane,jane,1\ntoken-of-joe,joe,2\n")}`,
       ],
     });
@@ -103,7 +103,7 @@ describe("credential plug-ins", () => {
   }
 
   test("S2-EXEC-04, S2-EXEC-10: kubectl shows a plug-in's certificate", async () => {
-    const { cert, key } = await clients.issueClient("CN=anna, O=dev");
+    const { cert, key } = await clients.issueClient("anna", ["dev"]);
     const status = {
       clientCertificateData: cert,
       clientKeyData: key,

@@ -1,6 +1,6 @@
 /** Certificate authorities of a test: roots, intermediates, and certificates for clients and servers. */
 import "reflect-metadata";
-import { KeyObject, randomBytes, webcrypto } from "node:crypto";
+import { KeyObject, randomBytes, randomUUID, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 import * as x509 from "@peculiar/x509";
 import { toFirstVersion } from "./first-version.js";
@@ -65,9 +65,12 @@ export class TestAuthority {
     this.certificate = pem(issuer);
   }
 
-  /** A root, of X.509 version 3 unless the first is asked for. */
+  /**
+   * A root, of X.509 version 3 unless the first is asked for.
+   * @param name must be unique, because trust is looked up by name
+   */
   static async create(
-    name: string,
+    name = `test authority ${randomUUID()}`,
     { version = 3, period = {}, signs, usage }: TestRoot = {},
   ): Promise<TestAuthority> {
     x509.cryptoProvider.set(webcrypto);
@@ -128,6 +131,18 @@ export class TestAuthority {
     }
     const certificate = await this.#sign(keys, subject, leaf, extensions);
     return { cert: pem(certificate) + this.#intermediates, key: await pemOfKey(keys) };
+  }
+
+  /** For a server with these DNS names and addresses. */
+  issueServer(
+    hosts: readonly string[] = ["127.0.0.1", "localhost"],
+    period: TestPeriod = {},
+  ): Promise<TestIdentity> {
+    return this.issue({ ...period, hosts, usage: "server" });
+  }
+
+  issueClient(commonName: string, organizations: readonly string[] = []): Promise<TestIdentity> {
+    return this.issue({ commonName, organizations });
   }
 
   /** PEM: for a program that issues certificates itself. */

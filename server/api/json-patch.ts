@@ -251,7 +251,11 @@ class PatchRun {
     return { parent, token: path.at(-1) ?? "" };
   }
 
-  #childOf(parent: JsonArray | JsonObject, token: string, at: PatchPointer): JsonArray | JsonObject {
+  #childOf(
+    parent: JsonArray | JsonObject,
+    token: string,
+    at: PatchPointer,
+  ): JsonArray | JsonObject {
     const child = Array.isArray(parent)
       ? parent[indexOf(token, parent.length - 1, at, false)]
       : Object.hasOwn(parent, token)

@@ -5,7 +5,7 @@
 import { compare } from "./comparison.js";
 import { runningSelfCompared } from "./cost/list-costs.js";
 import { Failure } from "./errors.js";
-import { boolOf, type Frame, noOverload, type Evaluator } from "./frame.js";
+import { boolOf, type Evaluator, type Frame, noOverload } from "./frame.js";
 import type { MacroName } from "./macro-name.js";
 import { EntryMap, ListValue, MapValue, type Value } from "./values.js";
 

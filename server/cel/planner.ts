@@ -9,7 +9,7 @@ import { COLLECTORS } from "./collectors.js";
 import { isConstant, isConstantConversion, isConstantSet, isInEmptyList } from "./constants.js";
 import { LIST_COST, MAP_COST, STRUCT_COST } from "./costs.js";
 import { CelCompileError, Failure } from "./errors.js";
-import { boolOf, Frame, noOverload, type Plan, type Evaluator } from "./frame.js";
+import { boolOf, type Evaluator, Frame, noOverload, type Plan } from "./frame.js";
 import { Late } from "./late.js";
 import { LOOP_COSTS } from "./loop-costs.js";
 import type { LiteralPatterns } from "./regex.js";

@@ -3,7 +3,7 @@ import { equal } from "./comparison.js";
 import { type CallCosts, FLAT, shorterCost, sizeWithin } from "./cost/call-costs.js";
 import { dispatchOf } from "./dispatch.js";
 import { Failure } from "./errors.js";
-import { boolOf, type Frame, noOverload, type Evaluator } from "./frame.js";
+import { boolOf, type Evaluator, type Frame, noOverload } from "./frame.js";
 import type { Overload } from "./overloads.js";
 import {
   ListValue,
@@ -36,7 +36,11 @@ export function logical(decisive: boolean, left: Evaluator, right: Evaluator): E
 }
 
 /** Costs its parts only. */
-export function conditional(condition: Evaluator, whenTrue: Evaluator, whenFalse: Evaluator): Evaluator {
+export function conditional(
+  condition: Evaluator,
+  whenTrue: Evaluator,
+  whenFalse: Evaluator,
+): Evaluator {
   return (frame) => (boolOf(condition(frame)) ? whenTrue(frame) : whenFalse(frame));
 }
 

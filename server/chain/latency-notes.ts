@@ -7,7 +7,7 @@
  */
 import type { Naming } from "../api/naming.js";
 import type { RequestState } from "../request/request-state.js";
-import { RequestTrace, type RecordedSpan } from "../tracing/request-trace.js";
+import { type RecordedSpan, RequestTrace } from "../tracing/request-trace.js";
 
 /** Upstream's threshold: faster requests are not annotated. */
 const THRESHOLD_MS = 500;

@@ -64,7 +64,7 @@ export class ClientPatience {
   #arm(sinceMs: number): void {
     this.#disarm();
     this.#lookMs = this.#dueMs(sinceMs);
-    this.#timer = setTimeout(this.#look, this.#lookMs - this.#now());
+    this.#timer = setTimeout(this.#look, Math.max(0, this.#lookMs - this.#now()));
     this.#timer.unref();
   }
 

@@ -13,11 +13,11 @@ import type { FieldError } from "../api/status.js";
 import {
   createRuleCompiler,
   type FieldContext,
+  type FieldValue,
   isGiven,
   isObject,
   isPresent,
   keyOf,
-  type FieldValue,
   type Rule,
 } from "./declarative-rules.js";
 import type { Field, SchemaModel, StructType, TypeRef } from "./model.js";

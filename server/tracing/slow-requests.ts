@@ -53,7 +53,10 @@ export class SlowRequests {
 }
 
 /** "commit: took 203.4ms, from 1.2ms" after the request came; in the order in which they began. */
-export function describeSteps(steps: readonly RecordedSpan[], receivedAtMs: number): readonly string[] {
+export function describeSteps(
+  steps: readonly RecordedSpan[],
+  receivedAtMs: number,
+): readonly string[] {
   const nowMs = performance.now();
   return steps
     .filter(({ startMs, endMs = nowMs }) => endMs - startMs >= STEP_MS_MIN)

@@ -23,10 +23,13 @@ export const systemClock: Clock = {
         clearTimeout(timer);
         reject(signal.reason);
       };
-      const timer = setTimeout(() => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      }, delayMs);
+      const timer = setTimeout(
+        () => {
+          signal.removeEventListener("abort", onAbort);
+          resolve();
+        },
+        Math.max(0, delayMs),
+      );
       timer.unref();
       signal.addEventListener("abort", onAbort, { once: true });
     }),

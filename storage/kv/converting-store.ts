@@ -3,10 +3,10 @@
  * revisions, leases and conditions pass through. A value that cannot be converted back becomes a note
  * with the reason (unreadable.ts), never an error of the store.
  */
+import { DelegatingStore } from "./delegating-store.js";
 import type {
   CommitResult,
   KeyValue,
-  LeaseId,
   Operation,
   RangeRequest,
   RangeResult,
@@ -35,32 +35,31 @@ export interface InspectedRange extends RangeResult {
   readonly stale: ReadonlySet<string>;
 }
 
-export class ConvertingStore implements RevisionedStore {
-  readonly #store: RevisionedStore;
+export class ConvertingStore extends DelegatingStore {
   readonly #conversion: ValueConversion;
 
   constructor(store: RevisionedStore, conversion: ValueConversion) {
-    this.#store = store;
+    super(store);
     this.#conversion = conversion;
   }
 
-  async get(
+  override async get(
     key: string,
     options: { readonly revision?: Revision },
     signal: AbortSignal,
   ): Promise<{ readonly kv: KeyValue | undefined; readonly revision: Revision }> {
-    const { kv, revision } = await this.#store.get(key, options, signal);
+    const { kv, revision } = await super.get(key, options, signal);
     return { kv: kv && this.#read(kv), revision };
   }
 
-  async range(request: RangeRequest, signal: AbortSignal): Promise<RangeResult> {
-    const result = await this.#store.range(request, signal);
+  override async range(request: RangeRequest, signal: AbortSignal): Promise<RangeResult> {
+    const result = await super.range(request, signal);
     return { ...result, kvs: result.kvs.map((kv) => this.#read(kv)) };
   }
 
   /** Like `range`, plus the keys whose stored form is outdated. */
   async inspect(request: RangeRequest, signal: AbortSignal): Promise<InspectedRange> {
-    const store = this.#store;
+    const { store } = this;
     const below: RangeResult & Partial<InspectedRange> =
       store instanceof ConvertingStore
         ? await store.inspect(request, signal)
@@ -72,38 +71,18 @@ export class ConvertingStore implements RevisionedStore {
     return { ...below, kvs: below.kvs.map((kv) => this.#read(kv)), stale };
   }
 
-  async commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult> {
+  override async commit(transaction: Transaction, signal: AbortSignal): Promise<CommitResult> {
     const operations = mapChanged(transaction.operations, (operation) => this.#written(operation));
     const isSame = operations === transaction.operations;
     const stored = isSame ? transaction : { ...transaction, operations };
-    const result = await this.#store.commit(stored, signal);
+    const result = await super.commit(stored, signal);
     if (result.succeeded) return result;
     return { ...result, current: result.current.map((kv) => kv && this.#read(kv)) };
   }
 
-  currentRevision(signal: AbortSignal): Promise<Revision> {
-    return this.#store.currentRevision(signal);
-  }
-
-  watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
-    const watch = this.#store.watch(options, signal);
+  override watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
+    const watch = super.watch(options, signal);
     return { [Symbol.asyncIterator]: () => this.#readBatches(watch[Symbol.asyncIterator]()) };
-  }
-
-  requestProgress(): void {
-    this.#store.requestProgress();
-  }
-
-  lease(ttlSeconds: number, signal: AbortSignal): Promise<LeaseId> {
-    return this.#store.lease(ttlSeconds, signal);
-  }
-
-  compact(revision: Revision, signal: AbortSignal): Promise<void> {
-    return this.#store.compact(revision, signal);
-  }
-
-  [Symbol.asyncDispose](): PromiseLike<void> {
-    return this.#store[Symbol.asyncDispose]();
   }
 
   /** Written by hand: a generator would add two promises for each batch of the feed. */

@@ -17,7 +17,7 @@ import type {
 } from "../admission.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
 import type { Candidate } from "../matching/criteria-index.js";
-import { RuleMatcher, type RuleContext } from "../matching/rule-context.js";
+import { type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import { fromServed } from "../matching/write-subject.js";
 import { Rounds } from "../rounds.js";
 import { Evaluation, ExpressionError } from "./evaluation.js";
@@ -111,7 +111,11 @@ export class MutatingPolicies implements AdmissionPlugin {
     return isChanged;
   }
 
-  #ask(candidate: Candidate<Policy>, matcher: RuleMatcher, rounds: Rounds): boolean | Promise<boolean> {
+  #ask(
+    candidate: Candidate<Policy>,
+    matcher: RuleMatcher,
+    rounds: Rounds,
+  ): boolean | Promise<boolean> {
     const bound = this.#set.bind(candidate, matcher.subject);
     if (bound === undefined) return false;
     if (Array.isArray(bound)) {
@@ -140,7 +144,12 @@ export class MutatingPolicies implements AdmissionPlugin {
   }
 
   /** Changes the object only as its last step, because it may run again. */
-  #apply(matcher: RuleMatcher, policy: Policy, binding: Binding, resource: ServedResource): boolean {
+  #apply(
+    matcher: RuleMatcher,
+    policy: Policy,
+    binding: Binding,
+    resource: ServedResource,
+  ): boolean {
     const { nowMs } = this.#context;
     const { subject } = matcher;
     const { attributes } = subject;

@@ -16,7 +16,7 @@ import type {
   AdmissionResource,
 } from "../admission.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
-import { RuleMatcher, type RuleContext } from "../matching/rule-context.js";
+import { type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import { Evaluation, type Findings, type Objection } from "./evaluation.js";
 import { Exclusions } from "./excluded.js";
 import { ParamFinder, type ParamUse } from "./params.js";

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
+import type { TestIdentity } from "../../../e2e/harness/test-authority.js";
 import { StatusError } from "../../api/status.js";
-import type { TestIdentity } from "../../client/testing/test-authority.js";
 import { openRuleHarness } from "../../registry/testing/rule-harness.js";
 import { openAdmissionHook } from "../testing/admission-webhook.js";
 

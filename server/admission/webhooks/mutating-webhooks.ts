@@ -20,7 +20,7 @@ import type {
   AdmissionResource,
 } from "../admission.js";
 import type { Candidate, CriteriaIndex } from "../matching/criteria-index.js";
-import { RuleMatcher, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { isExempt, type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import type { StoredRules } from "../matching/stored-rules.js";
 import { decodeServed, fromServed } from "../matching/write-subject.js";
 import { type RoundMemory, Rounds } from "../rounds.js";

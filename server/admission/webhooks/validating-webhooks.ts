@@ -12,7 +12,7 @@ import type {
   AdmissionResource,
 } from "../admission.js";
 import { createConditionEnvironment } from "../matching/request-environment.js";
-import { RuleMatcher, isExempt, type RuleContext } from "../matching/rule-context.js";
+import { isExempt, type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import { StoredRules } from "../matching/stored-rules.js";
 import { NO_MANIFESTS } from "../static/manifest-source.js";
 import { explainOthers } from "./explain-others.js";

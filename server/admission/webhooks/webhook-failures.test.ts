@@ -79,7 +79,7 @@ async function listening<T extends Server>(server: T): Promise<AsyncDisposable &
 
 test("what speaks no TLS, shows another name, or answers without end is a failure", async () => {
   const { authority } = hook.stub;
-  const caBundle = Buffer.from(authority.cert).toString("base64");
+  const caBundle = Buffer.from(authority.certificate).toString("base64");
   const elsewhere = await authority.issueServer(["hooks.example.com"]);
   await using garbage = await listening(createServer((socket) => socket.end("HTTP/1.1 200\r\n")));
   await using closing = await listening(createServer((socket) => socket.destroy()));

@@ -314,7 +314,11 @@ function newScope(): Subjects {
   return { users: new Map(), groups: new Map() };
 }
 
-function placeOf({ users, groups }: Subjects, subject: Subject, namespace: string): Place | undefined {
+function placeOf(
+  { users, groups }: Subjects,
+  subject: Subject,
+  namespace: string,
+): Place | undefined {
   const { kind, name } = subject;
   if (kind === "User") return { map: users, key: name };
   if (kind === "Group") return { map: groups, key: name };

@@ -6,6 +6,7 @@ import { after, beforeEach, test } from "node:test";
 import { Redis } from "ioredis";
 import { eventually } from "../../../e2e/harness/eventually.js";
 import { makeTempDir } from "../../../e2e/harness/temp-dir.js";
+import { TestAuthority } from "../../../e2e/harness/test-authority.js";
 import { freePort } from "../../../e2e/tools/free-port.js";
 import { startRedis } from "../../../e2e/tools/redis.js";
 import { systemClock } from "../../../storage/base/clock.js";
@@ -14,7 +15,6 @@ import { ManualClock } from "../../../storage/base/testing/manual-clock.js";
 import { SEED } from "../../../storage/base/testing/random.js";
 import { createNaming } from "../../api/naming.js";
 import { ReviewError } from "../../client/review-client.js";
-import { TestAuthority } from "../../client/testing/test-authority.js";
 import { parseRequestInfo } from "../../request/request-info.js";
 import { createUser } from "../../request/user-info.js";
 import type { AuthorizationAttributes } from "../authorizer.js";
@@ -411,9 +411,9 @@ test("S2-AZC-23: passwords and TLS: the right ones connect, the wrong ones are d
     ...["--tls-port", String(port), "--tls-auth-clients", "no", "--requirepass", "open sesame"],
     ...["--tls-cert-file", await file("cert", serving.cert)],
     ...["--tls-key-file", await file("key", serving.key)],
-    ...["--tls-ca-cert-file", await file("ca", authority.cert)],
+    ...["--tls-ca-cert-file", await file("ca", authority.certificate)],
   ]);
-  const open = (text: string, ca = authority.cert) => {
+  const open = (text: string, ca = authority.certificate) => {
     const metrics = countingMetrics();
     const connection = parseRedisUrl(text);
     const options = { connection, ca, clock: systemClock, logger: silentLogger, metrics };
@@ -427,7 +427,7 @@ test("S2-AZC-23: passwords and TLS: the right ones connect, the wrong ones are d
   assert.equal(read.decision, "deny");
 
   const other = await TestAuthority.create("other");
-  const unsafe = open(`rediss://:open%20sesame@127.0.0.1:${port}/2`, other.cert);
+  const unsafe = open(`rediss://:open%20sesame@127.0.0.1:${port}/2`, other.certificate);
   const wrong = open(`rediss://:closed@127.0.0.1:${port}/2`);
   await eventually("refused", async () => {
     assert.deepEqual(await unsafe.cache.get("k"), { isAsked: false });
@@ -438,7 +438,7 @@ test("S2-AZC-23: passwords and TLS: the right ones connect, the wrong ones are d
   await eventually("the new password is used", async () => {
     return (await wrong.cache.get("k")).found?.decision === "deny";
   });
-  unsafe.cache.replaceAuthorities(authority.cert);
+  unsafe.cache.replaceAuthorities(authority.certificate);
   await eventually("P10: the new authority is believed", async () => {
     return (await unsafe.cache.get("k")).found?.decision === "deny";
   });

@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { TestAuthority, type TestIdentity } from "./test-authority.js";
+import { TestAuthority, type TestIdentity } from "../../../e2e/harness/test-authority.js";
 
 export interface StubCall {
   readonly method: string;
@@ -77,14 +77,14 @@ export async function openWebhookStub(
   const authority = await TestAuthority.create();
   const [serving, client] = await Promise.all([
     authority.issueServer(hosts),
-    authority.issueClient("CN=apiserver, O=system"),
+    authority.issueClient("apiserver", ["system"]),
   ]);
   const calls: StubCall[] = [];
   const counts = { handshakes: 0 };
   const server = createServer(
     {
       ...serving,
-      ca: authority.cert,
+      ca: authority.certificate,
       requestCert: true,
       rejectUnauthorized: !isCertificateOptional,
     },
@@ -118,7 +118,7 @@ export async function openWebhookStub(
   };
   const stub: WebhookStub = {
     url,
-    ca: authority.cert,
+    ca: authority.certificate,
     authority,
     client,
     calls,
@@ -126,7 +126,7 @@ export async function openWebhookStub(
       return counts.handshakes;
     },
     answer,
-    kubeconfig: kubeconfigFor({ server: url, ca: authority.cert, client }),
+    kubeconfig: kubeconfigFor({ server: url, ca: authority.certificate, client }),
     stop,
     [Symbol.asyncDispose]: stop,
   };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { TestAuthority } from "../../../e2e/harness/test-authority.js";
 import { createNaming } from "../../api/naming.js";
-import { TestAuthority } from "../../client/testing/test-authority.js";
 import { secretWarnings } from "./secret-warnings.js";
 
 const naming = createNaming("kubernetes");

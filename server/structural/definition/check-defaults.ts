@@ -43,7 +43,9 @@ function asResource(root: Structural): Structural {
   return { ...root, isEmbedded: true, has: { ...root.has, embedded: true } };
 }
 
-function startOf(resource: Structural): Pick<DefaultPosition, "resource" | "around" | "isInsideMeta"> {
+function startOf(
+  resource: Structural,
+): Pick<DefaultPosition, "resource" | "around" | "isInsideMeta"> {
   return { resource, around: (value) => value, isInsideMeta: false };
 }
 
