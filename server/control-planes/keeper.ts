@@ -2,13 +2,16 @@
  * The keeper of ControlPlanes: writes their status, and takes the content of those that are deleted out of the store.
  *
  * It runs in one replica at a time. Content goes in pieces, so that nobody waits for it, behind all other finalizers.
- * When a pass finds nothing, another follows after a pause: a replica may have let go of it a moment later.
+ * When a pass finds nothing, another follows after a pause: a replica may have let go of it a moment later. What goes
+ * in another way - by a reset of the API of tests, by hand in the store - is looked for when it has gone, and of each once
+ * more when no replica can have it in memory.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { StorageError } from "../../storage/kv/errors.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
+import type { ObjectMeta } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import { formatTime } from "../api/time.js";
@@ -39,16 +42,37 @@ export interface KeeperOptions {
 /** Keys of one transaction: etcd takes 128 operations by default. */
 const PIECE_KEYS = 100;
 const PAUSE_MS = 500;
+/** A replica that learns of a deletion ends its requests in half of that. */
+const LATE_MS = 10_000;
+/** Marks the uid of one that is gone in the queue; names have no slash. */
+const GONE = "gone/";
+const LATE = "late/";
 
 /** Until the signal aborts. */
 export async function runKeeper(options: KeeperOptions, signal: AbortSignal): Promise<void> {
   const { objects, naming, clock, logger } = options;
   const resource = objects.resource(controlPlaneGroup(naming), CONTROL_PLANES);
   const queue = new WorkQueue(clock);
-  const watching = objects.watch(resource, ({ name }) => queue.add(name), signal);
+  const follower = {
+    began() {},
+    changed: ({ name = "" }: ObjectMeta) => queue.add(name),
+    removed({ uid = "" }: ObjectMeta) {
+      if (uid !== "") queue.add(GONE + uid);
+    },
+  };
+  const following = objects.follow(resource, follower, signal);
+  const work = async (name: string) => {
+    const isGone = name.startsWith(GONE);
+    if (!isGone && !name.startsWith(LATE)) return await keep(options, resource, name, signal);
+    const uid = name.slice(GONE.length);
+    // A reset may have put it back.
+    if (objects.list(resource, "").some(({ metadata }) => metadata.uid === uid)) return;
+    await removeContent(options, uid, signal);
+    if (isGone) queue.add(LATE + uid, LATE_MS);
+  };
   const working = queue.run(async (name) => {
     try {
-      await keep(options, resource, name, signal);
+      await work(name);
       queue.forget(name);
     } catch (error) {
       if (signal.aborted) return;
@@ -58,7 +82,7 @@ export async function runKeeper(options: KeeperOptions, signal: AbortSignal): Pr
       queue.retry(name);
     }
   }, signal);
-  await Promise.all([watching, working]);
+  await Promise.all([following, working]);
 }
 
 async function keep(
