@@ -123,6 +123,15 @@ test("R12: replace of a missing member adds it, and copy of one gives null, as i
   assert.deepEqual(run({ a: 1 }, [{ op: "copy", from: "/b", path: "/c" }]), { a: 1, c: null });
 });
 
+test("CVE-2019-1002100: copies that double a value again and again end at a bound", () => {
+  const copies = (count: number) =>
+    Array.from({ length: count }, () => ({ op: "copy", from: "/list", path: "/list/-" }));
+  const value = { list: ["x".repeat(1_000)] };
+  run(value, copies(10));
+  const refused = /the copies in a JSON patch may add up to \d+ bytes/;
+  assert.throws(() => run(value, copies(16)), refused);
+});
+
 test("H2, CVE-2019-1002100: copies do not make later operations copy the whole, and moved items are bounded", () => {
   const list = Array.from({ length: 200_000 }, () => 1);
   const copies = Array.from({ length: 300 }, () => ({ op: "copy", from: "/x", path: "/list/-" }));
