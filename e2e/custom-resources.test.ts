@@ -299,11 +299,14 @@ async function represent({ server }: Session): Promise<void> {
 async function change(session: Session): Promise<void> {
   const { kubectl, server } = session;
   await kubectl.ok(["create", "-f", "-"], json(widget("going", { settings: { a: 1 } })));
-  const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
-  const operations = [
-    { op: "add", path: `${spec}/flavor`, value: { type: "string", default: "plain" } },
-    { op: "remove", path: `${spec}/settings` },
-  ];
+  // Versions that have their selectable fields in common must have the schema in common.
+  const operations = [0, 1].flatMap((version) => {
+    const spec = `/spec/versions/${version}/schema/openAPIV3Schema/properties/spec/properties`;
+    return [
+      { op: "add", path: `${spec}/flavor`, value: { type: "string", default: "plain" } },
+      { op: "remove", path: `${spec}/settings` },
+    ];
+  });
   const patch = ["patch", "crd", WIDGETS, "--type=json", "-p", json(operations as object)];
   await kubectl.ok(patch);
   assert.equal(await field(session, "pruned", ".spec.flavor"), "plain");
