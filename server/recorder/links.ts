@@ -25,7 +25,7 @@ const CANDIDATES_MAX = 20;
 const READ_MAX = 64;
 
 /** How much a reason weighs against a tenfold of time. */
-const WEIGHTS = { owner: 6, sameObject: 6, sibling: 4, names: 5, named: 4, namespace: 2, own: -2 };
+const WEIGHTS = { owner: 7, sameObject: 6, sibling: 4, names: 5, named: 4, namespace: 2, own: -1 };
 /** A candidate is followed with a reason of its own, or where nothing lies between. */
 const LIKELY_WEIGHT = 4;
 const NEAR_MS = 1_000;
@@ -103,6 +103,8 @@ function exactLink(
 
 interface Judged {
   readonly seen: Seen;
+  /** By the client of the write. */
+  readonly isOwn: boolean;
   readonly reasons: readonly string[];
   /** Of its reasons alone. */
   readonly weight: number;
@@ -129,23 +131,31 @@ function judge(index: RecordIndex, write: RecordedWrite, seen: Seen): Judged {
   if (write.namespace !== "" && write.namespace === other.namespace) {
     add(WEIGHTS.namespace, "the same namespace");
   }
-  if (index.isSameClient(write, other)) {
+  const isOwn = index.isSameClient(write, other);
+  if (isOwn) {
     reasons.push("the writer's own write");
     weight += WEIGHTS.own;
   }
-  return scored({ seen, reasons, weight, ageMs: Date.parse(write.receivedTime) - seen.atMs });
+  return scored({
+    seen,
+    isOwn,
+    reasons,
+    weight,
+    ageMs: Date.parse(write.receivedTime) - seen.atMs,
+  });
 }
 
 /** Adds what the texts of the two objects say. */
 function withNames(judged: Judged, write: RecordedWrite, names: Names): Judged {
   const { write: other } = judged.seen;
-  if (judged.weight >= WEIGHTS.names) return judged;
+  const weight = WEIGHTS.names + (judged.isOwn ? WEIGHTS.own : 0);
+  if (judged.weight >= weight) return judged;
   const reasons = [
     ...(names(write, other.name) ? ["the object refers to it by name"] : []),
     ...(names(other, write.name) ? ["it refers to the object by name"] : []),
   ];
   if (reasons.length === 0) return judged;
-  return scored({ ...judged, reasons: [...reasons, ...judged.reasons], weight: WEIGHTS.names });
+  return scored({ ...judged, reasons: [...reasons, ...judged.reasons], weight });
 }
 
 function scored(judged: Omit<Judged, "score">): Judged {
