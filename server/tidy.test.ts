@@ -207,12 +207,14 @@ test("problems of clients' values are collected in Problems, which ends the find
   );
 });
 
-test("H4: bodies of requests become values in request-body.ts only, whose functions count them", () => {
+test("H4: bodies of requests become values in request-body.ts and json-body.ts only, whose functions count them", () => {
   expectNone(
     files.filter(({ path, isTest, code }) => {
       const readsBodies = /\bread(?:Body|Bytes|Object)\(/.test(code);
-      const isHandler = path.startsWith("server/endpoints/") && !path.endsWith("/request-body.ts");
-      return isHandler && !isTest && readsBodies && /\bparse(?:Json|Yaml|Cbor)\(/.test(code);
+      const isHandler =
+        path.startsWith("server/endpoints/") && !/\/(?:request|json)-body\.ts$/.test(path);
+      const parses = /\bparse(?:Json|Written|Long|Exactly|Yaml|Cbor)\(/.test(code);
+      return isHandler && !isTest && readsBodies && parses;
     }),
     ({ path }) =>
       `${path} parses a body itself: use the functions of request-body.ts (decision 77)`,

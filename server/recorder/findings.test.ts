@@ -113,6 +113,23 @@ test("a chain goes back over what was delivered to the first write that nothing 
   assert.match(first?.candidates[0]?.reasons.join() ?? "", /it owns the object/);
 });
 
+test("#46 who owns an object is likelier its cause than who is named in it, also of one client's own writes", () => {
+  const watch = watchOf(robot.id);
+  const own = { client: robot.id };
+  const writes = [
+    writeOf(10, own),
+    writeOf(11, { ...own, name: "b", uid: "uid-b" }),
+    writeOf(12, { ...own, name: "b-child", uid: "uid-c", owners: ["uid-a"], outcome: "created" }),
+  ];
+  const deliveries = [sent(watch, 10, 102), sent(watch, 11, 119)];
+  const index = new RecordIndex({ clients, writes, reads: [watch], deliveries });
+  const { candidates } = linksOf(index, writes[2] as RecordedWrite, () => true);
+  assert.deepEqual(
+    candidates.map(({ to }) => to),
+    ["w10", "w11"],
+  );
+});
+
 test("#46 clients of one program know what one of them was sent, as those of kube-controller-manager do", () => {
   const program = "manager/v1.2 (linux/amd64) kubernetes/0f29094";
   const reader = { ...robot, id: "c4", user: "manager", agent: `${program}/shared-informers` };

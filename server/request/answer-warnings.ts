@@ -1,6 +1,6 @@
 /**
  * AnswerWarnings: the texts of an answer's `Warning` headers, each once. Clients and proxies refuse large headers, so
- * beyond a budget all are cut, and those that come after it are left out, as existing servers do.
+ * beyond a budget all are cut, and those that come after it are left out, as by kube-apiserver.
  */
 
 /** Code points of all texts together. */

@@ -1,7 +1,8 @@
 /**
  * Reads JSON without losing a digit: integers beyond 2^53 become bigint; everything else is as with
- * JSON.parse (S1-VER-09). The platform's parser does the work; this folder's parser runs only for
- * possible big integers, or to locate and explain an error.
+ * JSON.parse (S1-VER-09). The platform's parser does the work; this folder's parser runs only for possible big
+ * integers, for numbers that are kept as they are written, for texts that are read in steps, or to locate and
+ * explain an error.
  *
  * Depth is bounded, so that recursive code on a value cannot exhaust the stack.
  */
