@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import { startServer } from "./harness/server-process.js";
 import { startEtcd } from "./tools/etcd.js";
 
@@ -84,6 +85,44 @@ test("CARD-08: metrics have the names and labels that people already look for", 
     assert.ok(line !== undefined, name);
     for (const label of labels) assert.match(line, new RegExp(`[{,]${label}="`), name);
   }
+});
+
+test("A23, A25: the server's own time leaves out waits for webhooks; certificates and impersonation are counted", async () => {
+  await using server = await startServer();
+  await using hook = await openAdmissionHook(() => ({ isSilent: true }));
+  const { client } = server;
+  const rule = {
+    ...{ apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"], operations: ["*"] },
+  };
+  const silent = {
+    ...{ name: "silent.example.com", clientConfig: hook.clientConfig(), rules: [rule] },
+    ...{ timeoutSeconds: 1, failurePolicy: "Ignore" },
+    ...{ sideEffects: "None", admissionReviewVersions: ["v1"] },
+  };
+  for (const kind of ["Mutating", "Validating"]) {
+    const path = `/apis/admissionregistration.k8s.io/v1/${kind.toLowerCase()}webhookconfigurations`;
+    (await client.post(path, { metadata: { name: "silent" }, webhooks: [silent] })).expect(201);
+  }
+  const path = "/api/v1/namespaces/default/configmaps";
+  (await client.post(`${path}?dryRun=All`, { metadata: { name: "a" } })).expect(201);
+  (await client.post(path, { metadata: { name: "a" } })).expect(201);
+  (await client.request(path, { headers: { "impersonate-user": "jane" } })).expect(403);
+
+  const { text } = await client.get("/metrics");
+  const numberOf = (name: string, ...labels: string[]) => {
+    const line = text
+      .split("\n")
+      .find((each) => each.startsWith(name) && labels.every((label) => each.includes(label)));
+    return Number(line?.split(" ").at(-1));
+  };
+  const created = ['verb="POST"', 'resource="configmaps"'];
+  const all = numberOf("apiserver_request_duration_seconds_sum", 'dry_run=""', ...created);
+  const own = numberOf("apiserver_request_sli_duration_seconds_sum", ...created);
+  assert.ok(all - own >= 1.9 && own > 0, `${all} in all, ${own} of them its own`);
+  assert.equal(numberOf("apiserver_request_sli_duration_seconds_count", ...created), 1);
+  assert.ok(numberOf("apiserver_client_certificate_expiration_seconds_count") > 3);
+  const allowed = ['mode="user-info"', 'decision="allowed"'];
+  assert.equal(numberOf("apiserver_impersonation_attempts_total", ...allowed), 1);
 });
 
 test("S2-HEALTH-04: every check has a path below every endpoint, whether it counts there or not", async () => {

@@ -62,7 +62,10 @@ export function openKindReplica(options: {
     const quiet = { clock: systemClock, metrics: new Metrics(), logger: silentLogger };
     const common = { ...quiet, config, facts, storage };
     const deadline = AbortSignal.timeout(10_000);
-    const security = await createSecurity(config, silentLogger, storage.readAuthorities, deadline);
+    const security = await createSecurity(
+      { ...common, readAuthorities: storage.readAuthorities },
+      deadline,
+    );
     const serverAddress = () => "127.0.0.1:0";
     const codecs = createCodecs(config, facts);
     const parts = { ...common, codecs, security, serverAddress };

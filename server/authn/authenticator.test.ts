@@ -132,6 +132,29 @@ test("S2-X509-02: the user is the common name, the groups are all organisations"
   assert.equal(await userOf({ organizations: ["x"] }), undefined);
 });
 
+test("A23: for how long a client's certificate is valid still is told of each request, a refused one's too", async (context) => {
+  context.mock.timers.enable({ apis: ["Date"], now: Date.now() });
+  const told: number[] = [];
+  const noteRemaining = (seconds: number) => told.push(Math.round(seconds));
+  const authenticator = new ClientCertificateAuthenticator({
+    credentialIdKey: "id",
+    noteRemaining,
+  });
+  authenticator.replaceAuthorities(authority.certificate);
+  const ask = (socket: TLSSocket | undefined) => authenticator.authenticate({ ...FACTS, socket });
+  const identity = await authority.issue({ commonName: "a" });
+  const known = socketOf(identity);
+  const remaining = (Date.parse(new X509Certificate(identity.cert).validTo) - Date.now()) / 1000;
+  ask(known);
+  context.mock.timers.tick(60_000);
+  ask(known);
+  ask(undefined);
+  const stranger = await (await TestAuthority.create("others")).issue({ commonName: "b" });
+  assert.throws(() => ask(socketOf(stranger)), isUnauthorized);
+  assert.deepEqual(told.slice(0, 2), [Math.round(remaining), Math.round(remaining - 60)]);
+  assert.equal(told.length, 3);
+});
+
 test("S2-X509-03: a certificate that expires on an open connection is refused from then on", async (context) => {
   const period = { notBefore: new Date("2029-12-31"), notAfter: new Date("2030-01-01T00:01:00Z") };
   const old = await TestAuthority.create("old", {

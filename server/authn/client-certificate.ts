@@ -12,7 +12,13 @@ import { CertificatePool, poolOf } from "../../storage/x509/certificate-pool.js"
 import { unauthorized } from "../api/status.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import { type Authenticator, type RequestFacts, withAuthenticatedGroup } from "./authenticator.js";
-import { ClientChains, shownChain, subjectOf, uidOf } from "./certificate-chain.js";
+import {
+  ClientChains,
+  type ShownChain,
+  shownChain,
+  subjectOf,
+  uidOf,
+} from "./certificate-chain.js";
 
 interface Identity {
   /** undefined = a certificate without a common name, which identifies nobody. */
@@ -21,18 +27,30 @@ interface Identity {
   readonly validUntilMs: number;
 }
 
-type Verification = Identity | "none" | "untrusted";
+interface Verified {
+  readonly verification: Identity | "untrusted";
+  /** When the client's own certificate ends; undefined = it cannot be read. */
+  readonly endsAtMs: number | undefined;
+}
+
+export interface ClientCertificateOptions {
+  /** The key in `extra` for the certificate's digest. */
+  readonly credentialIdKey: string;
+  /** Told for each request with a certificate for how long that is valid still. */
+  readonly noteRemaining?: (seconds: number) => void;
+}
 
 export class ClientCertificateAuthenticator implements Authenticator {
   readonly name = "client-certificate";
   readonly #credentialIdKey: string;
+  readonly #noteRemaining: ((seconds: number) => void) | undefined;
   readonly #chains = new ClientChains();
-  #known = new WeakMap<TLSSocket, Verification>();
+  #known = new WeakMap<TLSSocket, Verified | "none">();
   #authorities = new CertificatePool([]);
 
-  /** @param credentialIdKey the key in `extra` for the certificate's digest */
-  constructor({ credentialIdKey }: { credentialIdKey: string }) {
+  constructor({ credentialIdKey, noteRemaining }: ClientCertificateOptions) {
     this.#credentialIdKey = credentialIdKey;
+    this.#noteRemaining = noteRemaining;
   }
 
   /**
@@ -46,20 +64,27 @@ export class ClientCertificateAuthenticator implements Authenticator {
 
   authenticate({ socket }: RequestFacts): UserInfo | undefined {
     if (socket === undefined) return undefined;
-    let verification = this.#known.get(socket);
-    if (verification === undefined || isOver(verification)) {
-      verification = this.#examine(socket);
-      this.#known.set(socket, verification);
+    const nowMs = Date.now();
+    let known = this.#known.get(socket);
+    if (known === undefined || isOver(known, nowMs)) {
+      known = this.#examine(socket);
+      this.#known.set(socket, known);
     }
-    if (verification === "none") return undefined;
+    if (known === "none") return undefined;
+    const { verification, endsAtMs } = known;
+    if (endsAtMs !== undefined) this.#noteRemaining?.((endsAtMs - nowMs) / 1000);
     if (verification === "untrusted") throw unauthorized();
     return verification.user;
   }
 
-  #examine(socket: TLSSocket): Verification {
+  #examine(socket: TLSSocket): Verified | "none" {
     const shown = shownChain(socket);
     if (shown === "none") return "none";
-    if (shown === "malformed") return "untrusted";
+    if (shown === "malformed") return { verification: "untrusted", endsAtMs: undefined };
+    return { verification: this.#verify(shown), endsAtMs: shown.leaf.notAfterMs };
+  }
+
+  #verify(shown: ShownChain): Identity | "untrusted" {
     const validUntilMs = this.#chains.validUntilMs(this.#authorities, shown, Date.now());
     const uid = uidOf(shown.leaf);
     if (validUntilMs === undefined || uid === undefined) return "untrusted";
@@ -81,6 +106,7 @@ export class ClientCertificateAuthenticator implements Authenticator {
   }
 }
 
-function isOver(verification: Verification): boolean {
-  return typeof verification === "object" && Date.now() > verification.validUntilMs;
+function isOver(known: Verified | "none", nowMs: number): boolean {
+  if (known === "none" || known.verification === "untrusted") return false;
+  return nowMs > known.verification.validUntilMs;
 }

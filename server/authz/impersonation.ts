@@ -31,9 +31,17 @@ import {
   UNAUTHENTICATED_GROUP,
   type UserInfo,
 } from "../request/user-info.js";
-import type { AuthorizationAttributes, AuthorizedRequest, Authorizer } from "./authorizer.js";
+import type {
+  AuthorizationAttributes,
+  AuthorizationResult,
+  AuthorizedRequest,
+  Authorizer,
+} from "./authorizer.js";
 import { denial } from "./denial.js";
+import type { ImpersonationMetrics } from "./impersonation-metrics.js";
 
+/** The verb of those who may do everything that the other may. */
+const UNCONSTRAINED = "impersonate";
 const NODE_PREFIX = "system:node:";
 const NODES_GROUP = "system:nodes";
 /** From this number of groups or extra values on, one question for all of them comes first. */
@@ -46,6 +54,8 @@ export interface ImpersonationOptions {
   readonly naming: Naming;
   /** The gate ConstrainedImpersonation. */
   readonly isConstrained: boolean;
+  /** Absent = nobody counts. */
+  readonly metrics?: ImpersonationMetrics;
 }
 
 export interface Impersonated {
@@ -68,13 +78,15 @@ interface Mode {
 
 export class Impersonation {
   readonly #authorizer: Authorizer;
+  readonly #metrics: ImpersonationMetrics | undefined;
   readonly #isConstrained: boolean;
   readonly #authenticationGroup: string;
   readonly #nodeNameKey: string;
   readonly #associatedKeysKey: string;
 
-  constructor({ authorizer, naming, isConstrained }: ImpersonationOptions) {
+  constructor({ authorizer, naming, isConstrained, metrics }: ImpersonationOptions) {
     this.#authorizer = authorizer;
+    this.#metrics = metrics;
     this.#isConstrained = isConstrained;
     this.#authenticationGroup = `authentication.${naming.groupDomain}`;
     this.#nodeNameKey = `authentication.${naming.labelDomain}/node-name`;
@@ -87,6 +99,23 @@ export class Impersonation {
    * @throws {StatusError} 403 if it is not allowed
    */
   async check(
+    attributes: AuthorizationAttributes,
+    wanted: UserInfo,
+    signal: LazySignal,
+  ): Promise<Impersonated> {
+    const startedMs = performance.now();
+    try {
+      const impersonated = await this.#resolve(attributes, wanted, signal);
+      const mode = modeNameOf(impersonated.constraint || UNCONSTRAINED);
+      this.#metrics?.attempted(mode, "allowed", startedMs);
+      return impersonated;
+    } catch (error) {
+      this.#metrics?.attempted("", "denied", startedMs);
+      throw error;
+    }
+  }
+
+  async #resolve(
     { user: requestor, info }: AuthorizationAttributes,
     wanted: UserInfo,
     signal: LazySignal,
@@ -98,7 +127,7 @@ export class Impersonation {
       if ("user" in outcome) return outcome;
       partly ??= outcome.error;
     }
-    const unconstrained = { verb: "impersonate", name: undefined, asker: requestor };
+    const unconstrained = { verb: UNCONSTRAINED, name: undefined, asker: requestor };
     try {
       return { user: await this.#become(unconstrained, wanted, signal), constraint: "" };
     } catch (error) {
@@ -243,13 +272,29 @@ export class Impersonation {
   }
 
   async #allows(attributes: AuthorizationAttributes, signal: LazySignal): Promise<boolean> {
-    return (await this.#authorizer.authorize(attributes, signal)).decision === "allow";
+    return (await this.#authorize(attributes, signal)).decision === "allow";
   }
 
   async #insist(attributes: AuthorizationAttributes, signal: LazySignal): Promise<void> {
-    const { decision, reason } = await this.#authorizer.authorize(attributes, signal);
+    const { decision, reason } = await this.#authorize(attributes, signal);
     if (decision !== "allow") throw denial(attributes, reason);
   }
+
+  async #authorize(
+    attributes: AuthorizationAttributes,
+    signal: LazySignal,
+  ): Promise<AuthorizationResult> {
+    const startedMs = performance.now();
+    const result = await this.#authorizer.authorize(attributes, signal);
+    const decision = result.decision === "allow" ? "allowed" : "denied";
+    this.#metrics?.asked(modeNameOf(attributes.info.verb), decision, startedMs);
+    return result;
+  }
+}
+
+/** "user-info" of "impersonate:user-info" and "impersonate-on:user-info:list". */
+function modeNameOf(verb: string): string {
+  return verb.split(":")[1] ?? "legacy";
 }
 
 /** The refusal that `run` throws; undefined if it succeeds. */

@@ -12,6 +12,7 @@ import type { TurnPlace } from "../flowcontrol/turn-place.js";
 import type { Turns } from "../flowcontrol/turns.js";
 import { answerUnderWay } from "../http/answer-under-way.js";
 import type { Metrics } from "../metrics/metrics.js";
+import { waitForOthers } from "../request/lazy-signal.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
 import type { AnswerTurns, RequestContext, RequestState } from "../request/request-state.js";
 import { bracket, type RequestStep } from "../request/step.js";
@@ -75,7 +76,7 @@ async function waitForSeats(
   { metrics }: FlowControlParts,
 ): Promise<void> {
   const span = state.trace?.begin("priorityandfairness");
-  const outcome = await entry.wait(state.signal);
+  const outcome = await waitForOthers(state, entry.wait(state.signal));
   span?.end();
   if ("release" in outcome) state.seats = outcome;
   else if (outcome.reason === "cancelled") throw reasonOf(state.signal);
@@ -108,7 +109,7 @@ async function waitForTurn(
   }
   readNextLater(ctx, turns, place);
   const span = state.trace?.begin("priorityandfairness");
-  await turns.wait(place, laterMs);
+  await waitForOthers(state, turns.wait(place, laterMs));
   span?.end();
   if (res.closed || res.destroyed || performance.now() >= state.deadlineMs) {
     state.signal.throwIfAborted();

@@ -45,6 +45,7 @@ export function withRequestEnd(options: {
     const cells = metrics.requestCells(info, isApply, ctx.status);
     cells.total.value++;
     cells.duration.observe(durationMs / 1000, state.trace?.traceId);
+    cells.ownDuration?.observe((durationMs - state.othersMs) / 1000);
     cells.responseSize?.observe(responseBytes(ctx));
     if (state.deprecation !== undefined) metrics.noteDeprecated(info, state.deprecation);
     for (const note of notes) note(ctx, durationMs);

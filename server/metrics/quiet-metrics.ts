@@ -24,6 +24,7 @@ export class QuietMetrics extends Metrics {
     this.#cells = {
       total: this.requestTotal.cell(),
       duration: this.requestDuration.cell(),
+      ownDuration: undefined,
       responseSize: this.responseSizes.cell(),
     };
   }

@@ -115,6 +115,8 @@ export class RequestState {
   isFresh = false;
   /** The body once it has been read: a request may be handled again. */
   body: Buffer | undefined;
+  /** Milliseconds for which it waited for seats and webhooks: not this server's own time. */
+  othersMs = 0;
   /** Bytes of the body sent by a sink; plain bodies know their length. */
   bytesSent = 0;
   /** Whether the whole answer has been handed over; it is written at the end of the turn. */

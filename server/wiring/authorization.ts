@@ -17,6 +17,7 @@ import type { ChainMember } from "../authz/configuration/authorizer-chain.js";
 import { toAuthorizationConfiguration } from "../authz/configuration/legacy-modes.js";
 import { ReloadableAuthorizer } from "../authz/configuration/reloadable-authorizer.js";
 import { Impersonation } from "../authz/impersonation.js";
+import { createImpersonationMetrics } from "../authz/impersonation-metrics.js";
 import { type AuthorizationMetrics, createAuthorizationMetrics } from "../authz/metrics.js";
 import { NodeAuthorizer } from "../authz/node/node-authorizer.js";
 import { PrivilegedGroupsAuthorizer } from "../authz/privileged-groups.js";
@@ -93,6 +94,7 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
       authorizer,
       naming,
       isConstrained: config.features.ConstrainedImpersonation,
+      metrics: createImpersonationMetrics(metrics),
     }),
     // In every mode: objects stored today take effect when RBAC is switched on.
     guards: [

@@ -79,7 +79,10 @@ export function openReplica(
     const tracing = opened.use(await openTracing({ ...common, build }));
     const deadline = AbortSignal.timeout(STORE_START_MS);
     const storage = opened.use(await openStore(common, deadline));
-    const security = await createSecurity(config, logger, storage.readAuthorities, deadline);
+    const security = await createSecurity(
+      { ...common, readAuthorities: storage.readAuthorities },
+      deadline,
+    );
     const upToAccess = { ...common, security, storage, serverAddress };
     const access = opened.use(await openAccess(upToAccess));
     const serving = opened.use(

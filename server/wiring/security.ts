@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { createRemainingLifetime } from "../authn/certificate-metrics.js";
 import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
 import { FrontProxyAuthenticator } from "../authn/front-proxy.js";
 import type { FrontProxyHeaders } from "../authn/identity-headers.js";
@@ -52,11 +53,16 @@ export interface Security {
   spawnReload(listener: Listener, lifecycle: Lifecycle, parts: ReloadParts): void;
 }
 
+export interface SecurityParts {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly readAuthorities: ReadAuthorities;
+}
+
 /** Makes or reads certificates. @throws {Error} unreadable files; {StorageError} */
 export async function createSecurity(
-  config: Config,
-  logger: Logger,
-  readAuthorities: ReadAuthorities,
+  { config, logger, metrics, readAuthorities }: SecurityParts,
   signal: AbortSignal,
 ): Promise<Security> {
   const { naming } = config;
@@ -74,7 +80,10 @@ export async function createSecurity(
   };
   let own = await ensureOwn(signal);
   const credentialIdKey = `authentication.${naming.labelDomain}/credential-id`;
-  const certificates = new ClientCertificateAuthenticator({ credentialIdKey });
+  const certificates = new ClientCertificateAuthenticator({
+    credentialIdKey,
+    noteRemaining: createRemainingLifetime(metrics),
+  });
   const initial = toCredentials(config, own, contents);
   const warn = (flag: ClientBundleFlag, bundle: string) =>
     warnOfBundle(logger, config, flag, bundle);

@@ -10,7 +10,7 @@ import { JsonPatchFailure } from "../../api/json-patch-failure.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
-import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
+import { type SignalSource, signalOf, waitForOthers } from "../../request/lazy-signal.js";
 import { JsonSyntaxError } from "../../schema/json-parser.js";
 import { parseJson } from "../../schema/parse-json.js";
 import type {
@@ -62,7 +62,8 @@ export class MutatingWebhooks implements AdmissionPlugin {
     if (candidates.length === 0) return false;
     const signal = signalOf(source);
     const matcher = new RuleMatcher(this.#context, attributes, served, signal);
-    return new MutatingRun({ index, candidates, matcher, caller: this.#caller, signal }).run();
+    const run = new MutatingRun({ index, candidates, matcher, caller: this.#caller, signal });
+    return waitForOthers(source, run.run());
   }
 }
 

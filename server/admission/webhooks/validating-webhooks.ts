@@ -4,7 +4,7 @@
  */
 
 import { partitionId } from "../../../storage/objects/keys.js";
-import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
+import { type SignalSource, signalOf, waitForOthers } from "../../request/lazy-signal.js";
 import type {
   AdmissionAttributes,
   AdmissionOperation,
@@ -54,7 +54,8 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     const found = candidates
       .map((candidate) => invocationOf(matcher, candidate, this.#asker))
       .filter((invocation) => invocation !== undefined);
-    return found.length === 0 ? undefined : this.#ask(matcher, found, signal);
+    if (found.length === 0) return undefined;
+    return waitForOthers(source, this.#ask(matcher, found, signal));
   }
 
   async #ask(
