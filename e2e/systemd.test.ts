@@ -1,6 +1,6 @@
 /**
  * The units of deploy/systemd under a real systemd: its install script puts the package and them where it says, etcd is beside
- * them, and both programs start as their users, with what the units forbid, come up again after SIGKILL, and end in good order.
+ * them, and both programs start as their users, with what the units forbid, come up again after SIGKILL and when they hang, and end in good order.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -19,6 +19,8 @@ const run = promisify(execFile);
 const READY_MS = 60_000;
 const ETCD = "http://127.0.0.1:2379";
 const UNITS = ["keelson", "keelson-controllers"];
+/** More than a start takes the thread at once. */
+const WATCHDOG_SECONDS = 10;
 /** In npm's place, as there is no registry inside: unpacks the package, and links its command. */
 const NPM = `#!/bin/sh
 set -eu
@@ -31,7 +33,7 @@ chmod 755 "$to/dist/bundle/main.js"
 ln -sf "$to/dist/bundle/main.js" "$prefix/bin/keelson"
 `;
 
-test("P3: both units start under systemd with what they forbid, come back when they are killed, and end in good order", {
+test("P3: both units start under systemd with what they forbid, come back when they are killed or hang, and end in good order", {
   skip: await missingSystemd(),
 }, async () => {
   await using systemd = await Systemd.start();
@@ -41,6 +43,12 @@ test("P3: both units start under systemd with what they forbid, come back when t
   const flags = `KEELSON_FLAGS=--etcd-servers=${ETCD}`;
   await writeInside(systemd, "etc/keelson/keelson.env", `${flags} --run-controllers=false\n`);
   await writeInside(systemd, "etc/keelson/controllers.env", `${flags}\n`);
+  // As the units say it, but sooner.
+  for (const unit of UNITS) {
+    const sooner = `[Service]\nWatchdogSec=${WATCHDOG_SECONDS}s\n`;
+    await writeInside(systemd, `etc/systemd/system/${unit}.service.d/sooner.conf`, sooner);
+  }
+  await systemd.run("systemctl", "daemon-reload");
   await systemd.run("systemctl", "start", ...UNITS);
   await waitForWord(systemd, "keelson", "ready", 1);
   await waitForWord(systemd, "keelson-controllers", "leading", 1);
@@ -59,8 +67,14 @@ test("P3: both units start under systemd with what they forbid, come back when t
   await waitForWord(systemd, "keelson", "ready", 2);
   await waitForWord(systemd, "keelson-controllers", "leading", 2);
 
+  // P8: one that hangs sends no more beats.
   for (const unit of UNITS) {
-    assert.deepEqual(await systemd.show(unit, "NRestarts"), { NRestarts: "1" }, unit);
+    await systemd.run("systemctl", "kill", "--kill-whom=main", "--signal=SIGSTOP", unit);
+  }
+  await waitForWord(systemd, "keelson", "ready", 3);
+  await waitForWord(systemd, "keelson-controllers", "leading", 3);
+  for (const unit of UNITS) {
+    assert.deepEqual(await systemd.show(unit, "NRestarts"), { NRestarts: "2" }, unit);
     await systemd.run("systemctl", "stop", unit);
     const end = await systemd.show(unit, "Result", "ExecMainStatus");
     assert.deepEqual(end, { Result: "success", ExecMainStatus: "0" }, unit);

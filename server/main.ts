@@ -28,6 +28,7 @@ import { readBuildInfo } from "./wiring/build-info.js";
 import { runControlLoops } from "./wiring/control-loops.js";
 import { createLog } from "./wiring/create-logger.js";
 import { openReplica, type Replica } from "./wiring/replica.js";
+import { startWatchdog } from "./wiring/watchdog.js";
 
 const HEARTBEAT_MS = 60_000;
 /** How long what is missing may take to come. */
@@ -100,6 +101,7 @@ async function serve(config: Config, startedAtMs: number): Promise<boolean> {
   const log = createLog(config);
   const { logger } = log;
   warn(config, logger);
+  startWatchdog({ env: process.env, isWell: () => true, logger });
   let replica: Replica;
   let objects: readonly PlacedObject[];
   let signature: string;
@@ -168,7 +170,7 @@ async function controllers(config: Config): Promise<void> {
   // Waiting alone does not keep a process alive.
   const heartbeat = setInterval(() => {}, HEARTBEAT_MS);
   try {
-    await runControlLoops(config, logger, ending.signal);
+    await runControlLoops(config, logger, process.env, ending.signal);
   } catch (error) {
     if (!ending.signal.aborted) fail(`keelson: ${oneLine(error)}`);
   } finally {

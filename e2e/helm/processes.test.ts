@@ -82,6 +82,7 @@ test("CARD-06: the rendered commands, run as processes, are replicas, control lo
   const tested = await start(probe, "test", ipOf(30));
   await eventually("the test of the release ends", () => tested.child.hasEnded);
   assert.match(tested.child.output, /\/readyz: ok/);
+  assert.match(tested.child.output, /certificate: not verified/);
 
   for (const { child } of [...replicas, loops]) child.signal("SIGTERM");
   const grace = specOf(deployment).terminationGracePeriodSeconds * 1_000;
@@ -125,10 +126,16 @@ class AsyncDisposableList implements AsyncDisposable {
 }
 
 /** P8: as a node probes the loops and Prometheus scrapes them, at the port and paths that the container says. */
-async function observeLoops({ ip }: RunningPod, deployment: Rendered): Promise<void> {
+async function observeLoops({ ip, child }: RunningPod, deployment: Rendered): Promise<void> {
   const [container] = specOf(deployment).containers;
   const [{ containerPort }] = container.ports;
-  const ask = (path: string) => fetch(`http://${ip}:${containerPort}${path}`);
+  const deadlineMs = container.livenessProbe.timeoutSeconds * 1_000;
+  const ask = (path: string) =>
+    fetch(`http://${ip}:${containerPort}${path}`, { signal: AbortSignal.timeout(deadlineMs) });
+  // A node restarts loops that hang.
+  child.signal("SIGSTOP");
+  await assert.rejects(ask(container.livenessProbe.httpGet.path), { name: "TimeoutError" });
+  child.signal("SIGCONT");
   for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
     assert.equal((await ask(container[probe].httpGet.path)).status, 200, probe);
   }

@@ -31,10 +31,17 @@ export class LeasePulse {
     this.beat();
   }
 
+  get isBeating(): boolean {
+    return this.#stillMs() <= STILL_MS_MAX;
+  }
+
   /** @throws {Error} no beat for too long */
   check(): void {
-    const stillMs = this.#clock.monotonic() - this.#beatAtMs;
-    if (stillMs <= STILL_MS_MAX) return;
-    throw new Error(`no turn of the election for ${Math.round(stillMs / 1000)} s`);
+    if (this.isBeating) return;
+    throw new Error(`no turn of the election for ${Math.round(this.#stillMs() / 1000)} s`);
+  }
+
+  #stillMs(): number {
+    return this.#clock.monotonic() - this.#beatAtMs;
   }
 }

@@ -30,6 +30,7 @@ import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
 import { openStore, STORE_START_MS } from "./store.js";
+import { startWatchdog, type WatchdogOptions } from "./watchdog.js";
 
 /**
  * Runs only the control loops, on the etcd from the flags, until `signal` aborts.
@@ -38,6 +39,7 @@ import { openStore, STORE_START_MS } from "./store.js";
 export async function runControlLoops(
   config: Config,
   logger: Logger,
+  env: WatchdogOptions["env"],
   signal: AbortSignal,
 ): Promise<void> {
   const { naming } = config;
@@ -57,6 +59,7 @@ export async function runControlLoops(
   const metrics = new Metrics();
   const observed = await openObserved(config, metrics, logger);
   await using _listener = observed.listener;
+  using _watchdog = startWatchdog({ env, isWell: () => observed.isWell(), logger });
   await using storage = await openStore(
     { clock: systemClock, config, facts, metrics, logger },
     deadline,
@@ -125,13 +128,14 @@ export async function runControlLoops(
 
 /**
  * Health and metrics of this process, from before the store is asked. It lives as long as its thread answers and
- * the election goes on: whatever hangs is restarted by who asks /livez.
+ * the election goes on: whatever hangs is restarted by who asks /livez, or by systemd.
  */
 async function openObserved(config: Config, metrics: Metrics, logger: Logger) {
   const health = new Health({ logger, clock: systemClock, livezGracePeriodMs: 0 });
   const started = health.addStartCheck("start", ["readyz"]);
   const pulse = new LeasePulse(systemClock);
   let isStarted = false;
+  const isWell = () => !isStarted || pulse.isBeating;
   const check = () => {
     if (isStarted) pulse.check();
   };
@@ -142,9 +146,10 @@ async function openObserved(config: Config, metrics: Metrics, logger: Logger) {
   const listener = address && (await PlainListener.open({ ...address, health, metrics, logger }));
   if (listener !== undefined) logger.info({ port: listener.port }, "health and metrics");
   return {
-    health,
     pulse,
     listener,
+    health,
+    isWell,
     started() {
       isStarted = true;
       pulse.beat();
