@@ -131,6 +131,8 @@ async function helps(inside: Inside): Promise<void> {
     "/livez: ok",
     "/readyz: ok",
     "/version: ok",
+    "/api/v1/secrets: ok",
+    "certificate: not verified",
     "made: a new certificate for api.example",
     "made: the certificate is good",
     "etcd-TIME.db: 1 bytes",

@@ -4,10 +4,16 @@
  */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
+import { COMMAND } from "../harness/command.js";
 import { eventually } from "../harness/eventually.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import { startServer } from "../harness/server-process.js";
+import { makeTempDir } from "../harness/temp-dir.js";
+import { Child } from "../tools/child.js";
+import { freePort } from "../tools/free-port.js";
 import {
   CHART,
   HELMS_OF_SLOW_TESTS,
@@ -22,6 +28,7 @@ import { playNode } from "./play-node.js";
 
 const NAMESPACE = "keelson";
 const RELEASE = "demo";
+const SERVICE = `https://demo-keelson.${NAMESPACE}.svc:443`;
 const DEPLOYMENT = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/demo-keelson`;
 
 const VALUES = {
@@ -56,9 +63,8 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
   }, async (t) => {
     await using server = await startServer();
     const { client } = server;
-    await using node = playNode(client, NAMESPACE, {
-      [`https://demo-keelson.${NAMESPACE}.svc:443`]: server.url,
-    });
+    const names = { [SERVICE]: "" };
+    await using node = playNode(client, NAMESPACE, names);
     const env = {
       KUBECONFIG: server.kubeconfig,
       HELM_CACHE_HOME: server.dataDir,
@@ -92,8 +98,24 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
     // P4: clients may come by addresses, and those inside the API's own cluster do.
     for (const ip of ["192.0.2.7", "10.0.0.1"]) assert.equal(certificate.checkIP(ip), ip);
 
+    // The release's own replica, with the certificate that the hook made; before it runs, the test fails.
+    const port = await freePort();
+    names[SERVICE] = `https://127.0.0.1:${port}`;
+    const failed = await runHelm(helm, ["test", RELEASE, "--namespace", NAMESPACE], env);
+    assert.notEqual(failed.code, 0);
+    assert.match(node.outputs.get("demo-keelson-test") ?? "", /\/livez: no answer/);
+    await using _replica = await startReplica(port, secret.data);
     await run("test", RELEASE);
-    assert.match(node.outputs.get("demo-keelson-test") ?? "", /\/readyz: ok/);
+    const words = ["/livez", "/readyz", "/version", "/api/v1/secrets", "certificate"];
+    assert.deepEqual(
+      node.outputs.get("demo-keelson-test")?.trim().split("\n"),
+      words.map((word) => `${word}: ok`),
+    );
+    // One whom the release's authority does not know is not taken for it.
+    names[SERVICE] = server.url;
+    const stranger = await runHelm(helm, ["test", RELEASE, "--namespace", NAMESPACE], env);
+    assert.notEqual(stranger.code, 0);
+    assert.match(node.outputs.get("demo-keelson-test") ?? "", /\/livez: no answer .*certificate/);
 
     const replicas = async () => {
       const { spec } = (await client.get(DEPLOYMENT)).expect(200).object as { spec?: unknown };
@@ -144,6 +166,29 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
     const services = (await client.get(`/api/v1/namespaces/${NAMESPACE}/services`)).items;
     assert.deepEqual(services, []);
   });
+}
+
+/** One of the release, that shows the certificate of its Secret. */
+async function startReplica(
+  port: number,
+  secret: Readonly<Record<string, string>> = {},
+): Promise<AsyncDisposable> {
+  const folder = await makeTempDir("release");
+  for (const name of ["tls.crt", "tls.key"]) {
+    await writeFile(join(folder.path, name), Buffer.from(secret[name] ?? "", "base64"));
+  }
+  const child = new Child(process.execPath, [
+    ...[COMMAND, "serve", `--data-dir=${join(folder.path, "data")}`, `--secure-port=${port}`],
+    `--tls-cert-file=${join(folder.path, "tls.crt")}`,
+    `--tls-private-key-file=${join(folder.path, "tls.key")}`,
+  ]);
+  await child.waitUntilReady(async () => child.output.includes(" ready"));
+  return {
+    async [Symbol.asyncDispose]() {
+      await child.end("SIGKILL");
+      await folder[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /**

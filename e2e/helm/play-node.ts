@@ -95,12 +95,32 @@ async function runHook(
     ip: "127.0.0.1",
     names,
     images,
-    secrets: {},
+    secrets: await secretsOf(client, namespace, spec),
     folders: { [TOKENS]: tokens },
     env: { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port },
   });
   while (!pod.child.hasEnded) await new Promise((resolve) => setTimeout(resolve, 20));
   return { output: pod.child.output, code: pod.child.exitCode };
+}
+
+/** Contents of the Secrets that its volumes name and that are there. */
+async function secretsOf(
+  client: HttpsClient,
+  namespace: string,
+  spec: Rendered["spec"],
+): Promise<Record<string, Record<string, string>>> {
+  const secrets: Record<string, Record<string, string>> = {};
+  for (const { secret } of spec.volumes ?? []) {
+    if (secret === undefined) continue;
+    const path = `/api/v1/namespaces/${namespace}/secrets/${secret.secretName}`;
+    const { data = {} } = (await client.get(path)).object as { data?: Record<string, string> };
+    const texts = Object.entries(data).map(([key, text]) => [
+      key,
+      Buffer.from(text, "base64").toString(),
+    ]);
+    secrets[secret.secretName] = Object.fromEntries(texts);
+  }
+  return secrets;
 }
 
 /** Admission has added a volume with the token, which is what `folders` stands for. */

@@ -56,11 +56,14 @@ export async function runPod(plan: PodPlan): Promise<RunningPod> {
     await mkdir(folder, { recursive: true });
     folders[mount.mountPath] = folder;
     const volume = (spec.volumes ?? []).find((one: { name: string }) => one.name === mount.name);
-    const secret = volume?.secret?.secretName;
-    if (secret === undefined) continue;
-    const contents = plan.secrets[secret];
-    if (contents === undefined) throw new Error(`the pod needs a Secret ${secret}`);
-    for (const [key, text] of Object.entries(contents)) await writeFile(join(folder, key), text);
+    if (volume?.secret === undefined) continue;
+    const { secretName, optional, items } = volume.secret;
+    const contents = plan.secrets[secretName] ?? (optional && {});
+    if (contents === undefined) throw new Error(`the pod needs a Secret ${secretName}`);
+    const wanted = items?.map(({ key }: { key: string }) => key) ?? Object.keys(contents);
+    for (const key of wanted) {
+      if (contents[key] !== undefined) await writeFile(join(folder, key), contents[key]);
+    }
   }
   const variables = environmentOf(container, { name, ip });
   const replacements: Record<string, string> = {

@@ -25,6 +25,21 @@
 {{- concat $own $outside.names | uniq | join "," -}}
 {{- end -}}
 
+{{/* Whether its names are those alone by which clients come from outside. */}}
+{{- define "keelson.hasPublicNames" -}}
+{{- if and (eq .Values.certificates.source "certManager") (not .Values.certificates.certManager.clusterNames) }}true{{ end -}}
+{{- end -}}
+
+{{/* The name that who comes by the Service, or by an address, asks the certificate for. */}}
+{{- define "keelson.verifiedName" -}}
+{{- if include "keelson.hasPublicNames" . -}}
+{{- $outside := include "keelson.outsideNames" . | fromYaml -}}
+{{- first $outside.names -}}
+{{- else -}}
+{{- include "keelson.fullname" . }}.{{ .Release.Namespace }}.svc
+{{- end -}}
+{{- end -}}
+
 {{/* What a Certificate is asked for: dnsNames and ipAddresses. A public issuer knows no names of clusters. */}}
 {{- define "keelson.certificateHosts" -}}
 {{- $outside := include "keelson.outsideNames" . | fromYaml -}}

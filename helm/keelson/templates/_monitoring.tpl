@@ -10,13 +10,8 @@
 {{- define "keelson.scrapeTls" -}}
 {{- $monitor := .Values.monitoring.serviceMonitor -}}
 {{- $secret := default (include "keelson.tlsSecretName" .) $monitor.authoritySecretName -}}
-{{- $isPublic := and (eq .Values.certificates.source "certManager") (not .Values.certificates.certManager.clusterNames) (not $monitor.authoritySecretName) -}}
-{{- if $isPublic -}}
-{{- $outside := include "keelson.outsideNames" . | fromYaml -}}
-serverName: {{ first $outside.names }}
-{{- else -}}
-serverName: {{ include "keelson.fullname" . }}.{{ .Release.Namespace }}.svc
-{{- end }}
+{{- $isPublic := and (include "keelson.hasPublicNames" .) (not $monitor.authoritySecretName) -}}
+serverName: {{ include "keelson.verifiedName" . }}
 {{- if $isPublic }}
 {{- else if $secret }}
 ca:
