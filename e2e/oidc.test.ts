@@ -13,6 +13,7 @@ import { type Claims, TestIssuer } from "./harness/oidc-issuer.js";
 import { refusalAtStart } from "./harness/refusal-at-start.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
+import { TestAuthority } from "./harness/test-authority.js";
 
 /** The server's own address is read from what it prints, where issuers are named too. */
 const HOST = "127.0.0.2";
@@ -89,12 +90,13 @@ describe("an issuer by flags", () => {
   let folder: TempDir;
   let server: ServerProcess;
   let client: TokenClient;
+  let authority: string;
   before(async () => {
     issuer = await TestIssuer.open({ host: HOST });
     // The issuer is down while the server starts.
     await issuer.stop();
     folder = await makeTempDir("oidc");
-    const authority = join(folder.path, "issuer-ca.pem");
+    authority = join(folder.path, "issuer-ca.pem");
     await writeFile(authority, issuer.authority);
     server = await startServer({
       flags: [
@@ -127,6 +129,14 @@ describe("an issuer by flags", () => {
       "tokens are believed",
       async () => (await client.whoami(await sign())) !== "401",
     );
+  });
+
+  test("P10: a changed --oidc-ca-file is in force without a restart", async () => {
+    const isBelieved = async () => (await client.whoami(await sign())) !== "401";
+    await writeFile(authority, (await TestAuthority.create("stranger")).certificate);
+    await eventually("nobody vouches for the issuer", async () => !(await isBelieved()));
+    await writeFile(authority, issuer.authority);
+    await eventually("its authority does again", isBelieved);
   });
 
   test("S2-OIDC-01..07: a token makes a user with name and groups", async () => {

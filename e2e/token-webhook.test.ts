@@ -12,6 +12,7 @@ import {
   type WebhookStub,
   withStatus,
 } from "../server/client/testing/webhook-stub.js";
+import { eventually } from "./harness/eventually.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -48,11 +49,12 @@ describe("token webhook", () => {
   let stub: WebhookStub;
   let server: ServerProcess;
   let client: HttpsClient;
+  let kubeconfig: string;
 
   before(async () => {
     dir = await makeTempDir("token-webhook");
     stub = await openWebhookStub(decide);
-    const kubeconfig = join(dir.path, "kubeconfig");
+    kubeconfig = join(dir.path, "kubeconfig");
     await writeFile(kubeconfig, stub.kubeconfig);
     server = await startServer({
       flags: [
@@ -134,6 +136,24 @@ describe("token webhook", () => {
     const good = await review("token-of-jane");
     assert.deepEqual([good.authenticated, good.user?.username], [true, "jane"]);
     assert.notEqual((await review("nobody's")).authenticated, true);
+  });
+
+  test("P10: a changed client configuration is in use without a restart, one that cannot be used is not", async () => {
+    await using other = await openWebhookStub(decide);
+    let asked = 0;
+    // Of a token that nobody remembers.
+    const isAsked = async ({ calls }: WebhookStub) => {
+      const before = calls.length;
+      (await whoAmI(`unknown-${asked++}`)).expect(401);
+      return calls.length > before;
+    };
+    await writeFile(kubeconfig, other.kubeconfig);
+    await eventually("another webhook is asked", () => isAsked(other));
+    await writeFile(kubeconfig, "clusters: 7");
+    await eventually("that is told", () => server.logs.includes("changed files are not usable"));
+    assert.ok(await isAsked(other));
+    await writeFile(kubeconfig, stub.kubeconfig);
+    await eventually("the first one is asked again", () => isAsked(stub));
   });
 
   test("S2-TR-10: an outage is a 401 for unknown tokens; other credentials and remembered tokens are as before", async () => {

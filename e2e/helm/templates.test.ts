@@ -182,8 +182,10 @@ test("a change of configuration that needs a restart replaces the pods, one that
     return annotations["keelson.dev/configuration"];
   };
   const before = await digest({});
-  assert.equal(await digest({ "configuration.authentication": "kind: A" }), before);
-  assert.notEqual(await digest({ "configuration.tokenWebhook": "kind: Config" }), before);
+  for (const file of ["authentication", "tokenWebhook"]) {
+    assert.equal(await digest({ [`configuration.${file}`]: "kind: A" }), before);
+  }
+  assert.notEqual(await digest({ "configuration.tokens": "a,b,c" }), before);
 });
 
 test("P6: monitors give the jobs that alerts ask for, whatever the release is called", {

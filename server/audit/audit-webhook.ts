@@ -8,7 +8,7 @@ import { type HttpsClient, TransportError } from "../client/https-client.js";
 import type { AuditBackend, AuditLine } from "./audit-batch.js";
 
 export interface AuditWebhookOptions {
-  readonly client: HttpsClient;
+  readonly client: Pick<HttpsClient, "request" | "close">;
   readonly naming: Naming;
   readonly clock: Clock;
   readonly initialBackoffMs: number;

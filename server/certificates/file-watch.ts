@@ -15,7 +15,7 @@ const CHECK_INTERVAL_MS = 1_000;
 export interface FileWatchOptions {
   readonly files: readonly string[];
   /** Applies the new contents, in the order of `files`. If it throws, the old ones stay in use. */
-  readonly apply: (contents: readonly string[]) => void;
+  readonly apply: (contents: readonly string[]) => void | Promise<void>;
   /** Called for each change with its result, for a metric. */
   readonly onReload?: (isGood: boolean) => void;
   readonly clock: Clock;
@@ -45,7 +45,7 @@ async function applyOnce(
   logger: Logger,
 ): Promise<void> {
   try {
-    apply(await Promise.all(files.map((file) => readFile(file, "utf8"))));
+    await apply(await Promise.all(files.map((file) => readFile(file, "utf8"))));
     logger.info({ files }, "changed files are in use");
     onReload?.(true);
   } catch (error) {

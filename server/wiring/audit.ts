@@ -18,14 +18,13 @@ import { type AuditOutlet, AuditRecorder } from "../audit/audit-recorder.js";
 import { AuditWebhook } from "../audit/audit-webhook.js";
 import { type AuditPolicy, parseAuditPolicy, RECORD_ALL } from "../audit/policy.js";
 import { runFileWatch } from "../certificates/file-watch.js";
-import { parseClientConfig } from "../client/client-config.js";
-import { openClient } from "../client/open-client.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../metrics/metrics.js";
+import { type FollowedWebhook, openFollowedWebhook } from "./followed-webhook.js";
 
 export interface Audit extends AsyncDisposable {
   readonly recorder: AuditRecorder;
-  /** Follows the policy's file. */
+  /** Follows the policy's file, and the webhook's. */
   spawn(lifecycle: Lifecycle): void;
 }
 
@@ -49,7 +48,7 @@ export async function openAudit(
         : await named("audit-policy-file", async () =>
             readPolicy(await readFile(auditPolicyFile, "utf8"), naming, logger),
           );
-    const outlets = await openOutlets(config, opened, { metrics, logger });
+    const { outlets, webhook } = await openOutlets(config, opened, { metrics, logger });
     const events = metrics.counter({
       name: "apiserver_audit_event_total",
       help: "Audit records that were made.",
@@ -81,6 +80,7 @@ export async function openAudit(
       recorder,
       spawn(lifecycle) {
         if (auditPolicyFile !== "") followPolicy(config, recorder, { metrics, logger, lifecycle });
+        webhook?.spawn(lifecycle);
       },
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
@@ -98,7 +98,7 @@ async function openOutlets(
   config: Config,
   opened: Cleanup,
   { metrics, logger }: Observers,
-): Promise<AuditOutlet[]> {
+): Promise<{ outlets: AuditOutlet[]; webhook: FollowedWebhook | undefined }> {
   const errors = metrics.counter({
     name: "apiserver_audit_error_total",
     help: "Audit records that were dropped, by backend and why.",
@@ -133,6 +133,7 @@ async function openOutlets(
     return batch;
   };
   const outlets: AuditOutlet[] = [];
+  let webhook: FollowedWebhook | undefined;
   if (config.auditLogPath !== "") {
     const backend = await named("audit-log-path", () =>
       openAuditFile({
@@ -151,13 +152,13 @@ async function openOutlets(
     });
   }
   if (config.auditWebhookConfigFile !== "") {
-    const path = config.auditWebhookConfigFile;
-    const clientConfig = await named("audit-webhook-config-file", async () =>
-      parseClientConfig(await readFile(path, "utf8"), { path, naming: config.naming }),
+    const { naming, auditWebhookConfigFile: file } = config;
+    webhook = await named("audit-webhook-config-file", () =>
+      openFollowedWebhook({ file, naming, timeoutMs: WEBHOOK_TIMEOUT_MS, logger }),
     );
     const backend = new AuditWebhook({
-      client: openClient(clientConfig, { clock: systemClock, timeoutMs: WEBHOOK_TIMEOUT_MS }),
-      naming: config.naming,
+      client: webhook.client,
+      naming,
       clock: systemClock,
       initialBackoffMs: config.auditWebhookInitialBackoffMs,
     });
@@ -175,7 +176,7 @@ async function openOutlets(
     },
     (set) => set(batches.reduce((sum, { waiting }) => sum + waiting, 0)),
   );
-  return outlets;
+  return { outlets, webhook };
 }
 
 function fileSettings(config: Config): BatchSettings {

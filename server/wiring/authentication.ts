@@ -36,14 +36,12 @@ import { UnknownBearerAuthenticator } from "../authn/unknown-bearer.js";
 import type { TokenReviewVersion } from "../authn/webhook/token-review.js";
 import { TokenWebhookAuthenticator } from "../authn/webhook/token-webhook-authenticator.js";
 import { runFileWatch } from "../certificates/file-watch.js";
-import { warnOfAuthorities } from "../client/authorities.js";
-import { readClientConfig } from "../client/client-config.js";
-import { openClient } from "../client/open-client.js";
 import { ReviewClient } from "../client/review-client.js";
 import type { Config } from "../config/config.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { UserInfo } from "../request/user-info.js";
+import { openFollowedWebhook } from "./followed-webhook.js";
 import type { Security } from "./security.js";
 import type { TokenKeys } from "./token-keys.js";
 
@@ -105,9 +103,8 @@ async function openAuthenticators(
   const legacyTokenUses = new LegacyTokenUses(naming, parts.clock);
   const own = registryAuthenticators({ ...parts, legacyTokenUses });
   const after: Authenticator[] = [jwt.authenticator];
-  if (config.authenticationTokenWebhookConfigFile !== "") {
-    after.push(await openTokenWebhook(parts, opened));
-  }
+  const webhook = await openTokenWebhook(parts, opened);
+  if (webhook !== undefined) after.push(webhook.authenticator);
   const members = [...before, ...own, ...after, new UnknownBearerAuthenticator()];
   return {
     common: { before, after },
@@ -117,6 +114,7 @@ async function openAuthenticators(
     legacyTokenUses,
     spawn(lifecycle) {
       jwt.spawn(lifecycle);
+      webhook?.spawn(lifecycle);
       const { files } = tokenKeys;
       if (files.length === 0) return;
       const apply = (contents: readonly string[]) => tokenKeys.replace(contents);
@@ -224,9 +222,13 @@ async function createJwt(parts: AuthenticationParts) {
     anonymous,
     spawn(lifecycle: Lifecycle) {
       lifecycle.spawn("keys of issuers", "restart", (signal) => authenticator.run(signal));
-      if (authenticationConfig === "") return;
-      const apply = ([configurationText = ""]: readonly string[]) => {
-        const next = checkAuthentication({ ...options, configurationText });
+      // Flags or a file: never both.
+      const file = authenticationConfig || oidcCaFile;
+      if (file === "") return;
+      const apply = ([text = ""]: readonly string[]) => {
+        const changed =
+          authenticationConfig === "" ? { oidcAuthority: text } : { configurationText: text };
+        const next = checkAuthentication({ ...options, ...changed });
         const before = authenticator.checked.anonymous;
         authenticator.replace(next);
         anonymous.replace(next.anonymous);
@@ -234,12 +236,12 @@ async function createJwt(parts: AuthenticationParts) {
           logger.warn({ before, now: next.anonymous }, "anonymous access has changed");
           warnOfAnonymous(next);
         }
-        observed.configured(next.hash);
+        if (next.hash !== "") observed.configured(next.hash);
       };
       lifecycle.spawn("authentication configuration", "restart", (signal) =>
         runFileWatch(
           {
-            files: [authenticationConfig],
+            files: [file],
             clock: systemClock,
             logger,
             onReload: (isGood) => observed.reloaded(isGood, Date.now()),
@@ -260,26 +262,23 @@ export function serverIdHash(): string {
 /** Timeout of one call of the webhook, as upstream. */
 const TOKEN_WEBHOOK_TIMEOUT_MS = 30_000;
 
-/** @throws {ClientConfigError} with one line */
+/** Undefined: nobody is asked. @throws {ClientConfigError} with one line */
 async function openTokenWebhook(
   { config, tokenKeys, logger }: AuthenticationParts,
   opened: Cleanup,
 ) {
-  const { naming } = config;
+  const { naming, authenticationTokenWebhookConfigFile: file } = config;
+  if (file === "") return undefined;
   const clock = systemClock;
-  const file = config.authenticationTokenWebhookConfigFile;
-  const clientConfig = await readClientConfig(file, { naming });
-  if (clientConfig.ca !== undefined) {
-    const given = { source: "certificate-authority", file, bundle: clientConfig.ca } as const;
-    warnOfAuthorities(logger, { ...given, vouchFor: "servers" }, clock.now());
-  }
-  const client = openClient(clientConfig, {
-    clock,
+  const { client, spawn } = await openFollowedWebhook({
+    file,
+    naming,
     timeoutMs: TOKEN_WEBHOOK_TIMEOUT_MS,
     defaultAuthorities: await readHostRoots(process.env.SSL_CERT_FILE),
+    logger,
   });
   opened.defer(() => client.close());
-  return new TokenWebhookAuthenticator({
+  const authenticator = new TokenWebhookAuthenticator({
     reviews: new ReviewClient({ client, clock }),
     version: config.authenticationTokenWebhookVersion as TokenReviewVersion,
     naming,
@@ -288,4 +287,5 @@ async function openTokenWebhook(
     clock,
     logger,
   });
+  return { authenticator, spawn };
 }

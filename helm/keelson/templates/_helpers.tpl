@@ -140,9 +140,9 @@ redis://{{ include "keelson.fullname" . }}-redis.{{ .Release.Namespace }}.svc:63
 {{- define "keelson.configurationFiles" -}}
 authentication: {file: authentication.yaml, flag: authentication-config, reloads: true}
 authorization: {file: authorization.yaml, flag: authorization-config, reloads: true}
-authorizationWebhook: {file: authorization-webhook.kubeconfig, flag: authorization-webhook-config-file, reloads: false}
+authorizationWebhook: {file: authorization-webhook.kubeconfig, flag: authorization-webhook-config-file, reloads: true}
 authorizationPolicy: {file: authorization-policy.jsonl, flag: authorization-policy-file, reloads: false}
-tokenWebhook: {file: token-webhook.kubeconfig, flag: authentication-token-webhook-config-file, reloads: false}
+tokenWebhook: {file: token-webhook.kubeconfig, flag: authentication-token-webhook-config-file, reloads: true}
 tokens: {file: tokens.csv, flag: token-auth-file, reloads: false}
 encryption: {file: encryption.yaml, flag: encryption-provider-config, reloads: true}
 tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
