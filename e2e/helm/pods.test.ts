@@ -93,7 +93,10 @@ test("P6, P8: there is a PodMonitor for the pods of the bundled etcd and of the 
       );
       const [endpoint] = spec.podMetricsEndpoints;
       const ports = watched.map(({ spec: { template } }) => {
-        const named = template.spec.containers[0].ports as { name: string; containerPort: number }[];
+        const named = template.spec.containers[0].ports as {
+          name: string;
+          containerPort: number;
+        }[];
         return named.find((port) => port.name === endpoint.port)?.containerPort;
       });
       return [metadata.name, watched.map(({ metadata: { name: of } }) => of), ports];
