@@ -12,11 +12,14 @@ const DIGITS = "/apis/digits.example.com/v1/digits";
 const BIG = "9007199254740993";
 const NEXT = "9007199254740992";
 const MAX = "9223372036854775807";
+/** Beyond 64 bits, where a number is a double. */
+const HUGE = "12345678901234567890";
 
 const PROPERTIES = `{
   "plain": {"type": "integer"},
   "filled": {"type": "integer", "default": ${BIG}},
   "one": {"type": "integer", "enum": [${BIG}, ${MAX}]},
+  "huge": {"type": "number", "enum": [${HUGE}]},
   "upTo": {"type": "integer", "maximum": ${BIG}},
   "long": {"type": "integer", "format": "int64"},
   "any": {"type": "number"},
@@ -61,6 +64,7 @@ const CASES: readonly (readonly [sent: string, kept: string | readonly string[]]
   [`{"long":9223372036854775600}`, `{"filled":${BIG},"long":9223372036854775600}`],
   [`{"one":${BIG}}`, `{"filled":${BIG},"one":${BIG}}`],
   [`{"one":${MAX}}`, `{"filled":${BIG},"one":${MAX}}`],
+  [`{"huge":${HUGE}}`, `{"filled":${BIG},"huge":12345678901234567000}`],
   [`{"any":${BIG}}`, `{"any":${BIG},"filled":${BIG}}`],
   [`{"set":[${BIG},${NEXT}]}`, `{"filled":${BIG},"set":[${BIG},${NEXT}]}`],
   [`{"upTo":${NEXT}}`, `{"filled":${BIG},"upTo":${NEXT}}`],

@@ -3,8 +3,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { finishNow } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { isWrittenNumber } from "../api/written-number.js";
 import { JSON_DEPTH_MAX, JsonSyntaxError, parseExactly } from "../schema/json-parser.js";
-import { parseJson, parseLong } from "../schema/parse-json.js";
+import { parseJson, parseLong, parseWritten } from "../schema/parse-json.js";
 import { duplicateKeySteps, findDuplicateKeys, stringifyJson } from "./json.js";
 
 const duplicatesOf = (text: string) => findDuplicateKeys(text, parseJson(text));
@@ -24,6 +25,17 @@ test("S1-VER-09: integers beyond 2^53 survive a round trip digit by digit", () =
     const text = `{"a":${digits},"b":[${digits}]}`;
     assert.deepEqual(parseJson(text), { a: BigInt(digits), b: [BigInt(digits)] });
     assert.equal(stringifyJson(parseJson(text)), text);
+  }
+});
+
+test("D11: beyond 64 bits an integer is a double, as in kube-apiserver", () => {
+  for (const digits of ["9223372036854775808", "-9223372036854775809", "12345678901234567890"]) {
+    const text = `{"a":${digits}}`;
+    assert.deepEqual(parseJson(text), { a: Number(digits) });
+    for (const written of [parseWritten(text), finishNow(parseLong(text, true)).value]) {
+      const { a } = written as { a: JsonValue };
+      assert.equal(isWrittenNumber(a) && a.text, digits);
+    }
   }
 });
 
@@ -128,7 +140,7 @@ const wildValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie)
     fc.constant(null),
     fc.boolean(),
     fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => (Object.is(n, -0) ? 0 : n)),
-    fc.bigInt({ min: 2n ** 53n, max: 2n ** 63n }),
+    fc.bigInt({ min: 2n ** 53n, max: 2n ** 63n - 1n }),
     fc.string({ unit: "binary" }),
     fc.array(tie("value"), { maxLength: 4 }),
     fc.dictionary(
@@ -142,7 +154,8 @@ const wildValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie)
 /** Doubles that look like integers beyond 2^53 are read back as bigint, their exact value. */
 function asRead(value: JsonValue): JsonValue {
   if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    return /e/.test(String(value)) ? value : BigInt(String(value));
+    const isWhole = !/e/.test(String(value)) && Math.abs(value) < 2 ** 63;
+    return isWhole ? BigInt(String(value)) : value;
   }
   if (Array.isArray(value)) return value.map(asRead);
   if (value === null || typeof value !== "object") return value;

@@ -259,6 +259,15 @@ function mergeInto(target: JsonObject, value: JsonValue): void {
   }
 }
 
+const INT64_MIN = -(2n ** 63n);
+const UINT64_MAX = 2n ** 64n - 1n;
+
+/** A float without a fraction is an integer, as in kube-apiserver, which writes it as JSON without an exponent. */
+function toWhole(value: number): number | bigint {
+  const isLong = Number.isInteger(value) && !Number.isSafeInteger(value);
+  return isLong && Math.abs(value) < 2 ** 63 ? BigInt(String(value)) : value;
+}
+
 const INFINITE = /^[-+]?(?:\.(?:inf|nan)$|\.?\d)/i;
 
 const NOT_FINITE = "a number must be finite";
@@ -268,10 +277,12 @@ function toJson(value: unknown, source: string): JsonValue {
     case "bigint": {
       const number = Number(value);
       if (!Number.isFinite(number)) throw new YamlSyntaxError(NOT_FINITE);
-      return Number.isSafeInteger(number) ? number : value;
+      return Number.isSafeInteger(number) || value < INT64_MIN || value > UINT64_MAX
+        ? number
+        : value;
     }
     case "number":
-      if (Number.isFinite(value)) return value;
+      if (Number.isFinite(value)) return toWhole(value);
       if (INFINITE.test(source)) throw new YamlSyntaxError(NOT_FINITE);
       // Names such as "E1", which the library parses as numbers without digits.
       return source;

@@ -30,8 +30,8 @@ export class JsonSyntaxError extends SyntaxError {
   }
 }
 
-/** What a number becomes that has a fraction or an exponent. */
-type ReadDecimal = (text: string) => JsonValue | undefined;
+/** What a number becomes that has a fraction or an exponent, or is an integer beyond 64 bits. */
+export type ReadDecimal = (text: string) => JsonValue | undefined;
 
 /** A value and whether a key of it was repeated. */
 export interface ParsedText {
@@ -220,7 +220,7 @@ class JsonParser implements ParsedText {
     this.#at = NUMBER.lastIndex;
     const [digits] = match;
     const isInteger = match[1] === undefined && match[2] === undefined;
-    const value = isInteger ? integer(digits) : this.#decimal(digits);
+    const value = (isInteger ? integer(digits) : undefined) ?? this.#decimal(digits);
     if (value === undefined) {
       throw new JsonSyntaxError("number out of range", this.#at - digits.length);
     }
@@ -244,11 +244,16 @@ class JsonParser implements ParsedText {
   }
 }
 
-/** undefined = beyond a double, which no field holds. */
+/** The most digits of an integer of 64 bits, and a sign. */
+const INTEGER_CHARS_MAX = 20;
+
+/** undefined = beyond 64 bits, where a number is a double, as in kube-apiserver. */
 function integer(digits: string): number | bigint | undefined {
   const value = Number(digits);
   if (Number.isSafeInteger(value)) return value;
-  return Number.isFinite(value) ? BigInt(digits) : undefined;
+  if (digits.length > INTEGER_CHARS_MAX) return undefined;
+  const whole = BigInt(digits);
+  return BigInt.asIntN(64, whole) === whole ? whole : undefined;
 }
 
 const BACKSLASH = 0x5c;

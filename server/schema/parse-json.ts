@@ -1,5 +1,5 @@
 /**
- * Reads JSON without losing a digit: integers beyond 2^53 become bigint; everything else is as with
+ * Reads JSON without losing a digit of an integer of 64 bits: beyond 2^53 they become bigint; everything else is as with
  * JSON.parse (S1-VER-09). The platform's parser does the work; this folder's parser runs only for possible big
  * integers, for numbers that are kept as they are written, for texts that are read in steps, or to locate and
  * explain an error.
@@ -16,6 +16,7 @@ import {
   type ParsedText,
   parseExactly,
   parseSteps,
+  type ReadDecimal,
 } from "./json-parser.js";
 
 const QUOTE = 0x22;
@@ -28,8 +29,13 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
  * @throws {JsonSyntaxError} for malformed text, and for nesting beyond JSON_DEPTH_MAX
  */
 export function parseJson(bytes: Buffer | string): JsonValue {
-  const text = typeof bytes === "string" ? bytes : bytes.toString("utf8");
-  const value = parseText(text);
+  return parseText(typeof bytes === "string" ? bytes : bytes.toString("utf8"));
+}
+
+function parseText(text: string, decimal?: ReadDecimal): JsonValue {
+  const parsed = mayBeTooDeep(text) ? undefined : parseFast(text);
+  const isWhole = parsed !== undefined && !holdsUnsafeNumber(parsed);
+  const value = isWhole ? parsed : parseExactly(text, decimal);
   // Searching for a constant is much faster than for a pattern, and mostly decides.
   const isSuspect = text.includes("\\u") && SURROGATE_ESCAPE.test(text);
   return isSuspect ? toWellFormed(value) : value;
@@ -60,11 +66,12 @@ function holdsBehind(text: string, mark: string, pattern: RegExp): boolean {
 }
 
 /**
- * Like parseJson, for what a built-in kind decodes: a number with a fraction or an exponent is a WrittenNumber.
+ * Like parseJson, for what a built-in kind decodes: a number with a fraction or an exponent, or an integer beyond 64
+ * bits, is a WrittenNumber.
  * @throws {JsonSyntaxError} as parseJson
  */
 export function parseWritten(text: string): JsonValue {
-  return mayHoldDecimal(text) ? parseExactly(text, written) : parseJson(text);
+  return mayHoldDecimal(text) ? parseExactly(text, written) : parseText(text, written);
 }
 
 /** Like parseJson, or parseWritten, in steps: for texts that take long. */
@@ -76,11 +83,6 @@ export function parseLong(text: string, keepsDecimals: boolean): Steps<ParsedTex
 function written(digits: string): JsonValue | undefined {
   if (!Number.isFinite(Number(digits))) return undefined;
   return new WrittenNumber(digits) as unknown as JsonValue;
-}
-
-function parseText(text: string): JsonValue {
-  const value = mayBeTooDeep(text) ? undefined : parseFast(text);
-  return value === undefined || holdsUnsafeNumber(value) ? parseExactly(text) : value;
 }
 
 /** undefined for malformed text: the exact parser reports the offset, with messages independent of the platform. */

@@ -6,7 +6,6 @@
 import {
   invalidValue,
   requiredValue,
-  showValue,
   tooLongValue,
   tooManyItems,
   unsupportedValue,
@@ -96,7 +95,7 @@ export function outOfBounds(shown: JsonValue, why: string) {
 }
 
 export function notAmong(value: JsonValue, allowed: readonly JsonValue[]) {
-  const texts = allowed.map((item) => (typeof item === "string" ? item : showValue(item)));
+  const texts = allowed.map((item) => (typeof item === "string" ? item : showJson(item)));
   return (_name: string, field: string): FieldError => unsupportedValue(field, value, texts);
 }
 

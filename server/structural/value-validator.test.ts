@@ -169,6 +169,11 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [{ type: "string", enum: ["a", "b"] }, "a"],
     [{ type: "integer", enum: [1, 2] }, 3, 'x: Unsupported value: 3: supported values: "1", "2"'],
     [
+      { type: "number", enum: [1e19, 1e6] },
+      1e20,
+      'x: Unsupported value: 1e+20: supported values: "10000000000000000000", "1000000"',
+    ],
+    [
       { type: "object", enum: [{ a: 1, b: 2 }] },
       { b: 2, a: 1 },
     ],

@@ -72,9 +72,15 @@ export function definitionStrategy(
     judges: "cluster",
     judgesAlike: (next, current) =>
       next !== undefined && current !== undefined && deepEqual(servedOf(next), servedOf(current)),
-    prepareForCreate: (next: ApiObject, context) => setStatus(next, undefined, context),
+    prepareForCreate(next: ApiObject, context) {
+      dropEmptyWebhook(next);
+      setStatus(next, undefined, context);
+    },
     prepareForUpdate(next: ApiObject, current: ApiObject, context) {
-      if (context.subresource !== "status") return setStatus(next, current, context);
+      if (context.subresource !== "status") {
+        dropEmptyWebhook(next);
+        return setStatus(next, current, context);
+      }
       statusOnly.prepareForUpdate?.(next, current, context);
       if (!tracksGenerations) dropObservedGenerations(next, current);
     },
@@ -93,4 +99,15 @@ export function definitionStrategy(
       definition.status = { ...definition.status, conditions: conditions.all };
     },
   };
+}
+
+/** A webhook without members is none, as in kube-apiserver; where one is needed it is told to be missing. */
+function dropEmptyWebhook(definition: Definition): void {
+  const { spec } = definition;
+  const webhook = spec?.conversion?.webhook;
+  if (!webhook) return;
+  const { clientConfig, conversionReviewVersions } = webhook;
+  if (clientConfig || conversionReviewVersions?.length) return;
+  const { webhook: _none, ...conversion } = spec.conversion;
+  definition.spec = { ...spec, conversion };
 }

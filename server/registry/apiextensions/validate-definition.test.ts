@@ -45,6 +45,11 @@ test("definitions of types are accepted or refused by their rules, field by fiel
       "status.storedVersions: Invalid value: null: must have at least one stored version",
     ],
     [
+      definition({ versions: undefined }),
+      "spec.versions: Invalid value: null: must have exactly one version marked as storage version",
+      "status.storedVersions: Invalid value: null: must have at least one stored version",
+    ],
+    [
       definition({ versions: [{ ...version, storage: false }] }),
       'spec.versions: Invalid value: [{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}]: must have exactly one version marked as storage version',
       "status.storedVersions: Invalid value: null: must have at least one stored version",

@@ -157,7 +157,7 @@ function checkVersions(
   }
   if (versions.filter(({ storage }) => storage === true).length !== 1) {
     const why = "must have exactly one version marked as storage version";
-    errors.push(invalidValue(field, versions, why));
+    errors.push(invalidValue(field, spec.versions ?? null, why));
   }
   // The first one's name, in the field of older releases.
   const [first] = versions;

@@ -187,6 +187,19 @@ test("workloads are accepted or refused by their rules, field by field", () => {
   }
 });
 
+test("a revision's data is an object", () => {
+  const revision = (data: unknown, number = 1) =>
+    problemsOf("apps/v1/controllerrevisions", { data, revision: number } as TestObject);
+  assert.deepEqual(revision({}), []);
+  assert.deepEqual(revision(null), ["data: Required value: data is mandatory"]);
+  for (const data of [0, "x", true, [{}]]) {
+    assert.deepEqual(revision(data, -1), [
+      "revision: Invalid value: -1: must be greater than or equal to 0",
+      "data: Required value: data must be a valid JSON object",
+    ]);
+  }
+});
+
 test("a workload keeps its selector", () => {
   const other = {
     selector: { matchLabels: { app: "b" } },

@@ -367,11 +367,13 @@ interface ControllerRevision extends ApiObject {
 const controllerRevisionRules: Rules<ControllerRevision> = {
   object(next, _context, current) {
     const errors = new Problems();
-    if (current === undefined && (next.data ?? undefined) === undefined) {
-      errors.push(requiredValue("data", "data is mandatory"));
-    }
-    const { revision = 0 } = next;
+    const { revision = 0, data = null } = next;
     if (revision < 0) errors.push(invalidValue("revision", revision, NOT_NEGATIVE));
+    if (current !== undefined) return errors;
+    if (data === null) errors.push(requiredValue("data", "data is mandatory"));
+    else if (typeof data !== "object" || Array.isArray(data)) {
+      errors.push(requiredValue("data", "data must be a valid JSON object"));
+    }
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["data"]),
