@@ -87,7 +87,7 @@ test("CARD-08: metrics have the names and labels that people already look for", 
   }
 });
 
-test("A23, A25: the server's own time leaves out waits for webhooks; certificates and impersonation are counted", async () => {
+test("A23: the server's own time leaves out waits for webhooks; certificates and impersonation are counted", async () => {
   await using server = await startServer();
   await using hook = await openAdmissionHook(() => ({ isSilent: true }));
   const { client } = server;

@@ -12,7 +12,8 @@ test("each attack in docs/run/access.md has a test that is called after it", () 
   for (const [, numbers = "", path = ""] of rows) {
     const text = readFileSync(new URL(path, root), "utf8");
     for (const number of numbers.split(", ")) {
-      assert.ok(text.includes(number), `${path} has no test of ${number}`);
+      const title = new RegExp(`^ *test\\((["'\`]).*${number}\\b.*\\1`, "m");
+      assert.match(text, title, `${path} has no test of ${number}`);
     }
   }
 });

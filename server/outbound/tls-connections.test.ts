@@ -18,6 +18,8 @@ import {
   toPem,
 } from "../../storage/x509/testing/der-writer.js";
 import { HttpsClient, TransportError } from "../client/https-client.js";
+import { ConnectionPools } from "./connection-pools.js";
+import { TlsSettings } from "./tls-connections.js";
 
 const NO_CREDENTIALS = { current: async () => ({}), rejected: () => {} };
 
@@ -181,4 +183,41 @@ test("A2: certificates as controller-runtime's test environment makes them are b
   }
   const { seen } = await ask(leaf, other.certificate);
   assert.equal(seen, 0, "another alone");
+});
+
+test("A2: the name that a connection asks for is the one that is verified, whatever a request says", async () => {
+  const authority = await TestAuthority.create("root");
+  const hosts = ["web.example", "localhost", "127.0.0.1"];
+  const server = createServer(
+    await authority.issue({ commonName: "web", hosts, usage: "server" }),
+    (_request, response) => response.end(),
+  );
+  const asked: unknown[] = [];
+  server.on("secureConnection", ({ servername }) => asked.push(servername));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const rows: readonly (readonly [host: string, serverName: string | undefined, string | false])[] =
+    [
+      ["127.0.0.1", undefined, false],
+      ["127.0.0.1", "web.example", "web.example"],
+      ["127.0.0.1", "web.example.", "web.example"],
+      ["localhost", undefined, "localhost"],
+      ["localhost", "web.example", "web.example"],
+      // An address is no name to choose a certificate by.
+      ["localhost", "127.0.0.1", false],
+    ];
+  const pools = new ConnectionPools({ placesMax: 9, connectTimeoutMs: 5_000, connectionsMax: 1 });
+  try {
+    for (const [host, serverName, expected] of rows) {
+      const tls = new TlsSettings({ serverName, authorities: [authority.certificate] });
+      const pool = pools.of({ scheme: "https", host, port, tls });
+      const headers = { host: "evil.example" };
+      const { body } = await pool.request({ path: "/", method: "GET", headers });
+      await body.dump();
+      assert.deepEqual(asked.splice(0), [expected], `${host} ${serverName}`);
+    }
+  } finally {
+    pools.close();
+    server.close();
+  }
 });

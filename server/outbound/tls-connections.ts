@@ -103,9 +103,11 @@ export function tlsConnector(options: TlsConnectorOptions): buildConnector.conne
       secureContext: tls.secureContext,
       maxCachedSessions: 0,
     });
+  // What undici derives from a request's Host does not count. An address is no name to choose a certificate by, and
+  // neither is a name with the dot of the root (RFC 6066).
+  const servername = isIP(name) === 0 ? name.replace(/\.$/, "") : "";
   return (target, callback) => {
-    // An address is no name to choose a certificate by.
-    const asked = isIP(name) === 0 ? { ...target, servername: name } : target;
+    const asked = { ...target, host: name, servername };
     try {
       connect ??= open();
     } catch (error) {

@@ -26,20 +26,20 @@ const AT_ONCE = 4;
 /** Refusals by OpenSSL, by the number of its error, of chains that are good by Go's rules. */
 const STRICTER: Readonly<Record<string, string>> = {
   9: "the chain goes on beyond the trusted certificate, and its validity counts",
-  10: "the same",
+  10: "the chain goes on beyond the trusted certificate, to one that is over",
   7: "one candidate of an issuer's name is tried: another one's signature would do",
   18: "a leaf with its issuer's name, which has no key identifiers, counts as self-signed",
-  19: "the same above the leaf",
-  20: "the same: its issuer is not looked for",
+  19: "so does an authority above the leaf",
+  20: "the issuer of what counts as self-signed is not looked for",
   25: "the chain goes on beyond the trusted certificate, and its limits count",
   26: "any extended key usage does not stand for clients and servers",
   34: "the chain goes on beyond the trusted certificate, and its extensions count",
   47: "constraints bind subjects, and the certificates of authorities to their common names",
-  48: "the same",
+  48: "excluded names bind subjects and common names, too",
   51: "constraints of other forms than OpenSSL knows",
   53: "names of other forms than OpenSSL knows",
   62: "names are compared with lower case alone, or with the common name",
-  64: "the same for addresses",
+  64: "so are addresses",
   79: "a leaf that is trusted, or the one below it, has to be an authority",
 };
 

@@ -3,8 +3,8 @@
  * verdict is not asked: what counts is Go's verification (verify-path.ts), before a byte of a request is written.
  * Without, Node verifies by its own authorities, and the names are compared as Go compares them.
  */
-import type { ConnectionOptions, PeerCertificate, SecureContextOptions, TLSSocket } from "node:tls";
-import { type Certificate, parseCertificate } from "./certificate.js";
+import type { ConnectionOptions, SecureContextOptions, TLSSocket } from "node:tls";
+import type { Certificate } from "./certificate.js";
 import { CertificatePool, poolOfReadable } from "./certificate-pool.js";
 import { CertificateRefused, untimely } from "./certificate-refused.js";
 import { MalformedDer } from "./der.js";
@@ -36,8 +36,8 @@ export class ServerTrust {
 
   /** For `tls.connect`, whose connections have to be checked then. */
   get connectOptions(): Pick<ConnectionOptions, "checkServerIdentity" | "rejectUnauthorized"> {
-    const own = this.#whom === "node" ? { checkServerIdentity } : {};
-    return { ...own, rejectUnauthorized: false };
+    // Node would compare the name that the connection asked for, which need not be the required one.
+    return { checkServerIdentity: () => undefined, rejectUnauthorized: false };
   }
 
   /**
@@ -47,10 +47,14 @@ export class ServerTrust {
    * @throws {CertificateRefused}
    */
   check(socket: TLSSocket, host: string, nowMs = Date.now()): readonly Certificate[] {
+    if (this.#whom === "everybody") return [];
     if (this.#whom === "node" && !socket.authorized) throw refusalByNode(socket, nowMs);
-    if (!(this.#whom instanceof CertificatePool)) return [];
     const [leaf, ...intermediates] = sentBy(socket);
     if (leaf === undefined) throw new CertificateRefused("x509: there is no certificate");
+    if (this.#whom === "node") {
+      checkHost(leaf, host);
+      return [];
+    }
     return verifyPath(leaf, {
       roots: this.#whom,
       intermediates: new CertificatePool(intermediates),
@@ -58,16 +62,6 @@ export class ServerTrust {
       nowMs,
       host,
     });
-  }
-}
-
-/** Node calls it when OpenSSL believes the server. */
-function checkServerIdentity(host: string, { raw }: PeerCertificate): Error | undefined {
-  try {
-    checkHost(parseCertificate(raw), host);
-    return undefined;
-  } catch (error) {
-    return error as Error;
   }
 }
 
@@ -94,9 +88,8 @@ const VERDICTS: Readonly<Record<string, string>> = {
 };
 
 function refusalByNode(socket: TLSSocket, nowMs: number): CertificateRefused {
-  // Its code, or the message of an error without one, which is ours.
   const verdict = String(socket.authorizationError);
-  const words = VERDICTS[verdict] ?? (verdict.startsWith("x509: ") ? verdict : `x509: ${verdict}`);
+  const words = VERDICTS[verdict] ?? `x509: ${verdict}`;
   if (words !== UNTIMELY) return new CertificateRefused(words);
   const over = sentBy(socket).find((one) => nowMs < one.notBeforeMs || nowMs > one.notAfterMs);
   return over === undefined

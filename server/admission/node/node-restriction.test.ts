@@ -145,17 +145,6 @@ test("S2-NODE-06, CVE-2025-5187: a node writes its own Node only, without taints
       /node "n4" is not allowed to set the following labels/,
     );
   }
-  // A15: where the agent's configuration comes from is not for nodes to say, and is no feature any more.
-  const configMap = { name: "c", namespace: "kube-system", kubeletConfigKey: "k" };
-  const spec = { configSource: { configMap } };
-  await refused(
-    merge(own, { spec }),
-    /node "n1" is not allowed to update configSource to a new non-nil configSource$/,
-  );
-  await refused(
-    create("", "nodes", { metadata: { name: "n6" }, spec }, nodeUser("n6")),
-    /node "n6" is not allowed to create pods with a non-nil configSource$/,
-  );
   const taints = [{ key: "k", effect: "NoSchedule" }];
   await refused(merge(own, { spec: { taints } }), /node "n1" is not allowed to modify taints/);
   const owner = { apiVersion: "v1", kind: "Node", name: "x", uid: "u" };
@@ -170,6 +159,20 @@ test("S2-NODE-06, CVE-2025-5187: a node writes its own Node only, without taints
     );
   }
   await refused(create("", "nodes", { metadata: { name: "n5" } }, n1), /to modify node "n5"/);
+});
+
+test("A15: a node does not say where its agent's configuration comes from", async () => {
+  const own = targetOf("", "nodes", "n1", "");
+  const configMap = { name: "c", namespace: "kube-system", kubeletConfigKey: "k" };
+  const spec = { configSource: { configMap } };
+  await refused(
+    merge(own, { spec }),
+    /node "n1" is not allowed to update configSource to a new non-nil configSource$/,
+  );
+  await refused(
+    create("", "nodes", { metadata: { name: "n6" }, spec }, nodeUser("n6")),
+    /node "n6" is not allowed to create pods with a non-nil configSource$/,
+  );
 });
 
 test("S2-NODE-06, CVE-2025-4563: of pods a node creates those that mirror its own, without references", async () => {
