@@ -14,17 +14,15 @@ export interface BeginningParts {
   readonly defaults: readonly StoredContent[];
 }
 
-/** No object's. */
-function begunKey(prefix: string): string {
-  return `${prefix}.begun`;
-}
+/** Behind the prefix; no object's. */
+export const BEGUN_KEY = ".begun";
 
 /** Whether it has begun: nothing more is written below. @throws {StorageError} */
 export async function hasBegun(
   { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
   signal: AbortSignal,
 ): Promise<boolean> {
-  return (await store.get(begunKey(prefix), {}, signal)).kv !== undefined;
+  return (await store.get(prefix + BEGUN_KEY, {}, signal)).kv !== undefined;
 }
 
 /** Says that it has begun. @throws {StorageError} */
@@ -32,7 +30,7 @@ export async function markBegun(
   { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
   signal: AbortSignal,
 ): Promise<void> {
-  const put = { type: "put" as const, key: begunKey(prefix), value: Buffer.from("{}") };
+  const put = { type: "put" as const, key: prefix + BEGUN_KEY, value: Buffer.from("{}") };
   await store.commit({ compares: [], operations: [put] }, signal);
 }
 

@@ -54,6 +54,8 @@ export type ControlPlaneListener = (name: string) => void;
 export class ControlPlaneIndex implements PartitionObserver {
   readonly #naming: Naming;
   #entries = new Map<string, ControlPlaneEntry>();
+  /** By uid. */
+  readonly #names = new Map<string, string>();
   #listener: ControlPlaneListener = () => {};
 
   constructor(naming: Naming) {
@@ -68,6 +70,11 @@ export class ControlPlaneIndex implements PartitionObserver {
     return this.#entries.get(name);
   }
 
+  /** Of the one with that uid. */
+  nameOf(uid: string): string | undefined {
+    return this.#names.get(uid);
+  }
+
   /** One listener: whoever has loaded them. */
   subscribe(listener: ControlPlaneListener): void {
     this.#listener = listener;
@@ -76,6 +83,7 @@ export class ControlPlaneIndex implements PartitionObserver {
   replaced(objects: ObjectTree): void {
     const names = new Set(this.#entries.keys());
     this.#entries = new Map();
+    this.#names.clear();
     objects.visit("", "", (object) => {
       this.#take(object);
       names.add(object.name);
@@ -90,18 +98,17 @@ export class ControlPlaneIndex implements PartitionObserver {
   }
 
   deleted({ name }: StoredObject): void {
-    this.#entries.delete(name);
+    this.#forget(name);
     this.#listener(name);
   }
 
   #take(object: StoredObject): void {
-    if (object.corruption !== undefined) {
-      this.#entries.delete(object.name);
-      return;
-    }
+    this.#forget(object.name);
+    if (object.corruption !== undefined) return;
     const { metadata, spec: maybe } = parseJson(object.bytes) as unknown as ControlPlaneObject;
     // Whoever writes into the store by hand may leave it null.
     const spec = maybe ?? {};
+    this.#names.set(metadata.uid ?? "", object.name);
     this.#entries.set(object.name, {
       name: object.name,
       uid: metadata.uid ?? "",
@@ -111,5 +118,10 @@ export class ControlPlaneIndex implements PartitionObserver {
       limits: spec.limits ?? {},
       cloneFrom: spec.cloneFrom ?? undefined,
     });
+  }
+
+  #forget(name: string): void {
+    this.#names.delete(this.#entries.get(name)?.uid ?? "");
+    this.#entries.delete(name);
   }
 }

@@ -40,6 +40,8 @@ export interface LoadedControlPlane {
   size(): ControlPlaneSize;
   /** Whether it has work that waits for a time to come: then it stays. */
   owesWork(): boolean;
+  /** Its loops look at everything once more, when it is this process's turn. */
+  lookAgain(): void;
   /** Whether its loops rest. */
   isResting(): boolean;
   /** For its watches, several times a second. */

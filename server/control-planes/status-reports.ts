@@ -1,6 +1,7 @@
 /**
  * Reports how large the loaded control planes are, and when they were last used, into their status. Every replica
- * reports what it has in memory; what has hardly changed is not written.
+ * reports what it has in memory; what has hardly changed is not written. Reports are spread over time: fifty at once
+ * would hold the thread for everybody.
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -17,10 +18,11 @@ export interface StatusReportOptions {
   readonly naming: Naming;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly planes: ControlPlanes;
+  readonly planes: Pick<ControlPlanes, "loaded">;
 }
 
-const INTERVAL_MS = 15_000;
+/** In which each one is looked at once. */
+export const INTERVAL_MS = 15_000;
 /** A time that is later by less is not news. */
 const USED_MS = 60_000;
 
@@ -29,20 +31,27 @@ export async function runStatusReports(
   options: StatusReportOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  const { clock, planes } = options;
   while (!signal.aborted) {
-    await options.clock.sleep(INTERVAL_MS, signal);
-    for (const plane of options.planes.loaded) {
-      try {
-        await report(options, plane, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        if (isLostRace(error)) continue;
-        options.logger.warn(
-          { controlPlane: plane.entry.name, err: error },
-          "no status was written",
-        );
-      }
+    const { loaded } = planes;
+    if (loaded.length === 0) await clock.sleep(INTERVAL_MS, signal);
+    for (const plane of loaded) {
+      await clock.sleep(INTERVAL_MS / loaded.length, signal);
+      if (planes.loaded.includes(plane)) await tryReport(options, plane, signal);
     }
+  }
+}
+
+async function tryReport(
+  options: StatusReportOptions,
+  plane: LoadedControlPlane,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await report(options, plane, signal);
+  } catch (error) {
+    if (signal.aborted || isLostRace(error)) return;
+    options.logger.warn({ controlPlane: plane.entry.name, err: error }, "no status was written");
   }
 }
 

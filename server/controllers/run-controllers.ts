@@ -63,10 +63,7 @@ export interface ControllersOptions {
 /** The name of the leader's lease in the system namespace. */
 export const LEASE_NAME = "keelson-controllers";
 
-/**
- * Runs the loops until the signal aborts, without asking whether another process does: for a control plane of which
- * few processes have anything in memory. Loops that run twice only look twice, as every write holds on what was seen.
- */
+/** Runs the loops until the signal aborts, without an election: for whoever leads already. */
 export async function runLoops(options: ControllersOptions, signal: AbortSignal): Promise<void> {
   const logger = options.logger.child({ component: "controllers" });
   await lead({ ...options, logger }, signal);

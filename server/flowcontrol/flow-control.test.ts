@@ -17,12 +17,14 @@ import {
   type HeldSeats,
 } from "./flow-control.js";
 import { NO_TIMES } from "./flow-counts.js";
+import { Headroom } from "./headroom.js";
 import {
   type LevelSetting,
   type SchemaSetting,
   toLevelSetting,
   toSchemaSetting,
 } from "./settings.js";
+import { SLICE_MS, Turns } from "./turns.js";
 import { bodyMemory, listMemory, listWidth, objectMemory, watcherWork } from "./width.js";
 
 const naming = createNaming(DEFAULT_VENDOR);
@@ -370,13 +372,54 @@ function settingsOf(objects: ReturnType<typeof mandatoryObjects>) {
   };
 }
 
-function openControl(seats = 600, more: Partial<typeof suggested> = {}): FlowControl {
+test("control planes share the thread as levels do: one with many users gets as many turns as one with a single user", async () => {
+  const clock = { nowMs: 0 };
+  const turns = new Turns(new Headroom(1), () => clock.nowMs);
+  const info = parseRequestInfo("GET", PODS);
+  const served: string[] = [];
+  const planes = ["greedy", "polite"].map((name) => ({
+    name,
+    control: openControl(600, {}, `control plane ${name}`),
+  }));
+  const work = async (at: number, user: UserInfo) => {
+    const plane = planes[at];
+    assert.ok(plane !== undefined);
+    const place = plane.control.turnPlaceOf(user, info);
+    assert.ok(place !== undefined);
+    await turns.wait(place);
+    clock.nowMs += SLICE_MS;
+    served.push(plane.name);
+  };
+  const users = [jane, account, ...Array.from({ length: 18 }, (_, at) => userOf(`user-${at}`))];
+  const all = users.flatMap((user) => [work(0, user), work(0, user)]);
+  for (let piece = 0; piece < 10; piece++) all.push(work(1, jane));
+  await Promise.all(all);
+
+  assert.equal(served.length, 50);
+  const first = served.slice(0, 20);
+  assert.equal(first.filter((name) => name === "polite").length, 10, first.join(" "));
+  // The same users of the root have levels, and flows of their names, of their own.
+  const [greedy, polite] = planes.map(({ control }) => control.turnPlaceOf(jane, info));
+  assert.notDeepEqual(greedy, polite);
+  assert.equal(openControl().turnPlaceOf(jane, info)?.level, "global-default");
+});
+
+function userOf(name: string): UserInfo {
+  return createUser({ name, groups: ["system:authenticated"] });
+}
+
+function openControl(
+  seats = 600,
+  more: Partial<typeof suggested> = {},
+  turnLevel?: string,
+): FlowControl {
   const control = new FlowControl({
     seats,
     patienceMs: 15_000,
     mandatory,
     times: NO_TIMES,
     nowMs: 0,
+    turnLevel,
   });
   control.replace(
     [...suggested.levels, ...(more.levels ?? [])],

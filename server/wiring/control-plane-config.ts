@@ -36,6 +36,8 @@ export function controlPlaneConfig(root: Config, entry: ControlPlaneEntry): Conf
     proxyClientKeyFile: "",
     kubeletClientCertificate: "",
     kubeletClientKey: "",
+    // Whoever leads runs them, in all replicas (lead.ts).
+    runControllers: true,
     // It would have the memory of a recorder for each.
     record: "",
     profiling: false,

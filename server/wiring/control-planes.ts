@@ -20,9 +20,11 @@ import { ControlPlanes } from "../control-planes/control-planes.js";
 import { DefaultContent, isAlikeInMany } from "../control-planes/default-content.js";
 import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
 import { ensureDefinition } from "../control-planes/ensure-definition.js";
+import { FollowUps } from "../control-planes/follow-ups.js";
 import { hasCredential } from "../control-planes/has-credential.js";
 import { runKeeper } from "../control-planes/keeper.js";
 import { withKubeconfigs } from "../control-planes/kubeconfigs.js";
+import { Lead } from "../control-planes/lead.js";
 import { CONTROL_PLANES_PATH } from "../control-planes/names-in-requests.js";
 import { runStatusReports } from "../control-planes/status-reports.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
@@ -40,7 +42,7 @@ import { createNowhere } from "./nowhere.js";
 export interface ControlPlanesParts
   extends Omit<
     LoadParts,
-    "metrics" | "rootAuthority" | "trust" | "current" | "defaults" | "patterns" | "builtIn"
+    "metrics" | "rootAuthority" | "trust" | "current" | "defaults" | "patterns" | "builtIn" | "lead"
   > {
   /** The process's. */
   readonly metrics: Metrics;
@@ -69,7 +71,7 @@ export interface OpenedControlPlanes extends AsyncDisposable {
   start(parts: StartedParts): Promise<void>;
 }
 
-/** The lease of the process that keeps the ControlPlanes. */
+/** The lease of the process that keeps the ControlPlanes, and runs the control loops of all that are in use. */
 const LEASE_NAME = "keelson-control-planes";
 /** How often quiet control planes are told how far the store is, for the bookmarks of their watches. */
 const TELL_MS = 5_000;
@@ -86,6 +88,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
     defaults: new DefaultContent(),
     patterns: new ObjectPatterns(isAlikeInMany),
     builtIn: new Map(),
+    lead: new Lead(),
   };
   let started: StartedParts | undefined;
   const planes: ControlPlanes = new ControlPlanes({
@@ -110,6 +113,9 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       return await loadControlPlane(loading, entry, signal);
     },
   });
+  const { lead } = shared;
+  const followUps = new FollowUps({ index, planes, lead, clock: systemClock, logger });
+  feed.onUnread((uid, key, isDeletion) => followUps.saw(uid, key, isDeletion));
   observeControlPlanes(metrics, { index, planes, feed, patterns: shared.patterns });
   const domain = parseControlPlaneDomain(config.controlPlaneDomain);
   const ownPort = () => Number(parts.serverAddress().split(":").at(-1));
@@ -159,11 +165,15 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
         ...{ name: LEASE_NAME, identity: `${hostname()}_${randomUUID()}` },
       });
       lifecycle.spawn("keeper of control planes", "restart", (signal) =>
-        lock.run(
-          (leading) =>
-            runKeeper({ ...loop, urlOf, store, partsPrefix, partKeysPrefix, planes }, leading),
-          signal,
-        ),
+        lock.run(async (leading) => {
+          const keeping = { ...loop, urlOf, store, partsPrefix, partKeysPrefix, planes };
+          const all = objects.list(objects.resource(group, CONTROL_PLANES), "");
+          await Promise.all([
+            lead.hold(leading),
+            followUps.run(all, leading),
+            runKeeper(keeping, leading),
+          ]);
+        }, signal),
       );
     },
     requestsUnderWay: () => planes.requestsUnderWay(),

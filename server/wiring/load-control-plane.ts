@@ -22,6 +22,7 @@ import {
 import type { ControlPlaneEntry } from "../control-planes/control-plane-index.js";
 import type { LoadedControlPlane } from "../control-planes/control-planes.js";
 import type { DefaultContent } from "../control-planes/default-content.js";
+import type { Lead } from "../control-planes/lead.js";
 import { LimitGuard, sizeOf } from "../control-planes/limit-guard.js";
 import { toOwnUrl } from "../control-planes/names-in-requests.js";
 import { owesWork } from "../control-planes/owed-work.js";
@@ -29,7 +30,7 @@ import { RestingLoops } from "../control-planes/resting-loops.js";
 import { Usage } from "../control-planes/usage.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
-import { runLoops } from "../controllers/run-controllers.js";
+import { type ControllersOptions, runLoops } from "../controllers/run-controllers.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import type { SharedDocuments } from "../endpoints/openapi/openapi.js";
 import type { Turns } from "../flowcontrol/turns.js";
@@ -89,6 +90,8 @@ export interface LoadParts {
   /** PEM: the authorities by which clients verify this API. */
   rootAuthority(): string;
   trust(): AuthenticationTrust;
+  /** Whether the control loops are this process's. */
+  readonly lead: Lead;
   /** What many of them have alike. */
   readonly patterns: ObjectPatterns;
   /** What new ones begin with. */
@@ -166,7 +169,9 @@ export function loadControlPlane(
     const { view } = access.views;
     const filled = {
       ...parts,
-      ...{ config, metrics, logger, storage, access, lifecycle, serverAddress, runLoops },
+      ...{ config, metrics, logger, storage, access, lifecycle, serverAddress },
+      runLoops: (asked: ControllersOptions, until: AbortSignal) =>
+        parts.lead.run((leading) => runLoops(asked, leading), until),
       ...{ aggregation: plane.aggregation, registry: plane.registry, testApi: undefined },
       simulation: plane.simulation,
     };
@@ -192,6 +197,7 @@ export function loadControlPlane(
       tick: () => plane.ticker.tick(),
       size: () => sizeOf(view),
       owesWork: () => owesWork(view, config.naming),
+      lookAgain: () => loops?.changed(),
       isResting: () => loops?.isResting === true,
       async close() {
         isEnding = true;

@@ -24,6 +24,9 @@ export interface SharedFeedOptions {
   readonly partsPrefix: string;
 }
 
+/** Told of an event of a part that is not open: its name, and the event's key behind the part's prefix. Must be quick. */
+export type UnreadListener = (name: string, key: string, isDeletion: boolean) => void;
+
 /** The store of one part; closing it ends only its feed. */
 export interface PartStore extends RevisionedStore {
   /** The prefix of its keys, with a trailing slash. */
@@ -36,6 +39,7 @@ export class SharedFeed {
   readonly #store: RevisionedStore;
   readonly #partsPrefix: string;
   readonly #parts = new Map<string, PartFeed>();
+  #unread: UnreadListener = () => {};
   /** All events up to it have been given to the parts. */
   #revision = 0 as Revision;
   #dropped = 0;
@@ -54,6 +58,11 @@ export class SharedFeed {
   /** How many parts are open. */
   get open(): number {
     return this.#parts.size;
+  }
+
+  /** One listener, for events of parts that are not open. */
+  onUnread(listener: UnreadListener): void {
+    this.#unread = listener;
   }
 
   /** Events of parts that nobody reads. */
@@ -133,9 +142,12 @@ export class SharedFeed {
       }
       const key = keyOf(event);
       const start = this.#partsPrefix.length;
-      const feed = this.#parts.get(key.slice(start, key.indexOf("/", start)));
+      const end = key.indexOf("/", start);
+      const name = key.slice(start, end);
+      const feed = this.#parts.get(name);
       if (feed === undefined) {
         this.#dropped++;
+        this.#unread(name, key.slice(end + 1), event.type === "delete");
         continue;
       }
       feed.take(event);

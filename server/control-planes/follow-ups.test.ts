@@ -1,0 +1,88 @@
+/** What the leader of the loops looks at, in which order, and how fast. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "../../storage/base/logger.js";
+import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
+import { formatTime } from "../api/time.js";
+import type { ControlPlaneObject } from "./control-plane-index.js";
+import type { LoadedControlPlane } from "./control-planes.js";
+import { FollowUps } from "./follow-ups.js";
+
+const SECOND_MS = 1_000;
+
+function openFollowUps(loaded: readonly string[] = []) {
+  const clock = new ManualClock();
+  const lead = { isLeading: true };
+  const looked: string[] = [];
+  const planes = {
+    loaded: loaded.map((name) => ({ entry: { name, uid: `uid-${name}` } }) as LoadedControlPlane),
+    async open(name: string) {
+      if (name === "suspended") throw new Error("the control plane is suspended");
+      return { lookAgain: () => looked.push(name) } as unknown as LoadedControlPlane;
+    },
+  };
+  const index = { nameOf: (uid: string) => uid.replace("uid-", "") };
+  const followUps = new FollowUps({ index, planes, lead, clock, logger: silentLogger });
+  const pass = async (ms: number) => {
+    for (let step = 0; step < ms; step += 100) {
+      clock.advance(100);
+      await settle();
+    }
+  };
+  return { clock, lead, looked, followUps, pass };
+}
+
+test("what loops follow is looked at a moment later, one control plane after the other, each once", async () => {
+  const { looked, followUps, pass } = openFollowUps();
+  const ending = new AbortController();
+  const running = followUps.run([], ending.signal);
+  followUps.saw("uid-a", "core/namespaces/x", false);
+  followUps.saw("uid-b", "core/configmaps/default/x", true);
+  followUps.saw("uid-suspended", "core/secrets/default/x", false);
+  followUps.saw("uid-a", "batch/jobs/default/x", false);
+  followUps.saw("uid-c", "core/secrets/default/x", false);
+  await pass(SECOND_MS / 2);
+  assert.deepEqual(looked, [], "who writes may not be done");
+  await pass(2 * SECOND_MS);
+  assert.deepEqual(looked, ["a", "b", "c"]);
+  ending.abort();
+  await running;
+});
+
+test("what no loop follows loads nothing, and neither does a control plane that another replica makes", async () => {
+  const { looked, followUps, pass, lead } = openFollowUps();
+  const ending = new AbortController();
+  const running = followUps.run([], ending.signal);
+  followUps.saw("uid-a", "core/configmaps/default/x", false);
+  followUps.saw("uid-b", "core/events/default/x", true);
+  followUps.saw("uid-c", "coordination.k8s.io/leases/default/x", true);
+  followUps.saw("uid-new", "core/namespaces/default", false);
+  followUps.saw("uid-new", ".begun", false);
+  lead.isLeading = false;
+  followUps.saw("uid-d", "core/namespaces/x", false);
+  await pass(3 * SECOND_MS);
+  assert.deepEqual(looked, []);
+  ending.abort();
+  await running;
+});
+
+test("who begins to lead looks at what it has in memory, and at what was used a moment ago", async () => {
+  const { clock, looked, followUps, pass } = openFollowUps(["loaded"]);
+  const ago = (seconds: number) => formatTime(clock.now() - seconds * SECOND_MS);
+  const of = (name: string, made: string, lastUsedTime?: string) =>
+    ({
+      metadata: { name, uid: `uid-${name}`, creationTimestamp: made },
+      ...(lastUsedTime !== undefined && { status: { lastUsedTime } }),
+    }) as ControlPlaneObject;
+  const all = [
+    of("used", ago(5_000), ago(60)),
+    of("resting", ago(5_000), ago(4_000)),
+    of("made", ago(20)),
+  ];
+  const ending = new AbortController();
+  const running = followUps.run(all, ending.signal);
+  await pass(3 * SECOND_MS);
+  assert.deepEqual(looked, ["loaded", "used", "made"]);
+  ending.abort();
+  await running;
+});

@@ -1,0 +1,99 @@
+/**
+ * FollowUps: which control planes the process that leads the control loops looks at next, and at what pace. It looks at one
+ * that it does not have in memory when something was written there, through another replica, that loops follow; and at
+ * those that were in use when it begins to lead, as nobody may have followed what was written before.
+ *
+ *     leader    lead begins: shop, then blog          web: a namespace was written ──► loaded, its loops begin
+ *     another   has shop and web in memory, and serves them; its loops wait until it leads
+ *
+ * One comes after the other, behind all that wait, and the loads take a bounded share of the time: a thousand that are
+ * written to at once do not hold the thread.
+ */
+import type { Clock } from "../../storage/base/clock.js";
+import type { Logger } from "../../storage/base/logger.js";
+import { BEGUN_KEY } from "./beginning.js";
+import type { ControlPlaneIndex, ControlPlaneObject } from "./control-plane-index.js";
+import type { ControlPlanes } from "./control-planes.js";
+import type { Lead } from "./lead.js";
+
+export interface FollowUpsOptions {
+  readonly index: Pick<ControlPlaneIndex, "nameOf">;
+  readonly planes: Pick<ControlPlanes, "open" | "loaded">;
+  readonly lead: Pick<Lead, "isLeading">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Time between two loads, in times of what the last one took: a fifth of the thread at most. */
+const PAUSE_SHARE = 4;
+const LOOK_MS = 100;
+/** Who makes a control plane writes what it begins with, and nothing of that is to be followed. */
+const PATIENCE_MS = 1_000;
+/** What was used or made within it may have been left undone: a lead is taken over much sooner. */
+const RECENT_MS = 300_000;
+
+/** What loops follow when it is written. Of all other kinds they follow only what goes. */
+const FOLLOWED = new Set([
+  ...["namespaces", "serviceaccounts", "secrets", "resourcequotas"],
+  ...["jobs", "clusterroles", "customresourcedefinitions", "storageversionmigrations"],
+  ...["validatingadmissionpolicies"],
+]);
+/** Many of them end by themselves, and nothing follows. */
+const PASSING = new Set(["events", "leases"]);
+
+export class FollowUps {
+  readonly #options: FollowUpsOptions;
+  /** Since when uids wait, by the monotonic clock; the first one comes next. */
+  readonly #waiting = new Map<string, number>();
+
+  constructor(options: FollowUpsOptions) {
+    this.#options = options;
+  }
+
+  /** Something of one that is not in memory was written, or has gone. Must be quick. @param key behind its prefix */
+  saw(uid: string, key: string, isDeletion: boolean): void {
+    if (!this.#options.lead.isLeading) return;
+    if (key === BEGUN_KEY) this.#waiting.delete(uid);
+    const [, resource = ""] = key.split("/", 2);
+    if (isDeletion ? !PASSING.has(resource) : FOLLOWED.has(resource)) this.#add(uid);
+  }
+
+  /** Looks until the signal aborts, at which the lead ends. @param all that there are */
+  async run(all: readonly ControlPlaneObject[], signal: AbortSignal): Promise<void> {
+    const { clock, planes } = this.#options;
+    for (const { entry } of planes.loaded) this.#add(entry.uid);
+    for (const one of all) if (this.#isRecent(one)) this.#add(one.metadata.uid ?? "");
+    while (!signal.aborted) {
+      const sinceMs = clock.monotonic();
+      const [[uid = "", waitsSinceMs] = []] = this.#waiting;
+      if (waitsSinceMs !== undefined && sinceMs - waitsSinceMs >= PATIENCE_MS) {
+        this.#waiting.delete(uid);
+        await this.#look(uid);
+      }
+      const tookMs = clock.monotonic() - sinceMs;
+      await clock.sleep(Math.max(LOOK_MS, tookMs * PAUSE_SHARE), signal).catch(() => {});
+    }
+    this.#waiting.clear();
+  }
+
+  #add(uid: string): void {
+    if (!this.#waiting.has(uid)) this.#waiting.set(uid, this.#options.clock.monotonic());
+  }
+
+  #isRecent({ metadata, status }: ControlPlaneObject): boolean {
+    const last = Date.parse(status?.lastUsedTime ?? metadata.creationTimestamp ?? "");
+    return last > this.#options.clock.now() - RECENT_MS;
+  }
+
+  async #look(uid: string): Promise<void> {
+    const { index, planes, logger } = this.#options;
+    const name = index.nameOf(uid);
+    if (name === undefined) return;
+    try {
+      (await planes.open(name)).lookAgain();
+    } catch (error) {
+      // It is suspended or going, or there is no room in memory: the next write is seen again.
+      logger.debug({ controlPlane: name, err: error }, "it was not loaded for its loops");
+    }
+  }
+}
