@@ -15,7 +15,7 @@ import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { openStore, type StoreForTest, type StoreName } from "../harness/stores.js";
 import { type Attack, Attacker } from "./attack.js";
 import type { BystanderMark, BystanderPlace } from "./bystander.js";
-import { furnish } from "./furnish.js";
+import { furnish, type Tokens } from "./furnish.js";
 
 /** An attack that takes longer is broken off. */
 const ATTACK_MS_MAX = 30_000;
@@ -43,12 +43,12 @@ export interface Outcome {
 
 export class Scene implements AsyncDisposable {
   readonly #store: StoreForTest;
-  readonly #options: { readonly main?: string };
+  readonly #options: SceneOptions;
   #server: ServerProcess;
   #bystander: ChildProcess;
   #token: string;
 
-  private constructor(store: StoreForTest, options: { readonly main?: string }, stage: Stage) {
+  private constructor(store: StoreForTest, options: SceneOptions, stage: Stage) {
     this.#store = store;
     this.#options = options;
     this.#server = stage.server;
@@ -56,8 +56,7 @@ export class Scene implements AsyncDisposable {
     this.#token = stage.token;
   }
 
-  /** @param options.main the main.js of another build */
-  static async open(name: StoreName, options: { readonly main?: string } = {}): Promise<Scene> {
+  static async open(name: StoreName, options: SceneOptions = {}): Promise<Scene> {
     const store = await openStore(name);
     return new Scene(store, options, await setStage(store, options));
   }
@@ -70,7 +69,8 @@ export class Scene implements AsyncDisposable {
   /** Runs the attack. A server that ended by it is replaced by a new one. */
   async attack(attack: Attack): Promise<Outcome> {
     const { url, credentials, pid } = this.#server;
-    const client = new HttpsClient(url, { ca: credentials.ca });
+    const base = this.#options.isInControlPlane === true ? CONTROL_PLANES.attacker : "";
+    const client = new HttpsClient(url + base, { ca: credentials.ca });
     const attacker = new Attacker(client, this.#token, AbortSignal.timeout(ATTACK_MS_MAX));
     await this.#mark();
     const before = residentMiB(pid);
@@ -125,17 +125,30 @@ export class Scene implements AsyncDisposable {
   }
 }
 
+export interface SceneOptions {
+  /** The main.js of another build. */
+  readonly main?: string;
+  /** The attacker is in a control plane below the root, and the bystander in another one. */
+  readonly isInControlPlane?: boolean;
+}
+
+const CONTROL_PLANES = { attacker: "/clusters/red", bystander: "/clusters/blue" };
+
 interface Stage {
   readonly server: ServerProcess;
   readonly bystander: ChildProcess;
   readonly token: string;
 }
 
-async function setStage(store: StoreForTest, options: { readonly main?: string }): Promise<Stage> {
-  const server = await startServer({ ...store.etcd, ...options });
-  const tokens = await furnish(server.client);
+async function setStage(store: StoreForTest, options: SceneOptions): Promise<Stage> {
+  const { isInControlPlane = false, ...ofServer } = options;
+  const flags = isInControlPlane ? ["--enable-control-planes"] : [];
+  const server = await startServer({ ...store.etcd, ...ofServer, flags });
+  const tokens = isInControlPlane
+    ? await furnishControlPlanes(server)
+    : await furnish(server.client);
   const place: BystanderPlace = {
-    url: server.url,
+    url: server.url + (isInControlPlane ? CONTROL_PLANES.bystander : ""),
     path: "/api/v1/namespaces/blue/configmaps/small",
     token: tokens.bystander,
     pid: server.pid,
@@ -148,6 +161,23 @@ async function setStage(store: StoreForTest, options: { readonly main?: string }
   // The first requests of a process pay for its connections and for what is compiled then.
   await sleep(1_000);
   return { server, bystander, token: tokens.attacker };
+}
+
+/** Both are furnished, as nobody knows the other's names. */
+async function furnishControlPlanes({ url, client, credentials }: ServerProcess): Promise<Tokens> {
+  const tokensIn = async (base: string): Promise<Tokens> => {
+    const metadata = { name: base.slice(base.lastIndexOf("/") + 1) };
+    const body = { apiVersion: "tenancy.k8s.io/v1alpha1", kind: "ControlPlane", metadata };
+    const made = await client.post("/apis/tenancy.k8s.io/v1alpha1/controlplanes", body);
+    if (made.status !== 409) made.expect(201);
+    const inside = new HttpsClient(url + base, credentials);
+    const tokens = await furnish(inside);
+    inside.close();
+    return tokens;
+  };
+  const { attacker } = await tokensIn(CONTROL_PLANES.attacker);
+  const { bystander } = await tokensIn(CONTROL_PLANES.bystander);
+  return { attacker, bystander };
 }
 
 /** Resident memory of a process of Linux; 0 when it is gone. */

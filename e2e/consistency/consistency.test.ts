@@ -34,6 +34,24 @@ const LONG_PLANS: readonly Plan[] = [
   { store: "etcd", kind: "custom", seed: randomInt(2 ** 31), seconds: 60 },
 ];
 
+test("20 control planes under fire: no guarantee breaks in any, and nothing of one is seen in another", async (t) => {
+  const lines: string[] = [];
+  const seed = randomInt(2 ** 31);
+  const report = await runFire({
+    ...{ seed, store: isLong ? "etcd" : "embedded", controlPlanes: 20, durationMs: 12_000 },
+    ...{ roundMs: 12_000, replicas: 3, etcdMembers: 1, faults: FAULTS, stopsAt: "any" },
+    ...{ clients: 2, wanderers: 1, namesPerNamespace: 3, thinkMs: 50 },
+    log: (line) => lines.push(line),
+  }).catch((error: unknown) => {
+    throw new Error(lines.join("\n"), { cause: error });
+  });
+  const text = [...lines, formatReport(report)].join("\n");
+  assert.ok(!hasFailed(report), text);
+  assert.deepEqual(report.undecided, [], text);
+  assert.ok(report.rounds === 20 && report.faults.size > 0 && report.events > 40, text);
+  t.diagnostic(`seed ${seed}: ${report.events} events, ${report.client.unknown} unknown writes`);
+});
+
 for (const { store, kind = "built-in", seed, seconds } of isLong
   ? [...PLANS, ...LONG_PLANS]
   : PLANS) {

@@ -28,6 +28,8 @@ export interface FireOptions extends ClusterOptions {
   readonly seed: number;
   /** Whose objects the work is on; the definition of the custom kind changes all the time. */
   readonly kind?: "built-in" | "custom";
+  /** So many below the root, each with clients, watchers and a history of its own; absent = in the root. */
+  readonly controlPlanes?: number;
   readonly durationMs: number;
   /** Work between two checks. */
   readonly roundMs: number;
@@ -64,12 +66,96 @@ export interface FireReport {
 const SETTLE_DEADLINE_MS = 60_000;
 
 export async function runFire(options: FireOptions): Promise<FireReport> {
-  await using cluster = await startCluster(options);
+  const { controlPlanes = 0, flags = [] } = options;
+  const more = controlPlanes > 0 ? ["--enable-control-planes"] : [];
+  await using cluster = await startCluster({ ...options, flags: [...flags, ...more] });
   if (cluster.whyNoRooms !== undefined) options.log(`no rooms: ${cluster.whyNoRooms}`);
-  return await new Fire(options, cluster).run();
+  if (controlPlanes === 0) return await new Fire(options, cluster).run();
+  return sumOf(await runInControlPlanes(options, cluster, controlPlanes));
+}
+
+/** All work at the same time, and the faults meet them all. */
+async function runInControlPlanes(options: FireOptions, cluster: Cluster, count: number) {
+  const fires: Fire[] = [];
+  const trouble = new SharedTrouble(count);
+  for (let index = 0; index < count; index++) {
+    const name = `fire-${index}`;
+    const made = await cluster.replicas[0]?.client.post(CONTROL_PLANES, {
+      ...{ apiVersion: "tenancy.k8s.io/v1alpha1", kind: "ControlPlane", metadata: { name } },
+    });
+    made?.expect(201);
+    const log = (line: string) => options.log(`${name}: ${line}`);
+    const own = { ...options, seed: options.seed + index, roundMs: options.durationMs, log };
+    fires.push(new Fire(own, cluster, { base: `/clusters/${name}`, trouble }));
+  }
+  return await Promise.all(fires.map((fire) => fire.run()));
+}
+
+const CONTROL_PLANES = "/apis/tenancy.k8s.io/v1alpha1/controlplanes";
+
+/** Faults of one cluster that many work on: they begin when all do. */
+class SharedTrouble {
+  readonly #begins = Promise.withResolvers<void>();
+  #missing: number;
+
+  constructor(count: number) {
+    this.#missing = count;
+  }
+
+  /** Resolves with the end of the faults. @param run runs them; the last one's counts */
+  join(run: () => Promise<void>): Promise<void> {
+    this.#missing--;
+    if (this.#missing === 0) this.#begins.resolve(run());
+    return this.#begins.promise;
+  }
+}
+
+interface FirePlace {
+  /** Before all paths. */
+  readonly base: string;
+  readonly trouble: SharedTrouble;
+}
+
+function sumOf(reports: readonly FireReport[]): FireReport {
+  return reports.reduce(plus);
+}
+
+function plus(one: FireReport, other: FireReport): FireReport {
+  const watcher = { ...one.watcher };
+  for (const name of Object.keys(watcher) as (keyof WatcherCounts)[]) {
+    watcher[name] += other.watcher[name];
+  }
+  return {
+    ...one,
+    rounds: one.rounds + other.rounds,
+    checkMs: one.checkMs + other.checkMs,
+    client: {
+      operations: sumOfCounts(one.client.operations, other.client.operations),
+      unknown: one.client.unknown + other.client.unknown,
+      expiredLists: one.client.expiredLists + other.client.expiredLists,
+    },
+    watcher,
+    faults: sumOfCounts(one.faults, other.faults),
+    events: one.events + other.events,
+    revisionsKnown: one.revisionsKnown + other.revisionsKnown,
+    revisionsAll: one.revisionsAll + other.revisionsAll,
+    undecided: [...one.undecided, ...other.undecided],
+    surprises: [...new Set([...one.surprises, ...other.surprises])],
+    violations: [...one.violations, ...other.violations],
+  };
+}
+
+function sumOfCounts<K>(
+  one: ReadonlyMap<K, number>,
+  other: ReadonlyMap<K, number>,
+): Map<K, number> {
+  const sums = new Map(one);
+  for (const [key, count] of other) sums.set(key, (sums.get(key) ?? 0) + count);
+  return sums;
 }
 
 class Fire {
+  readonly #place: FirePlace | undefined;
   readonly #options: FireOptions;
   readonly #cluster: Cluster;
   readonly #random: Random;
@@ -86,15 +172,17 @@ class Fire {
     relists: 0,
   };
 
-  constructor(options: FireOptions, cluster: Cluster) {
+  constructor(options: FireOptions, cluster: Cluster, place?: FirePlace) {
     this.#options = options;
+    this.#place = place;
     this.#cluster = cluster;
     this.#random = seededRandom(options.seed);
     if (options.kind === "custom") this.#definer = new Definer(cluster.replicas);
   }
 
   get #kind() {
-    return this.#definer === undefined ? CONFIG_MAPS : FLAMES;
+    const kind = this.#definer === undefined ? CONFIG_MAPS : FLAMES;
+    return this.#place === undefined ? kind : { ...kind, root: this.#place.base + kind.root };
   }
 
   async run(): Promise<FireReport> {
@@ -142,7 +230,8 @@ class Fire {
     const [first] = this.#cluster.replicas;
     for (const name of NAMESPACES) {
       const body = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
-      (await first?.client.post("/api/v1/namespaces", body))?.expect(201);
+      const path = `${this.#place?.base ?? ""}/api/v1/namespaces`;
+      (await first?.client.post(path, body))?.expect(201);
     }
   }
 
@@ -176,13 +265,10 @@ class Fire {
     const work = workers.map((worker) => worker.run(working.signal));
     const definitions = this.#definer?.run(recorder, random.fork("definer"), working.signal);
     const onFault = (text: string) => log(`    ${text}`);
-    const trouble = runFaults(
-      this.#cluster,
-      faults,
-      random.fork("faults"),
-      { counts: this.#faults, onFault },
-      working.signal,
-    );
+    const counted = { counts: this.#faults, onFault };
+    const run = () =>
+      runFaults(this.#cluster, faults, random.fork("faults"), counted, working.signal);
+    const trouble = this.#place === undefined ? run() : this.#place.trouble.join(run);
     const end = setTimeout(() => working.abort(), ms);
     await Promise.all([...work, trouble]);
     clearTimeout(end);

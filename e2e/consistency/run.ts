@@ -13,6 +13,7 @@ const OPTIONS = {
   minutes: { type: "string", default: "10" },
   seed: { type: "string" },
   kind: { type: "string", default: "built-in" },
+  "control-planes": { type: "string", default: "0" },
   store: { type: "string", default: "etcd" },
   replicas: { type: "string", default: "3" },
   "etcd-members": { type: "string", default: "3" },
@@ -31,6 +32,7 @@ const HELP = `Usage: node dist/e2e/consistency/run.js [options]
   --minutes=10        how long the work goes on (checks and recovery come on top)
   --seed=N            default: a random one, printed
   --kind=built-in     or custom: of a kind whose definition changes all the time
+  --control-planes=0  below the root, each with so many clients and watchers; 0: in the root
   --store=etcd        or embedded (one replica)
   --replicas=3        servers over one etcd
   --etcd-members=3    size of the etcd cluster
@@ -64,6 +66,7 @@ async function main(): Promise<void> {
     seed,
     kind,
     store,
+    controlPlanes: wholeNumber("control-planes", values["control-planes"]),
     durationMs: Number(values.minutes) * 60_000,
     roundMs: wholeNumber("round-seconds", values["round-seconds"]) * 1_000,
     replicas: wholeNumber("replicas", values.replicas),

@@ -45,10 +45,33 @@ const DAY = /"since":"[^"]*"/;
 export class DefaultContent {
   #kept: readonly (Omit<StoredContent, "value"> & { readonly text: string })[] = [];
   #basis = "";
+  /** Settles when the one that makes them has ended; undefined = nobody makes them. */
+  #making: Promise<void> | undefined;
 
   /** @param basis what the objects depend on: certificates, for example */
   isKept(basis: string): boolean {
     return this.#kept.length > 0 && this.#basis === basis;
+  }
+
+  /**
+   * Of many that begin at once, one makes the objects and the others wait for what it keeps.
+   * @returns undefined = they are kept; else the caller makes them, and calls it when it has, or has not
+   */
+  async claim(basis: string, signal: AbortSignal): Promise<(() => void) | undefined> {
+    while (!this.isKept(basis)) {
+      if (this.#making === undefined) return this.#begin();
+      await orAborted(this.#making, signal);
+    }
+    return undefined;
+  }
+
+  #begin(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#making = promise;
+    return () => {
+      if (this.#making === promise) this.#making = undefined;
+      resolve();
+    };
   }
 
   /** @param objects what a control plane has that nobody has used yet */
@@ -71,6 +94,15 @@ export class DefaultContent {
       return { partition, path, value: Buffer.from(own) };
     });
   }
+}
+
+/** @throws the signal's reason */
+async function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const end = () => reject(signal.reason);
+  signal.addEventListener("abort", end, { once: true });
+  await Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", end));
 }
 
 /** Whether many control planes may have such an object, with little of their own in it. */

@@ -118,6 +118,8 @@ export function loadControlPlane(
     const part = feed.part(entry.uid, () => root.views.freshness.fresh());
     opened.use(part);
     const basis = basisOf(parts);
+    let made: (() => void) | undefined;
+    opened.defer(async () => made?.());
     const small = { patterns: parts.patterns, changed: () => loops?.changed() };
     let loops: RestingLoops | undefined;
     const [storage, isNew] = await openPartStore(
@@ -125,6 +127,7 @@ export function loadControlPlane(
       async (store) => {
         const own = { store, prefix: part.prefix };
         if (await hasBegun(own, signal)) return false;
+        if (entry.cloneFrom === undefined) made = await parts.defaults.claim(basis, signal);
         await begin(parts, entry, { ...own, basis }, signal);
         return true;
       },
@@ -133,7 +136,7 @@ export function loadControlPlane(
     opened.use(storage);
     const own = { store: storage.store, prefix: part.prefix };
     const isDefault = isNew && entry.cloneFrom === undefined;
-    const isFilled = isDefault && parts.defaults.isKept(basis);
+    const isFilled = isDefault && made === undefined;
     const serverAddress = () => `${parts.serverAddress()}${basePath}`;
     const hasRootAccess = config.controlPlaneRootAccess;
     const access = opened.use(
@@ -182,6 +185,7 @@ export function loadControlPlane(
     if (isDefault && !isFilled) {
       parts.defaults.keep(await readContent(own, view.revision, signal), basis);
     }
+    made?.();
     plane.aggregation.spawn(lifecycle, objects);
     loops = restingLoops(filled, { isFilled: isDefault });
     // What was left undone by who had it before.
