@@ -15,14 +15,14 @@ export interface BeginningParts {
 }
 
 /** Behind the prefix; no object's. */
-export const BEGUN_KEY = ".begun";
+const BEGUN = ".begun";
 
 /** Whether it has begun: nothing more is written below. @throws {StorageError} */
 export async function hasBegun(
   { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
   signal: AbortSignal,
 ): Promise<boolean> {
-  return (await store.get(prefix + BEGUN_KEY, {}, signal)).kv !== undefined;
+  return (await store.get(prefix + BEGUN, {}, signal)).kv !== undefined;
 }
 
 /** Says that it has begun. @throws {StorageError} */
@@ -30,7 +30,7 @@ export async function markBegun(
   { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
   signal: AbortSignal,
 ): Promise<void> {
-  const put = { type: "put" as const, key: prefix + BEGUN_KEY, value: Buffer.from("{}") };
+  const put = { type: "put" as const, key: prefix + BEGUN, value: Buffer.from("{}") };
   await store.commit({ compares: [], operations: [put] }, signal);
 }
 
@@ -54,6 +54,11 @@ export async function putBeginning(
     await putContent(store, prefix, page, signal);
   }
   if (objects === 0) throw new RangeError("what it is cloned from had no objects then");
+}
+
+/** Whether a key, behind the prefix, says that the control plane has begun. */
+export function saysBegun(key: string): boolean {
+  return key === BEGUN;
 }
 
 /** All objects that a control plane has as of a revision. @throws {StorageError} */

@@ -11,7 +11,7 @@
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
-import { BEGUN_KEY } from "./beginning.js";
+import { saysBegun } from "./beginning.js";
 import type { ControlPlaneIndex, ControlPlaneObject } from "./control-plane-index.js";
 import type { ControlPlanes } from "./control-planes.js";
 import type { Lead } from "./lead.js";
@@ -53,7 +53,7 @@ export class FollowUps {
   /** Something of one that is not in memory was written, or has gone. Must be quick. @param key behind its prefix */
   saw(uid: string, key: string, isDeletion: boolean): void {
     if (!this.#options.lead.isLeading) return;
-    if (key === BEGUN_KEY) this.#waiting.delete(uid);
+    if (saysBegun(key)) this.#waiting.delete(uid);
     const [, resource = ""] = key.split("/", 2);
     if (isDeletion ? !PASSING.has(resource) : FOLLOWED.has(resource)) this.#add(uid);
   }
