@@ -13,7 +13,8 @@ import { createPlainResource } from "../../server/kinds/testing/plain-kind.js";
 import { Metrics } from "../../server/metrics/metrics.js";
 import type { Facts } from "../../server/schema/model.js";
 import { loadFacts } from "../../server/types/load-facts.js";
-import { type Access, createCodecs, openAccess } from "../../server/wiring/access.js";
+import { type Access, openAccess } from "../../server/wiring/access.js";
+import { makeAlike } from "../../server/wiring/alike-parts.js";
 import { createSilentLog } from "../../server/wiring/create-logger.js";
 import { createSecurity } from "../../server/wiring/security.js";
 import { openServing } from "../../server/wiring/serving.js";
@@ -56,19 +57,19 @@ export function openKindReplica(options: {
   const { dataDir, lagMs = 0, flags = [] } = options;
   return openAll(async (opened) => {
     const config = configOf(dataDir, flags);
-    const facts = loadFacts(config.naming);
+    const alike = makeAlike(config);
+    const { facts, codecs } = alike;
     const store = lagMs === 0 ? options.storage.store : withLag(options.storage.store, lagMs);
     const storage = { ...options.storage, store };
     const quiet = { clock: systemClock, metrics: new Metrics(), logger: silentLogger };
-    const common = { ...quiet, config, facts, storage };
+    const common = { ...quiet, config, alike, facts, codecs, storage };
     const deadline = AbortSignal.timeout(10_000);
     const security = await createSecurity(
       { ...common, readAuthorities: storage.readAuthorities },
       deadline,
     );
     const serverAddress = () => "127.0.0.1:0";
-    const codecs = createCodecs(config, facts);
-    const parts = { ...common, codecs, security, serverAddress };
+    const parts = { ...common, security, serverAddress };
     const access = opened.use(await openAccess(parts));
     observeKinds(access, facts);
     const tracing = { steps: {}, async [Symbol.asyncDispose]() {} };

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { openAll } from "../../storage/base/cleanup.js";
 import { parseCommandLine } from "../config/command-line.js";
 import { SIMULATED_PARTS } from "../simulation/run-simulation.js";
+import { AlikeParts } from "../wiring/alike-parts.js";
 import { readBuildInfo } from "../wiring/build-info.js";
 import { createLog, createSilentLog } from "../wiring/create-logger.js";
 import { openReplica } from "../wiring/replica.js";
@@ -32,6 +33,8 @@ export interface StartOrder {
 }
 
 export const DEADLINE_MS = 30_000;
+/** Of all APIs that this process starts: none knows of the others, and none changes it. */
+const ALIKE = new AlikeParts();
 
 /** @throws {Error} with one line, or one for each manifest that is not there */
 export async function startHere({ options, tokens, args = [] }: StartOrder): Promise<RunningApi> {
@@ -52,7 +55,7 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
       const signature = config.watchManifests ? await signatureOf(files) : "";
       const objects = await readManifests([...config.manifests, ...(options.manifests ?? [])]);
       const log = logs ? createLog(config) : createSilentLog();
-      const replica = await openReplica(config, readBuildInfo(process.env), log);
+      const replica = await openReplica(config, readBuildInfo(process.env), log, ALIKE.of(config));
       opened.defer(() => replica.shutDown());
       await within("the API is not ready", replica.ready, deadlineMs);
       const access = await readAccess(replica.kubeconfigPath);

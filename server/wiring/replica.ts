@@ -16,8 +16,8 @@ import { Metrics } from "../metrics/metrics.js";
 import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { MovableClock } from "../test-api/movable-clock.js";
-import { loadFacts } from "../types/load-facts.js";
-import { createCodecs, openAccess } from "./access.js";
+import { openAccess } from "./access.js";
+import { makeAlike } from "./alike-parts.js";
 import { spawnLongestDelay } from "./longest-delay.js";
 import { observeTasks } from "./observe-tasks.js";
 import { advertisedAddress } from "./own-hosts.js";
@@ -55,23 +55,35 @@ export interface ReplicaLog {
 /**
  * Builds and starts a replica. The port is open when it returns; `ready` follows when the view is
  * loaded. On failure everything is closed.
+ * @param alike what others of this process have, too; default: it is the only one
  * @throws {Error} with one clear message: port taken, store unreachable or in use, bad files
  */
 export function openReplica(
   config: Config,
   build: BuildInfo,
   { logger, verbosity, droppedLines }: ReplicaLog,
+  alike = makeAlike(config),
 ): Promise<Replica> {
   return openAll(async (opened) => {
-    const facts = loadFacts(config.naming);
+    const { facts, codecs, builtIn } = alike;
     const exclusions = toExcludedResources(config.admissionPolicyExclusions, facts, config.naming);
     const metrics = createMetrics(config);
     metrics.observeDroppedLogLines(droppedLines);
     const { tasks, failure } = observeTasks(metrics);
-    const codecs = createCodecs(config, facts);
     const movable = config.enableTestApi ? new MovableClock(systemClock) : undefined;
     const clock: Clock = movable ?? systemClock;
-    const common = { clock, movable, config, facts, codecs, exclusions, metrics, logger, tasks };
+    const common = {
+      clock,
+      movable,
+      config,
+      alike,
+      facts,
+      codecs,
+      exclusions,
+      metrics,
+      logger,
+      tasks,
+    };
     let listening: Serving | undefined;
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 
@@ -83,7 +95,7 @@ export function openReplica(
       { ...common, readAuthorities: storage.readAuthorities },
       deadline,
     );
-    const upToAccess = { ...common, security, storage, serverAddress };
+    const upToAccess = { ...common, builtIn, security, storage, serverAddress };
     const access = opened.use(await openAccess(upToAccess));
     const serving = opened.use(
       await openServing({ ...upToAccess, build, verbosity, tracing, access }),

@@ -21,6 +21,7 @@ import type { Facts } from "../schema/model.js";
 import type { MovableClock } from "../test-api/movable-clock.js";
 import type { Access } from "./access.js";
 import { openAdmissionFiles } from "./admission-files.js";
+import type { Alike } from "./alike-parts.js";
 import { openAudit } from "./audit.js";
 import { type ControlPlane, createControlPlane } from "./control-plane.js";
 import { type OpenedControlPlanes, openControlPlanes } from "./control-planes.js";
@@ -57,6 +58,7 @@ export interface ServingParts {
   readonly movable?: MovableClock | undefined;
   readonly config: Config;
   readonly build: BuildInfo;
+  readonly alike: Alike;
   readonly facts: Facts;
   readonly exclusions: readonly ExcludedResource[];
   readonly metrics: Metrics;
@@ -96,7 +98,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       : undefined;
     const protobuf = createProtobufCodecs(parts.facts);
     const turns = new Turns(new Headroom(config.backlogThreadShare));
-    const ofProcess = { protobuf, turns, openApiShared: new Map() };
+    const ofProcess = { protobuf, turns, openApiShared: parts.alike.openApiShared };
     const shared = { ...parts, ...ofProcess, admissionFiles, audit };
     const { feed } = parts.storage;
     const planes = feed && openControlPlanes({ ...shared, feed });

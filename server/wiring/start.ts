@@ -6,8 +6,9 @@ import { createLocalObjects } from "../controllers/local-objects.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
+import type { Alike } from "./alike-parts.js";
 import { observeCertificateReloads } from "./certificate-reloads.js";
-import { fillRegistry, type Milestones } from "./fill-registry.js";
+import { ensureLoopsResults, fillRegistry, type Milestones } from "./fill-registry.js";
 import { Presence } from "./presence.js";
 import { warmCodecs } from "./registry.js";
 import { followRootAuthority } from "./root-authority.js";
@@ -15,6 +16,7 @@ import type { Security } from "./security.js";
 import type { Serving } from "./serving.js";
 import { spawnCompactor } from "./storage.js";
 import type { OpenedStore } from "./store.js";
+import { TemporaryBeginning } from "./temporary-beginning.js";
 
 /** What only looks back, and what only writes by itself, begins behind those who waited for readiness. */
 const SETTLE_MS = 100;
@@ -23,6 +25,7 @@ export interface StartParts {
   /** Of what objects and tokens say about time. */
   readonly clock: Clock;
   readonly config: Config;
+  readonly alike: Alike;
   readonly facts: Facts;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -99,12 +102,18 @@ async function becomeReady(parts: FollowedParts, milestones: StartMilestones): P
   const { config, storage, logger } = parts;
   const { catalog, views } = parts.access;
   const { lifecycle } = parts.serving;
+  const beginning = TemporaryBeginning.of(parts);
+  await beginning?.put(lifecycle.signal);
   await views.view.start(lifecycle, lifecycle.signal);
   const { security, serving } = parts;
   const trust = () => security.trust();
   const { aggregation, registry, testApi, simulation } = serving.root;
   const own = { ...parts, aggregation, registry, testApi, simulation, lifecycle, trust };
   const spawnControllers = await fillRegistry(own, milestones);
+  if (beginning?.isWanted === true) {
+    await ensureLoopsResults(own);
+    await beginning.keep(views.view.revision, lifecycle.signal);
+  }
   serving.root.record?.keep(lifecycle);
   const { rootAuthority } = parts;
   const objects = createLocalObjects(registry);

@@ -76,7 +76,10 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
     // Shared values are not objects: they are encrypted, but not converted.
     const sealed = encryption?.store ?? fed;
     const store = withStoredForm(config, facts, sealed);
-    const tokenKeys = await openTokenKeys({ config, clock, store: sealed, logger }, signal);
+    // A key of RSA is made for a tenth of a second and more.
+    const keyType = config.isTemporary === true ? "ec" : "rsa";
+    const keyParts = { config, clock, store: sealed, logger, keyType } as const;
+    const tokenKeys = await openTokenKeys(keyParts, signal);
     return {
       store,
       stored: store,
