@@ -22,7 +22,9 @@ function openFollowUps(loaded: readonly string[] = []) {
     },
   };
   const index = { nameOf: (uid: string) => uid.replace("uid-", "") };
-  const followUps = new FollowUps({ index, planes, lead, clock, logger: silentLogger });
+  const hasBegun = async (uid: string) => uid !== "uid-beginning";
+  const options = { index, planes, lead, hasBegun, clock, logger: silentLogger };
+  const followUps = new FollowUps(options);
   const pass = async (ms: number) => {
     for (let step = 0; step < ms; step += 100) {
       clock.advance(100);
@@ -58,6 +60,7 @@ test("what no loop follows loads nothing, and neither does a control plane that 
   followUps.saw("uid-c", "coordination.k8s.io/leases/default/x", true);
   followUps.saw("uid-new", "core/namespaces/default", false);
   followUps.saw("uid-new", ".begun", false);
+  followUps.saw("uid-beginning", "core/namespaces/default", false);
   lead.isLeading = false;
   followUps.saw("uid-d", "core/namespaces/x", false);
   await pass(3 * SECOND_MS);

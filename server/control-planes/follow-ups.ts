@@ -20,6 +20,8 @@ export interface FollowUpsOptions {
   readonly index: Pick<ControlPlaneIndex, "nameOf">;
   readonly planes: Pick<ControlPlanes, "open" | "loaded">;
   readonly lead: Pick<Lead, "isLeading">;
+  /** Whether it has what it begins with: another replica may be making it. @throws {StorageError} */
+  readonly hasBegun: (uid: string, signal: AbortSignal) => Promise<boolean>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -68,7 +70,7 @@ export class FollowUps {
       const [[uid = "", waitsSinceMs] = []] = this.#waiting;
       if (waitsSinceMs !== undefined && sinceMs - waitsSinceMs >= PATIENCE_MS) {
         this.#waiting.delete(uid);
-        await this.#look(uid);
+        await this.#look(uid, signal);
       }
       const tookMs = clock.monotonic() - sinceMs;
       await clock.sleep(Math.max(LOOK_MS, tookMs * PAUSE_SHARE), signal).catch(() => {});
@@ -85,11 +87,12 @@ export class FollowUps {
     return last > this.#options.clock.now() - RECENT_MS;
   }
 
-  async #look(uid: string): Promise<void> {
-    const { index, planes, logger } = this.#options;
+  async #look(uid: string, signal: AbortSignal): Promise<void> {
+    const { index, planes, logger, hasBegun } = this.#options;
     const name = index.nameOf(uid);
     if (name === undefined) return;
     try {
+      if (!(await hasBegun(uid, signal))) return;
       (await planes.open(name)).lookAgain();
     } catch (error) {
       // It is suspended or going, or there is no room in memory: the next write is seen again.

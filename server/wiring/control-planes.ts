@@ -9,6 +9,8 @@ import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import { KeySpace, partitionId } from "../../storage/objects/keys.js";
 import { ObjectPatterns } from "../../storage/objects/object-patterns.js";
 import type { AdmissionPlugin } from "../admission/admission.js";
+import { StatusError } from "../api/status.js";
+import { hasBegun } from "../control-planes/beginning.js";
 import { ControlPlaneAdmission } from "../control-planes/control-plane-admission.js";
 import {
   parseControlPlaneDomain,
@@ -75,6 +77,9 @@ export interface OpenedControlPlanes extends AsyncDisposable {
 const LEASE_NAME = "keelson-control-planes";
 /** How often quiet control planes are told how far the store is, for the bookmarks of their watches. */
 const TELL_MS = 5_000;
+const HTTP_CONFLICT = 409;
+/** Loads of one that lose a race. */
+const RACES_MAX = 5;
 
 /** Before the root's view is started. */
 export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlanes {
@@ -110,11 +115,16 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       const { rootAuthority, trust } = started;
       const current = (name: string) => index.find(name);
       const loading = { ...parts, ...shared, rootAuthority, trust, current };
-      return await loadControlPlane(loading, entry, signal);
+      return await inTurns(() => loadControlPlane(loading, entry, signal), signal);
     },
   });
   const { lead } = shared;
-  const followUps = new FollowUps({ index, planes, lead, clock: systemClock, logger });
+  const { partsPrefix, partKeysPrefix } = new KeySpace(config.etcdPrefix);
+  const followUps = new FollowUps({
+    ...{ index, planes, lead, clock: systemClock, logger },
+    hasBegun: (uid, signal) =>
+      hasBegun({ store: parts.storage.plain, prefix: `${partsPrefix}${uid}/` }, signal),
+  });
   feed.onUnread((uid, key, isDeletion) => followUps.saw(uid, key, isDeletion));
   observeControlPlanes(metrics, { index, planes, feed, patterns: shared.patterns });
   const domain = parseControlPlaneDomain(config.controlPlaneDomain);
@@ -159,7 +169,6 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
         runStatusReports({ ...loop, planes }, signal),
       );
       const { store } = parts.storage;
-      const { partsPrefix, partKeysPrefix } = new KeySpace(config.etcdPrefix);
       const lock = new LeaseLock({
         ...{ objects, clock: systemClock, logger, namespace: naming.systemNamespace },
         ...{ name: LEASE_NAME, identity: `${hostname()}_${randomUUID()}` },
@@ -179,6 +188,18 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
     requestsUnderWay: () => planes.requestsUnderWay(),
     [Symbol.asyncDispose]: () => planes.close(),
   };
+}
+
+/** Another replica may begin the same one at this moment: what it has made is there the next time. */
+async function inTurns<T>(load: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let races = 0; ; races++) {
+    try {
+      return await load();
+    } catch (error) {
+      const isConflict = error instanceof StatusError && error.code === HTTP_CONFLICT;
+      if (!isConflict || races === RACES_MAX || signal.aborted) throw error;
+    }
+  }
 }
 
 function observeControlPlanes(
