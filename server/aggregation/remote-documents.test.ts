@@ -1,12 +1,18 @@
 /** Documents of services are fetched by ETag, cached while unchanged, and stale on failure. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { test } from "node:test";
+import { TestAuthority } from "../../e2e/harness/test-authority.js";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
+import { NO_IDENTITY } from "../outbound/tls-connections.js";
 import type { RemoteService } from "./api-services.js";
 import { RemoteDocuments } from "./remote-documents.js";
-import type { RemoteServer } from "./remote-server.js";
+import { RemoteServer } from "./remote-server.js";
 import { RemoteSpecs } from "./remote-specs.js";
 
 const SERVICE: RemoteService = Object.freeze({
@@ -74,6 +80,42 @@ test("what a service said last is stale as soon as it fails, and current when it
   stub.publish(RESOURCES, resourceList("carts"));
   assert.equal(await documents.refresh(stub.server), true);
   assert.equal(documents.of(SERVICE)?.served.freshness, "Current");
+});
+
+test("CVE-2022-3172: discovery and OpenAPI of a service are asked of it alone, wherever it redirects", async () => {
+  const elsewhere: string[] = [];
+  const other = createServer(({ url }, response) => {
+    elsewhere.push(String(url));
+    response.end(resourceList("carts"));
+  });
+  let status = 302;
+  const identity = await (await TestAuthority.create("root")).issue({
+    ...{ commonName: "shop", hosts: ["shop.default.svc"], usage: "server" },
+  });
+  const server = createSecureServer(identity, ({ url }, response) => {
+    const { port } = other.address() as AddressInfo;
+    response.writeHead(status, { location: `http://127.0.0.1:${port}${url}` }).end();
+  });
+  for (const one of [other, server]) await once(one.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const remote = new RemoteServer({
+    ...{ service: SERVICE, locate: () => ({ host: "127.0.0.1", port }) },
+    identity: () => NO_IDENTITY,
+  });
+  const documents = new RemoteDocuments();
+  try {
+    for (status of [301, 302, 303, 307, 308]) {
+      await assert.rejects(documents.refresh(remote), new RegExp(`bad status from .*: ${status}$`));
+      for (const path of ["/openapi/v2", "/openapi/v3"]) {
+        assert.equal((await documents.fetch(remote, path, "")).status, status);
+      }
+    }
+    assert.deepEqual(elsewhere, []);
+    assert.equal(documents.of(SERVICE), undefined);
+  } finally {
+    remote.close();
+    for (const one of [other, server]) one.close();
+  }
 });
 
 test("what a service said is kept when it is configured anew, and forgotten when it is another one's", async () => {
