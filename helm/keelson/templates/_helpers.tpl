@@ -261,6 +261,12 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 - --max-mutating-requests-inflight={{ include "keelson.number" .Values.server.maxMutatingRequestsInflight }}
 - --goaway-chance={{ include "keelson.number" .Values.server.goawayChance }}
 - --service-cluster-ip-range={{ .Values.server.serviceClusterIPRange }}
+{{- if .Values.controlPlanes.enabled }}
+- --enable-control-planes
+{{- end }}
+{{- with .Values.controlPlanes.domain }}
+- --control-plane-domain={{ . }}
+{{- end }}
 {{- with .Values.server.auditLogPath }}
 - --audit-log-path={{ . }}
 {{- end }}
