@@ -279,6 +279,11 @@ test("a control plane that is suspended is refused, its watches end, and it goes
   (await admin("POST", path, configMap("kept"))).expect(201);
   const events = await client.watch(`${path}?watch=1`);
   const setSuspended = (suspended: boolean) => change("other", { spec: { suspended } });
+  const wish = await admin("POST", `${KIND}/other/kubeconfig`, { spec: { user: "dora" } });
+  const token = /token\\?"?: ?\\?"?([\w.-]+)/.exec(wish.expect(201).text)?.[1] ?? "";
+  const own = asker(token);
+  const forged = `${token.slice(0, -8)}AAAAAAAA`;
+  (await own("GET", path)).expect(200);
   await setSuspended(true);
   for await (const _ of events);
   const refused = await eventually("the refusal", async () => {
@@ -289,6 +294,10 @@ test("a control plane that is suspended is refused, its watches end, and it goes
     refused.text,
     /"controlplanes.tenancy.k8s.io \\"other\\" is forbidden: the control plane is suspended"/,
   );
+  // Its own users are told the same, and who has a token of another one nothing.
+  assert.match((await own("GET", path)).expect(403).text, /the control plane is suspended/);
+  (await asker(forged)("GET", path)).expect(401);
+  (await own("GET", "/clusters/one/api")).expect(401);
   await eventually(
     "the phase",
     async () => phaseOf((await admin("GET", `${KIND}/other`)).object) === "Suspended",

@@ -33,6 +33,7 @@ function openPlanes(loadedMax: number) {
     refuse: (request) => {
       asked.refused.push(request);
     },
+    hasTokenOf: async () => false,
     hasCredential: ({ headers }) => headers.authorization !== undefined,
     async load(entry) {
       const usage = { isIdle: true, lastUsedMs: clock.now() };

@@ -7,7 +7,7 @@
  * One is loaded by its first request and let go when it was idle for a while, when it is suspended, and when it is
  * deleted. The name is taken off once, here; nothing behind it asks which control plane a request is for.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { GroupResource } from "../api/names.js";
@@ -58,6 +58,8 @@ export interface ControlPlanesOptions {
   readonly refuse: RequestListener;
   /** Whether a request has anything that says who sends it. */
   readonly hasCredential: (request: IncomingMessage) => boolean;
+  /** Whether a request has a token of one that is suspended. @throws {Error} its key cannot be read */
+  readonly hasTokenOf: (entry: ControlPlaneEntry, request: IncomingMessage) => Promise<boolean>;
   /** Loads one. @throws {Error} it cannot be loaded now */
   readonly load: (entry: ControlPlaneEntry, signal: AbortSignal) => Promise<LoadedControlPlane>;
   /** Resolves when the root's view has everything that was acknowledged before the call. @throws {StorageError} */
@@ -97,6 +99,8 @@ export class ControlPlanes {
   readonly #options: ControlPlanesOptions;
   readonly #slots = new Map<string, Slot>();
   readonly #refusals = new WeakMap<IncomingMessage, StatusError>();
+  /** Of users of the control plane itself, by the headers of their requests. */
+  readonly #refusalsOfUsers = new WeakMap<IncomingHttpHeaders, StatusError>();
   /** Those that are on their way out; a name is loaded again only behind it. */
   readonly #closing = new Map<string, Promise<void>>();
 
@@ -141,6 +145,11 @@ export class ControlPlanes {
     return this.#refusals.get(request);
   }
 
+  /** Why a request is refused whose token is one of the control plane's; undefined = it has none. */
+  refusalOfUser(headers: IncomingHttpHeaders): StatusError | undefined {
+    return this.#refusalsOfUsers.get(headers);
+  }
+
   /** Undefined = it is not served, or not to this client. @throws {Error} it cannot be loaded now */
   async #open(name: string, request: IncomingMessage): Promise<LoadedControlPlane | undefined> {
     // Nobody is anonymous below the root: nothing is loaded for such a request, and the store is not asked.
@@ -151,6 +160,11 @@ export class ControlPlanes {
       if (!(error instanceof StatusError) || error.code === HTTP_UNAVAILABLE) throw error;
       this.counts.misses++;
       this.#refusals.set(request, error);
+      const entry = this.#options.index.find(name);
+      const isSuspended = entry?.isSuspended === true && !entry.isEnding;
+      if (isSuspended && (await this.#options.hasTokenOf(entry, request))) {
+        this.#refusalsOfUsers.set(request.headers, error);
+      }
       return undefined;
     }
   }

@@ -40,6 +40,7 @@ import type { RequestMiddleware } from "../request/request-state.js";
 import { permissionsOf } from "./admission.js";
 import { type LoadParts, loadControlPlane } from "./load-control-plane.js";
 import { createNowhere } from "./nowhere.js";
+import { createSuspendedTokens } from "./suspended-tokens.js";
 
 export interface ControlPlanesParts
   extends Omit<
@@ -103,8 +104,10 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       ...parts,
       metrics: shared.metrics,
       refusalOf: (request) => planes.refusalOf(request),
+      refusalOfUser: (headers) => planes.refusalOfUser(headers),
     }),
     hasCredential,
+    hasTokenOf: createSuspendedTokens(parts),
     fresh: () => access.views.freshness.fresh(),
     clock: systemClock,
     logger,

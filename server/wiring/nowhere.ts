@@ -3,10 +3,10 @@
  * sends them is found out as in one that is served, and refused with the same words as a stranger there; only
  * who may get the ControlPlane in the root is told more. Such requests are in the audit log, too.
  */
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Logger } from "../../storage/base/logger.js";
 import type { StatusError } from "../api/status.js";
-import { UnionAuthenticator } from "../authn/authenticator.js";
+import { type Authenticator, UnionAuthenticator } from "../authn/authenticator.js";
 import { UnknownBearerAuthenticator } from "../authn/unknown-bearer.js";
 import { type Authorizer, NO_OPINION } from "../authz/authorizer.js";
 import { createApplication } from "../chain/application.js";
@@ -43,6 +43,8 @@ export interface NowhereParts {
   readonly access: Access;
   /** Why a request is not served; undefined = nothing is known. */
   refusalOf(request: IncomingMessage): StatusError | undefined;
+  /** The same for a user of the control plane itself. */
+  refusalOfUser(headers: IncomingHttpHeaders): StatusError | undefined;
 }
 
 /** Nobody may do anything. */
@@ -53,7 +55,12 @@ export function createNowhere(parts: NowhereParts): RequestListener {
   const { config, logger, verbosity, metrics, audit, access } = parts;
   const { naming } = config;
   const { common, isIdentityHeader } = access.authentication;
-  const members = [...common.before, ...common.after, new UnknownBearerAuthenticator()];
+  const members = [
+    ownUsers(parts),
+    ...common.before,
+    ...common.after,
+    new UnknownBearerAuthenticator(),
+  ];
   const chain = requestChain({
     logger,
     naming,
@@ -78,6 +85,18 @@ export function createNowhere(parts: NowhereParts): RequestListener {
     handler: pass,
   });
   return createApplication(chain, toOwnUrl);
+}
+
+/** Users of the control plane itself have nothing to do elsewhere: they are told why nothing is served. */
+function ownUsers({ refusalOfUser }: NowhereParts): Authenticator {
+  return {
+    name: "own-users",
+    authenticate({ headers }) {
+      const refusal = refusalOfUser(headers);
+      if (refusal !== undefined) throw refusal;
+      return undefined;
+    },
+  };
 }
 
 function withReasons({ config, access, refusalOf }: NowhereParts): RequestStep {
