@@ -12,7 +12,7 @@ import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, isEmptySet, LEAF } from "./field-set.js";
 import { elementOf, haveSameKeys, indexItems } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
-import { fieldElement, orderElements, SELF } from "./path-element.js";
+import { fieldElement, orderInSteps, SELF } from "./path-element.js";
 
 export interface Difference {
   readonly changed: FieldSet;
@@ -200,9 +200,7 @@ function* addInSteps(type: ListType, items: JsonArray, changed: FieldSetBuilder)
     nodes.push(compareValues(type.items, undefined, item, undefined)?.changed ?? LEAF);
     if (at % LONG_LIST === 0) yield;
   }
-  yield;
-  const order = orderElements(elements);
-  yield;
+  const order = yield* orderInSteps(elements);
   let last: string | undefined;
   for (let at = 0; at < elements.length; at++) {
     const place = order?.[at] ?? at;

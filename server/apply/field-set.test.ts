@@ -2,14 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { finishNow } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import {
+  canonicalInSteps,
   canonicalSet,
   containsSet,
   countFields,
   EMPTY,
   equalSets,
   type FieldSet,
+  type FieldSetBuilder,
   intersectSets,
   isEmptySet,
   parseFields,
@@ -88,6 +91,7 @@ test("S1-SSA-01: a set is read as it was written, in whatever order it comes", (
       const set = canonicalSet(setOfPaths(list));
       const text = JSON.stringify(set);
       assert.equal(canonicalSet(set), set, "sorted already");
+      assert.deepEqual(finishNow(canonicalInSteps(setOfPaths(list))), set);
       assert.equal(JSON.stringify(canonicalSet(setOfPaths([...list].reverse()))), text);
       const shuffled = shuffle(JSON.parse(text) as JsonObject, seed);
       assert.equal(JSON.stringify(canonicalSet(parseFields(shuffled))), text);
@@ -95,6 +99,25 @@ test("S1-SSA-01: a set is read as it was written, in whatever order it comes", (
       assert.equal(parseFields(read), read, "nothing is copied of what is canonical");
     }),
   );
+});
+
+test("39.3: a set of tens of thousands of elements is sorted in steps, as it is at once", () => {
+  const numbers = Array.from({ length: 20_000 }, (_, at) => (at * 7_919) % 20_011);
+  const items = numbers.flatMap((at) => [
+    [`k:{"port":${at},"protocol":"TCP"}`, "f:port"],
+    [`v:"x${at}"`],
+    [`f:n${at}`, ".", `v:${at}`],
+  ]);
+  const set: FieldSetBuilder = {};
+  for (const [first = "", ...below] of items) set[first] = setOfPaths([below]);
+  const deep = { "f:spec": { "f:containers": { 'k:{"name":"a"}': { "f:env": set } } } };
+  const steps = canonicalInSteps(deep);
+  let taken = 1;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) taken++;
+  assert.equal(JSON.stringify(step.value), JSON.stringify(canonicalSet(deep)));
+  assert.ok(taken > 200, `${taken} steps`);
+  assert.equal(finishNow(canonicalInSteps(step.value)), step.value, "sorted already");
 });
 
 function shuffle(value: JsonObject, seed: number): JsonObject {

@@ -4,8 +4,10 @@
  * are, unless `.` includes the field too. Sets are immutable, so that parts can be shared; an operation
  * without effect returns its first operand.
  */
+
+import type { Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { canonicalElement, SELF, sortElements } from "./path-element.js";
+import { canonicalElement, orderInSteps, SELF, sortElements } from "./path-element.js";
 
 export interface FieldSet {
   readonly [element: string]: FieldSet;
@@ -201,11 +203,19 @@ function walk(
 
 /** The set with its elements in kube-apiserver's order. */
 export function canonicalSet(set: FieldSet): FieldSet {
+  return canonicalWithin(set, { left: Number.POSITIVE_INFINITY }) as FieldSet;
+}
+
+/** The same of a set of at most so many elements; undefined for a larger one. */
+function canonicalWithin(set: FieldSet, size: { left: number }): FieldSet | undefined {
   const elements = Object.keys(set);
+  size.left -= elements.length;
+  if (size.left < 0) return undefined;
   let changed: FieldSetBuilder | undefined;
   for (const element of elements) {
     const node = set[element] as FieldSet;
-    const canonical = node === LEAF ? node : canonicalSet(node);
+    const canonical = node === LEAF ? node : canonicalWithin(node, size);
+    if (canonical === undefined) return undefined;
     if (canonical === node) continue;
     changed ??= { ...set };
     changed[element] = canonical;
@@ -215,6 +225,34 @@ export function canonicalSet(set: FieldSet): FieldSet {
   if (ordered === elements) return nodes;
   const sorted: FieldSetBuilder = {};
   for (const element of ordered) sorted[element] = nodes[element] as FieldSet;
+  return sorted;
+}
+
+/** Elements that are looked at in one step. */
+const STRETCH = 500;
+
+/** The same in steps, for sets of any size. */
+export function* canonicalInSteps(set: FieldSet): Steps<FieldSet> {
+  const small = canonicalWithin(set, { left: STRETCH });
+  if (small !== undefined) return small;
+  const elements = Object.keys(set);
+  const nodes: FieldSet[] = [];
+  let isSame = true;
+  for (const element of elements) {
+    if (nodes.length % STRETCH === STRETCH - 1) yield;
+    const node = set[element] as FieldSet;
+    const canonical = node === LEAF ? node : yield* canonicalInSteps(node);
+    isSame &&= canonical === node;
+    nodes.push(canonical);
+  }
+  const order = yield* orderInSteps(elements);
+  if (order === undefined && isSame) return set;
+  const sorted: FieldSetBuilder = {};
+  for (let at = 0; at < elements.length; at++) {
+    if (at % STRETCH === STRETCH - 1) yield;
+    const place = order?.[at] ?? at;
+    sorted[elements[place] as string] = nodes[place] as FieldSet;
+  }
   return sorted;
 }
 

@@ -8,6 +8,7 @@ import { deepEqual } from "../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { formatTime } from "../api/time.js";
 import {
+  canonicalInSteps,
   canonicalSet,
   EMPTY,
   type FieldSet,
@@ -151,13 +152,13 @@ export function* writeEntries(entries: ManagedEntries): Steps<JsonObject[] | und
   if (entries.size === 0) return undefined;
   const list: JsonObject[] = [];
   for (const entry of [...entries.values()].sort(compareEntries)) {
-    list.push(writeEntry(entry));
+    list.push(yield* writeEntry(entry));
     yield;
   }
   return list;
 }
 
-function writeEntry(entry: ManagedEntry): JsonObject {
+function* writeEntry(entry: ManagedEntry): Steps<JsonObject> {
   // An unchanged entry is reused: its set was valid when it was read.
   if (entry.written?.fieldsV1 === entry.fields) return entry.written;
   return {
@@ -166,7 +167,7 @@ function writeEntry(entry: ManagedEntry): JsonObject {
     apiVersion: entry.apiVersion,
     ...(entry.time === undefined ? {} : { time: entry.time }),
     fieldsType: "FieldsV1",
-    fieldsV1: canonicalSet(entry.fields) as JsonObject,
+    fieldsV1: (yield* canonicalInSteps(entry.fields)) as JsonObject,
     ...(entry.subresource === "" ? {} : { subresource: entry.subresource }),
   };
 }

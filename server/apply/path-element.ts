@@ -3,6 +3,7 @@
  * item>`, `v:<value of a set item>`, `i:<index>` (S1-SSA-02). An element's text is canonical, so
  * equal texts mean equal elements; this module makes, checks and sorts them.
  */
+import type { Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { quoteString, stringifyJson } from "../schema/json-text.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -92,6 +93,53 @@ export function orderElements(elements: readonly string[]): readonly number[] | 
     isSorted = compareSortable(sortable[at - 1] as Sortable, sortable[at] as Sortable) <= 0;
   }
   return isSorted ? undefined : sortable.sort(compareSortable).map(({ at }) => at);
+}
+
+/** Elements that are read, sorted or merged in one step. */
+const STRETCH = 500;
+
+/** The same in steps, for any number of elements: stretches are sorted, and two and two merged. */
+export function* orderInSteps(elements: readonly string[]): Steps<readonly number[] | undefined> {
+  const all: Sortable[] = [];
+  let isSorted = true;
+  for (const element of elements) {
+    const last = all.at(-1);
+    const next = toSortable(element, all.length);
+    isSorted &&= last === undefined || compareSortable(last, next) <= 0;
+    all.push(next);
+    if (all.length % STRETCH === 0) yield;
+  }
+  if (isSorted) return undefined;
+  let runs: Sortable[][] = [];
+  for (let at = 0; at < all.length; at += STRETCH) {
+    runs.push(all.slice(at, at + STRETCH).sort(compareSortable));
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: Sortable[][] = [];
+    for (let at = 0; at < runs.length; at += 2) {
+      merged.push(yield* merge(runs[at] ?? [], runs[at + 1] ?? []));
+    }
+    runs = merged;
+  }
+  return runs[0]?.map(({ at }) => at);
+}
+
+function* merge(left: readonly Sortable[], right: readonly Sortable[]): Steps<Sortable[]> {
+  const merged: Sortable[] = [];
+  let ofLeft = 0;
+  let ofRight = 0;
+  for (;;) {
+    const a = left[ofLeft];
+    const b = right[ofRight];
+    if (a === undefined && b === undefined) return merged;
+    // Of equal ones the left is first, so that the order stays.
+    const isLeft = b === undefined || (a !== undefined && compareSortable(a, b) <= 0);
+    merged.push((isLeft ? a : b) as Sortable);
+    if (isLeft) ofLeft++;
+    else ofRight++;
+    if (merged.length % STRETCH === 0) yield;
+  }
 }
 
 function areInOrder(elements: readonly string[]): boolean {

@@ -84,6 +84,7 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
         judge: (object, current, options) =>
           compiledOf(kind).codec.validate(object, current, options),
         encode: (object) => compiledOf(kind).codec.encode(object),
+        encodeInSteps: (object) => compiledOf(kind).codec.encodeInSteps(object),
         mergeSchema: () => compiledOf(kind).mergeSchema(),
         strategicMerge: () => undefined,
         declarativeRules: () => undefined,

@@ -3,6 +3,7 @@
  * escaped, and integers beyond 2^53 (bigint) are written digit by digit (S1-VER-09). Pure.
  */
 
+import type { Steps } from "../../storage/base/steps.js";
 import type { JsonValue } from "../api/meta.js";
 
 /** A value that its JSON type does not have, such as a number beyond a double. */
@@ -48,6 +49,45 @@ export function stringifyJson(value: JsonValue): string {
     default:
       return String(value);
   }
+}
+
+/** A stretch of members that is written in one step. */
+const STRETCH = 500;
+
+/** The same in steps, for values of any size. */
+export function* stringifyInSteps(value: JsonValue): Steps<string> {
+  if (typeof value !== "object" || value === null) return stringifyJson(value);
+  const isList = Array.isArray(value);
+  const keys = isList ? undefined : Object.keys(value);
+  const count = keys?.length ?? (value as readonly JsonValue[]).length;
+  if (count <= STRETCH && isFlat(value)) return stringifyJson(value);
+  let text = "";
+  for (let at = 0; at < count; at++) {
+    if (at % STRETCH === STRETCH - 1) yield;
+    const key = keys?.[at] ?? at;
+    const member = (value as { readonly [key: string | number]: JsonValue | undefined })[key];
+    if (member === undefined && !isList) continue;
+    if (text !== "") text += ",";
+    if (!isList) text += `${quoteString(key as string)}:`;
+    const isScalar = typeof member !== "object" || member === null;
+    text += isScalar ? stringifyJson(member ?? null) : yield* stringifyInSteps(member);
+  }
+  return isList ? `[${text}]` : `{${text}}`;
+}
+
+/** Whether no member has members itself. */
+function isFlat(value: object): boolean {
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const key in members) {
+    const member = members[key];
+    if (typeof member === "object" && member !== null && !isEmpty(member)) return false;
+  }
+  return true;
+}
+
+function isEmpty(value: object): boolean {
+  for (const _ in value) return false;
+  return true;
 }
 
 /** The platform's encoder is the fastest, but it refuses bigint. */

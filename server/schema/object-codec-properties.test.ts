@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { finishNow, oneStep } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
@@ -127,6 +128,7 @@ for (const [id, { codec, type }] of kinds) {
         const { object, unknownFields } = codec.decode(input);
         assert.deepEqual(unknownFields, []);
         const encoded = codec.encode(object);
+        assert.equal(finishNow(codec.encodeInSteps?.(object) ?? oneStep("")), encoded);
         const again = codec.decode(parseJson(encoded)).object;
         assert.equal(codec.encode(again), encoded);
         assert.deepEqual(again, object, "decoded objects are canonical");

@@ -4,6 +4,7 @@
  * in server/kinds is the contract that also covers kinds without facts.
  */
 
+import type { Steps } from "../../storage/base/steps.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import { badRequest, type FieldError } from "../api/status.js";
@@ -46,6 +47,8 @@ export interface ObjectCodec {
   validate(object: ApiObject): FieldError[];
   /** Canonical JSON text without trailing newline. */
   encode(object: ApiObject): string;
+  /** The same in steps. Absent = it cannot be cut. */
+  encodeInSteps?(object: ApiObject): Steps<string>;
 }
 
 export interface ObjectCodecs {
@@ -97,6 +100,7 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
       },
       validate: (object) => check(object as unknown as JsonObject),
       encode: (object) => body.encodeAfter(opening, object as unknown as JsonObject),
+      encodeInSteps: (object) => body.encodeAfterInSteps(opening, object as unknown as JsonObject),
     };
   }
 

@@ -4,12 +4,14 @@
  */
 
 import { isRecord } from "../../storage/base/is-record.js";
+import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { AliasType, Field, SchemaModel, StructType, TypeRef } from "./model.js";
 import {
   BUILTIN_CODECS,
   DecodeFailure,
+  encodeAny,
   listCodec,
   mapCodec,
   mismatch,
@@ -50,6 +52,8 @@ interface FieldCodec {
 export interface StructCodec extends ValueCodec {
   /** `opening`, the members, and the closing bracket; `opening` may already have members. */
   encodeAfter(opening: string, value: JsonObject): string;
+  /** The same in steps. */
+  encodeAfterInSteps(opening: string, value: JsonObject): Steps<string>;
 }
 
 /** Compiled codecs by type, for one model. */
@@ -219,6 +223,7 @@ function eitherCodec(
     decode: (value) => codecOf(value).decode(value, []),
     fits: (value) => codecOf(value as JsonValue).fits(value),
     encode: (value) => codecOf(value).encode(value),
+    encodeInSteps: (value) => encodeAny(codecOf(value), value),
     isEmpty: () => false,
     zero: () => null,
   };
@@ -229,6 +234,13 @@ interface Compiled {
   readonly byName: ReadonlyMap<string, FieldCodec>;
   /** Fields that are present even if not set. */
   readonly present: readonly FieldCodec[];
+}
+
+/** What is written for a member; undefined = it is left out. */
+function writtenMember(field: FieldCodec, member: JsonValue | undefined): JsonValue | undefined {
+  if (member === undefined || member === null) return field.zero?.();
+  if (field.omitsEmpty) return field.value.isEmpty(member) ? undefined : member;
+  return field.emptyIsNull && field.value.isEmpty(member) ? null : member;
 }
 
 function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): StructCodec {
@@ -252,17 +264,23 @@ function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): S
     let text = opening;
     let isFirst = opening === "{";
     for (const field of compiled().fields) {
-      let member = value[field.name];
-      if (member === undefined || member === null) {
-        if (field.zero === undefined) continue;
-        member = field.zero();
-      } else if (field.omitsEmpty) {
-        if (field.value.isEmpty(member)) continue;
-      } else if (field.emptyIsNull && field.value.isEmpty(member)) {
-        member = null;
-      }
+      const member = writtenMember(field, value[field.name]);
+      if (member === undefined) continue;
       text += isFirst ? field.firstKey : field.nextKey;
       text += member === null ? "null" : field.value.encode(member);
+      isFirst = false;
+    }
+    return `${text}}`;
+  }
+
+  function* encodeAfterInSteps(opening: string, value: JsonObject): Steps<string> {
+    let text = opening;
+    let isFirst = opening === "{";
+    for (const field of compiled().fields) {
+      const member = writtenMember(field, value[field.name]);
+      if (member === undefined) continue;
+      text += isFirst ? field.firstKey : field.nextKey;
+      text += member === null ? "null" : yield* encodeAny(field.value, member);
       isFirst = false;
     }
     return `${text}}`;
@@ -310,6 +328,8 @@ function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): S
     },
     encode: (value) => encodeAfter("{", value as JsonObject),
     encodeAfter,
+    encodeInSteps: (value) => encodeAfterInSteps("{", value as JsonObject),
+    encodeAfterInSteps,
     isEmpty: () => false,
     zero: () => addMissing({}),
   };

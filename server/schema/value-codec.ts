@@ -7,12 +7,13 @@
  */
 
 import { isRecord } from "../../storage/base/is-record.js";
+import type { Steps } from "../../storage/base/steps.js";
 import { kindOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { cutPath } from "../api/shown-value.js";
 import { isWrittenNumber, withPlainNumbers } from "../api/written-number.js";
-import { quoteString, stringifyJson, Unwritable } from "./json-text.js";
+import { quoteString, stringifyInSteps, stringifyJson, Unwritable } from "./json-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
 import { sortedKeys } from "./sorted-keys.js";
@@ -42,6 +43,8 @@ export interface ValueCodec {
   fits(value: unknown): boolean;
   /** @param value not null and of the type */
   encode(value: JsonValue): string;
+  /** The same in steps, of a type that may have many members. */
+  encodeInSteps?(value: JsonValue): Steps<string>;
   /** Whether the rule "omit" omits it: "", 0, false, no items, no keys. */
   isEmpty(value: JsonValue): boolean;
   /** The value written for an absent one. */
@@ -249,6 +252,7 @@ export const rawCodec: ValueCodec = {
   decode: withPlainNumbers,
   fits: () => true,
   encode: stringifyJson,
+  encodeInSteps: stringifyInSteps,
   isEmpty: (value) => value === null,
   zero: () => null,
 };
@@ -335,6 +339,16 @@ export const BUILTIN_CODECS: Readonly<Record<BuiltinName, ValueCodec>> = {
   Unknown: rawCodec,
 };
 
+/** Members that are written in one step. */
+const STRETCH = 100;
+
+/** In steps where the type has them. */
+export function* encodeAny(codec: ValueCodec, value: JsonValue): Steps<string> {
+  return codec.encodeInSteps === undefined
+    ? codec.encode(value)
+    : yield* codec.encodeInSteps(value);
+}
+
 /** A list; a null item becomes the item type's zero value, or stays null for pointers. */
 export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
   const typeName = `[]${isNullable ? "*" : ""}${items.typeName}`;
@@ -364,6 +378,15 @@ export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
       for (const item of value as JsonArray) {
         text += separator + (item === null || item === undefined ? "null" : items.encode(item));
         separator = ",";
+      }
+      return `${text}]`;
+    },
+    *encodeInSteps(value) {
+      let text = "[";
+      for (const [at, item] of (value as JsonArray).entries()) {
+        if (at % STRETCH === STRETCH - 1) yield;
+        if (at > 0) text += ",";
+        text += item === null || item === undefined ? "null" : yield* encodeAny(items, item);
       }
       return `${text}]`;
     },
@@ -410,6 +433,19 @@ export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolea
         separator = ",";
       }
       return `${text}}`;
+    },
+    *encodeInSteps(value) {
+      const object = value as JsonObject;
+      let text = "";
+      let written = 0;
+      for (const key of sortedKeys(object)) {
+        if (++written % STRETCH === 0) yield;
+        const member = object[key];
+        if (member === undefined) continue;
+        text += `${text === "" ? "{" : ","}${quoteString(key)}:`;
+        text += member === null ? "null" : yield* encodeAny(values, member);
+      }
+      return text === "" ? "{}" : `${text}}`;
     },
     isEmpty(value) {
       for (const _ in value as JsonObject) return false;

@@ -8,16 +8,17 @@
  * its sender and order.
  */
 
+import type { Steps } from "../../storage/base/steps.js";
 import { invalidValue } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { Problems } from "../api/problems.js";
 import { badRequest, type FieldError } from "../api/status.js";
-import { stringifyJson } from "../schema/json-text.js";
+import { stringifyInSteps, stringifyJson } from "../schema/json-text.js";
 import type { DecodeOptions, DecodeResult } from "../schema/object-codec.js";
 import { areSorted, sortedKeys } from "../schema/sorted-keys.js";
 import type { StructCodec } from "../schema/struct-codec.js";
-import { DecodeFailure } from "../schema/value-codec.js";
+import { DecodeFailure, encodeAny } from "../schema/value-codec.js";
 import { applyDefaults } from "./defaulting.js";
 import { readEmbedded, validateEmbedded, withReadDefaults } from "./embedded.js";
 import type { JsonSchema } from "./json-schema.js";
@@ -37,6 +38,8 @@ export interface StructuralCodec {
   validate(object: ApiObject, current?: ApiObject, options?: ValidationOptions): FieldError[];
   /** Canonical JSON text without trailing newline. */
   encode(object: ApiObject): string;
+  /** The same in steps. */
+  encodeInSteps(object: ApiObject): Steps<string>;
 }
 
 export interface ValidationOptions {
@@ -117,6 +120,21 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
         const value = members[name];
         if (value === undefined) continue;
         text += `,${JSON.stringify(name)}:${stringifyJson(inOrder(value))}`;
+      }
+      return `${text}}`;
+    },
+    *encodeInSteps(object) {
+      let text = opening;
+      text += yield* encodeAny(metadata, object.metadata as unknown as JsonObject);
+      const members = object as unknown as JsonObject;
+      for (const name of sortedKeys(members)) {
+        if (name === "kind" || name === "apiVersion" || name === "metadata") continue;
+        const value = members[name];
+        if (value === undefined) continue;
+        yield;
+        const ordered = inOrder(value);
+        yield;
+        text += `,${JSON.stringify(name)}:${yield* stringifyInSteps(ordered)}`;
       }
       return `${text}}`;
     },

@@ -120,11 +120,19 @@ function joined(first: StatusError, second: StatusError): StatusError {
   return invalid({ group, kind }, name, causes as FieldError[]);
 }
 
-/** Decodes a plugin's object as its type, with defaults. @throws {StatusError} 500 */
-export function reform(codec: ObjectCodec, changed: ApiObject): ApiObject {
+/**
+ * Decodes a plugin's object as its type, with defaults.
+ * @param owned the object with its owners before admission. @throws {StatusError} 500
+ */
+export function reform(codec: ObjectCodec, changed: ApiObject, owned?: ApiObject): ApiObject {
+  const { managedFields, ...others } = changed.metadata;
+  // Owners that no plugin touched are valid, and may be most of the object.
+  const areKept = managedFields !== undefined && managedFields === owned?.metadata.managedFields;
+  const sent = areKept ? { ...changed, metadata: others } : changed;
   try {
-    const { object } = codec.decode(changed as unknown as JsonValue);
+    const { object } = codec.decode(sent as unknown as JsonValue);
     codec.applyDefaults(object);
+    if (areKept) object.metadata.managedFields = managedFields;
     return object;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;

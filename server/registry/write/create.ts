@@ -125,6 +125,6 @@ export function answerCreated(
   const bytes =
     isStored && value !== undefined
       ? servedBytes(resource, value, object.metadata.uid ?? "", revision)
-      : servedUnstored(resource, object, undefined);
+      : servedUnstored(resource, object, undefined, value);
   return { status: 201, bytes, stored: object, revision };
 }

@@ -98,12 +98,21 @@ export function servedCurrent(resource: StoredResource, current: StoredObject): 
   return resource.conversion === undefined ? current.bytes : convertedCurrent(resource, current);
 }
 
-/** A state that was not stored (dry run, or deleted), with its previous revision. */
+/**
+ * A state that was not stored (dry run, or deleted), with its previous revision.
+ * @param value its encoding, if it was made
+ */
 export function servedUnstored(
   resource: StoredResource,
   stored: ApiObject,
   revision: Revision | undefined,
+  value?: Buffer,
 ): Buffer {
+  if (value !== undefined && resource.conversion === undefined) {
+    const { uid = "", resourceVersion } = stored.metadata;
+    if (revision !== undefined) return spliceResourceVersion(value, uid, revision);
+    if (resourceVersion === undefined) return Buffer.concat([value, NEWLINE]);
+  }
   if (revision !== undefined) stored.metadata.resourceVersion = String(revision);
   const { codec, conversion } = resource;
   const text =
@@ -111,6 +120,8 @@ export function servedUnstored(
   delete stored.metadata.resourceVersion;
   return Buffer.from(`${text}\n`);
 }
+
+const NEWLINE = Buffer.from("\n");
 
 /** @throws {StatusError} 500 for an object that cannot be converted */
 function convertedCurrent(resource: StoredResource, current: StoredObject): Buffer {

@@ -110,7 +110,7 @@ function decideInNamespace(
       pause,
       judgeAndEncode(
         candidateOf(registry, target, made),
-        encode(registry, target, made, existing, renamed),
+        encode({ registry, target, pause }, made, existing, renamed),
       ),
       (decision) => withRevision(decision, sentRevision, options),
     );
@@ -240,7 +240,7 @@ function remake(
   { resource, options }: CreateTarget,
   { changed, owned, known }: Changed,
 ): ApiObject {
-  const object = keepOwners(reform(resource.storedCodec, changed), owned, options);
+  const object = keepOwners(reform(resource.storedCodec, changed, owned), owned, options);
   const { name } = object.metadata;
   keepIdentity(object.metadata, known);
   if (name !== undefined) object.metadata.name = name;
@@ -258,8 +258,7 @@ function candidateOf(
 
 /** Reserves and encodes. */
 function* encode(
-  registry: Registry,
-  { resource }: CreateTarget,
+  { registry, target: { resource }, pause }: Pick<Attempt, "registry" | "target" | "pause">,
   { object }: Prepared,
   existing: StoredObject | undefined,
   renamed: Renamed | undefined,
@@ -274,7 +273,7 @@ function* encode(
     action: "put",
     object,
     renamed,
-    value: yield* storedBytes(registry, resource, object),
+    value: yield* storedBytes(registry, resource, object, pause !== undefined),
     reservations: change,
     refusal: existing === undefined ? refusal : nameTaken(resource, object, existing),
   };

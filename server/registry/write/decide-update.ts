@@ -204,7 +204,7 @@ function remake(
   const { resource } = target;
   const before = storedToday(resource, current);
   const codec = isOwnShape(resource) ? resource.codec : resource.storedCodec;
-  const sent = reform(codec, changed);
+  const sent = reform(codec, changed, owned);
   keepIdentity(sent.metadata, before.metadata);
   // The new object may share parts with the old one, so those may have changed as well.
   const fresh = { ...attempt, before };
@@ -236,11 +236,11 @@ function finish(
 }
 
 function* encode(attempt: Attempt, next: ApiObject): Steps<Decision> {
-  const { registry, target, current, before } = attempt;
+  const { registry, target, before } = attempt;
   const { resource } = target;
   const { change, refusal } = reserve(registry, resource, next, before);
   yield;
-  const { action, object, value } = yield* encodeNext(registry, target, next, before, current);
+  const { action, object, value } = yield* encodeNext(attempt, next);
   if (action !== "remove") return { action, object, value, before, reservations: change, refusal };
   const reservations = changeOf(registry, resource, undefined, before);
   return { action, object, value, before, reservations };
@@ -321,21 +321,18 @@ function keepOtherParts(
   return next;
 }
 
-function* encodeNext(
-  registry: Registry,
-  { resource, subresource }: UpdateTarget,
-  next: ApiObject,
-  before: ApiObject,
-  current: StoredObject,
-): Steps<Decision> {
-  let value = yield* storedBytes(registry, resource, next);
+function* encodeNext(attempt: Attempt, next: ApiObject): Steps<Decision> {
+  const { registry, target, before, current, pause } = attempt;
+  const { resource, subresource } = target;
+  const isLong = pause !== undefined;
+  let value = yield* storedBytes(registry, resource, next, isLong);
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
   // Some types count their annotations too, which a status write may carry.
   const isCounted = !isSame && subresource !== "status";
   if (isCounted && hasNewGeneration(resource, next, before, value)) {
     next.metadata.generation = (before.metadata.generation ?? 0) + 1;
     yield;
-    value = yield* storedBytes(registry, resource, next);
+    value = yield* storedBytes(registry, resource, next, isLong);
   }
   if (isFinished(resource, next)) return { object: next, value, action: "remove" };
   return { object: next, value, action: isSame ? "same" : "put" };

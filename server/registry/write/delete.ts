@@ -95,7 +95,7 @@ function decideParsed(
     if (action === "held") return { action: "same", object };
     // Also checks that the stored value is an object of its kind. An invalid one is not deleted by
     // name, as its finalizers and preconditions may not be what they seem (S1-UNS).
-    return afterSteps(pause, storedBytes(registry, resource, object), encoded);
+    return afterSteps(pause, storedBytes(registry, resource, object, pause !== undefined), encoded);
   };
   return nextStage(
     pause,

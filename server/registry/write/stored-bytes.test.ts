@@ -144,12 +144,15 @@ test("H7: bytes are made of what its type can hold, and read back the same", () 
     [{ revision: 1.5 }, /a number is no int64/],
     [{ revision: 1, data: deep(2_000) }, /nested deeper than 1000/],
   ];
+  const encode = (object: object, isLong: boolean) =>
+    finishNow(storedBytes({}, revisions, object as unknown as ApiObject, isLong));
   for (const [change, why] of values) {
     const object = { ...SOUND, kind: "ControllerRevision", apiVersion: "apps/v1", ...change };
-    assert.throws(() => finishNow(storedBytes({}, revisions, object as ApiObject)), why);
+    for (const isLong of [false, true]) assert.throws(() => encode(object, isLong), why);
   }
   const data = { "\u2028<": "😀", big: 2n ** 62n, small: 5e-324, zero: 0, list: [null, true] };
   const object = { ...SOUND, kind: "ControllerRevision", apiVersion: "apps/v1", data };
-  const bytes = finishNow(storedBytes({}, revisions, object as unknown as ApiObject));
+  const bytes = encode(object, false);
+  assert.deepEqual(encode(object, true), bytes);
   assert.deepEqual((parseJson(bytes) as JsonObject).data, data);
 });

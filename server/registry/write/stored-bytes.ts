@@ -17,18 +17,27 @@ export interface StorableHost {
   readonly onUnstorable?: ((why: string) => void) | undefined;
 }
 
-/** @throws {StatusError} 500 for a value that could not be read again */
+/**
+ * @param isLong whether it is worth while to encode the object in steps
+ * @throws {StatusError} 500 for a value that could not be read again
+ */
 export function* storedBytes(
   registry: StorableHost,
   { storedCodec, conversion }: Pick<StoredResource, "storedCodec" | "conversion">,
   judged: ApiObject,
+  isLong: boolean,
 ): Steps<Buffer> {
   const object = conversion?.settle?.(judged) ?? judged;
-  const why = unstorable(object, 0);
+  const why = isLong ? yield* unstorableInSteps(object, 1) : unstorable(object, 0);
   if (why !== undefined) throw refusal(registry, why);
-  yield;
   try {
-    return Buffer.from(storedCodec.encode(object));
+    if (!isLong || storedCodec.encodeInSteps === undefined) {
+      return Buffer.from(storedCodec.encode(object));
+    }
+    yield;
+    const text = yield* storedCodec.encodeInSteps(object);
+    yield;
+    return Buffer.from(text);
   } catch (error) {
     throw error instanceof Unwritable ? refusal(registry, error.message, error) : error;
   }
@@ -67,8 +76,29 @@ function unstorable(value: unknown, depth: number): string | undefined {
   }
 }
 
+/** Members that are looked at in one step. */
+const STRETCH = 200;
+
+function* unstorableInSteps(value: object, depth: number): Steps<string | undefined> {
+  if (depth > JSON_DEPTH_MAX) return TOO_DEEP;
+  const members = value as Readonly<Record<string, unknown>>;
+  let seen = 0;
+  for (const key in members) {
+    if (++seen % STRETCH === 0) yield;
+    if (!(key as CheckedText).isWellFormed()) return BROKEN_KEY;
+    const member = members[key];
+    const isWithin = typeof member === "object" && member !== null;
+    const why = isWithin ? yield* unstorableInSteps(member, depth + 1) : unstorable(member, depth);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}
+
+const TOO_DEEP = `it is nested deeper than ${JSON_DEPTH_MAX}`;
+const BROKEN_KEY = "a key has half of a character";
+
 function unstorableWithin(value: object, depth: number): string | undefined {
-  if (depth > JSON_DEPTH_MAX) return `it is nested deeper than ${JSON_DEPTH_MAX}`;
+  if (depth > JSON_DEPTH_MAX) return TOO_DEEP;
   if (Array.isArray(value)) {
     for (const item of value) {
       const why = unstorable(item, depth);
@@ -78,7 +108,7 @@ function unstorableWithin(value: object, depth: number): string | undefined {
   }
   const members = value as Readonly<Record<string, unknown>>;
   for (const key in members) {
-    if (!(key as CheckedText).isWellFormed()) return "a key has half of a character";
+    if (!(key as CheckedText).isWellFormed()) return BROKEN_KEY;
     const why = unstorable(members[key], depth);
     if (why !== undefined) return why;
   }

@@ -151,6 +151,6 @@ function answerUpdated(
   if (known !== undefined) bytes = servedCurrent(resource, known);
   else if (isStored && value !== undefined) {
     bytes = servedBytes(resource, value, object.metadata.uid ?? "", revision);
-  } else bytes = servedUnstored(resource, object, revision);
+  } else bytes = servedUnstored(resource, object, revision, value);
   return { status: 200, bytes, stored: object, revision };
 }
