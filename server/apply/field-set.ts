@@ -235,13 +235,18 @@ const STRETCH = 500;
 export function* canonicalInSteps(set: FieldSet): Steps<FieldSet> {
   const small = canonicalWithin(set, { left: STRETCH });
   if (small !== undefined) return small;
+  yield;
+  return yield* canonicalOfLarge(set);
+}
+
+function* canonicalOfLarge(set: FieldSet): Steps<FieldSet> {
   const elements = Object.keys(set);
   const nodes: FieldSet[] = [];
   let isSame = true;
   for (const element of elements) {
     if (nodes.length % STRETCH === STRETCH - 1) yield;
     const node = set[element] as FieldSet;
-    const canonical = node === LEAF ? node : yield* canonicalInSteps(node);
+    const canonical = node === LEAF ? node : yield* canonicalOfLarge(node);
     isSame &&= canonical === node;
     nodes.push(canonical);
   }

@@ -75,18 +75,12 @@ export function* stringifyInSteps(value: JsonValue): Steps<string> {
   return isList ? `[${text}]` : `{${text}}`;
 }
 
-/** Whether no member has members itself. */
+/** Whether no member may have members itself. */
 function isFlat(value: object): boolean {
   const members = value as Readonly<Record<string, unknown>>;
   for (const key in members) {
-    const member = members[key];
-    if (typeof member === "object" && member !== null && !isEmpty(member)) return false;
+    if (typeof members[key] === "object" && members[key] !== null) return false;
   }
-  return true;
-}
-
-function isEmpty(value: object): boolean {
-  for (const _ in value) return false;
   return true;
 }
 
