@@ -6,6 +6,7 @@ import fc from "fast-check";
 import {
   canonicalIp,
   formatIp,
+  isCanonicalV4Block,
   isWithin,
   parseBlock,
   parseIp,
@@ -28,6 +29,39 @@ test("addresses are written canonically", () => {
     ["", undefined],
   ];
   for (const [text, expected] of table) assert.equal(canonicalIp(text), expected, text);
+});
+
+test("39.2: a canonical block of IPv4 is known by its text, and only that", () => {
+  const byte = fc.oneof(fc.integer({ min: 0, max: 300 }), fc.constantFrom(0, 128, 255));
+  const written = fc
+    .tuple(byte, fc.constantFrom("", "", "", "0"))
+    .map(([n, zero]) => `${zero}${n}`);
+  const blocks = fc.tuple(
+    fc.array(written, { minLength: 3, maxLength: 5 }),
+    fc.integer({ max: 34 }),
+  );
+  const texts = fc.oneof(
+    blocks.map(([bytes, bits]) => `${bytes.join(".")}/${bits}`),
+    fc.tuple(byte, byte).map(([a, b]) => `${a}.${b}.0.0/16`),
+    fc.constantFrom(
+      "0.0.0.0/0",
+      "10.0.0.1/32",
+      "10.0.0.0/08",
+      "::ffff:10.0.0.0/120",
+      "fd00::/8",
+      "",
+    ),
+  );
+  fc.assert(
+    fc.property(texts, (text) => {
+      const block = parseBlock(text);
+      const isCanonical =
+        block?.version === 4 &&
+        text === `${formatIp({ version: 4, value: block.first })}/${block.bits}`;
+      assert.equal(isCanonicalV4Block(text), isCanonical, text);
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test("every address survives being written and read", () => {

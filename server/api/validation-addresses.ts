@@ -4,7 +4,14 @@
  * may stay (`unlessHeld`).
  */
 import { invalidValue } from "./field-errors.js";
-import { formatIp, type IpAddress, isMappedIp, parseBlock, parseIp } from "./ip-address.js";
+import {
+  formatIp,
+  type IpAddress,
+  isCanonicalV4Block,
+  isMappedIp,
+  parseBlock,
+  parseIp,
+} from "./ip-address.js";
 import type { FieldError } from "./status.js";
 import { ipVersion, type Maybe, parseCidr } from "./validation-values.js";
 
@@ -60,6 +67,7 @@ function spellingProblem(text: string): string | undefined {
 }
 
 function cidrProblem(text: string): string | undefined {
+  if (isCanonicalV4Block(text)) return undefined;
   const block = parseBlock(text);
   if (block === undefined || parseCidr(text) === undefined) return NOT_A_CIDR;
   const [ip = "", bits = ""] = text.split("/");

@@ -5,6 +5,7 @@
 import {
   formatIp,
   type IpAddress,
+  isCanonicalV4Block,
   isMappedIp,
   parseBlock,
   parseIp,
@@ -29,6 +30,7 @@ export function warnOfAddress(text: string, field: string, warnings: WarningList
 
 /** A block may stand for its first address alone where it has bits behind its prefix. */
 export function warnOfBlock(text: string, field: string, warnings: WarningList): void {
+  if (isCanonicalV4Block(text)) return;
   const block = parseBlock(text);
   if (block === undefined) return;
   const [ip = "", length = ""] = text.split("/");

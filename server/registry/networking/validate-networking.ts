@@ -141,8 +141,9 @@ function validateBlock(
 ): void {
   if (cidr === "") return;
   validateCidr(cidr, `${field}.cidr`, errors);
+  if (except === undefined || except === null || except.length === 0) return;
   const whole = parseBlock(cidr);
-  except?.forEach((text, index) => {
+  except.forEach((text, index) => {
     const at = `${field}.except[${index}]`;
     validateCidr(text, at, errors);
     const part = parseBlock(text);
