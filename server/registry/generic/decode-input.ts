@@ -3,6 +3,7 @@
  * against the URL, checks for unknown fields, and sets defaults.
  */
 
+import { finishNow, type Steps } from "../../../storage/base/steps.js";
 import { invalidValue } from "../../api/field-errors.js";
 import { isJsonObject } from "../../api/json-object.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
@@ -38,9 +39,18 @@ export function decodeInput(
   input: ObjectInput,
   options: InputOptions,
 ): ApiObject {
+  return finishNow(decodeInSteps(resource, input, options));
+}
+
+/** The same in steps. @throws {StatusError} as decodeInput */
+export function* decodeInSteps(
+  resource: ServedResource,
+  input: ObjectInput,
+  options: InputOptions,
+): Steps<ApiObject> {
   if (isCustom(resource) && !isScale(resource)) refuseOtherNames(resource, input);
   try {
-    return decode(resource, input, options);
+    return yield* decode(resource, input, options);
   } catch (error) {
     if (input.refuse === undefined || !(error instanceof StatusError)) throw error;
     const { cause, message } = error;
@@ -50,10 +60,15 @@ export function decodeInput(
   }
 }
 
-function decode(resource: ServedResource, input: ObjectInput, options: InputOptions): ApiObject {
+function* decode(
+  resource: ServedResource,
+  input: ObjectInput,
+  options: InputOptions,
+): Steps<ApiObject> {
   refuseOtherTypes(resource, input.value);
   const { object, unknownFields } = resource.codec.decode(input.value ?? {}, input);
   reportStrictProblems(resource, unknownFields, input, options);
+  yield;
   resource.codec.applyDefaults(object);
   return object;
 }

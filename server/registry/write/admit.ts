@@ -3,6 +3,7 @@
  * objects that they changed. It waits only when a plugin does.
  */
 
+import { finishNow, type Steps } from "../../../storage/base/steps.js";
 import type {
   Admission,
   AdmissionAttributes,
@@ -124,13 +125,18 @@ function joined(first: StatusError, second: StatusError): StatusError {
  * Decodes a plugin's object as its type, with defaults.
  * @param owned the object with its owners before admission. @throws {StatusError} 500
  */
-export function reform(codec: ObjectCodec, changed: ApiObject, owned?: ApiObject): ApiObject {
+export function* reform(
+  codec: ObjectCodec,
+  changed: ApiObject,
+  owned?: ApiObject,
+): Steps<ApiObject> {
   const { managedFields, ...others } = changed.metadata;
   // Owners that no plugin touched are valid, and may be most of the object.
   const areKept = managedFields !== undefined && managedFields === owned?.metadata.managedFields;
   const sent = areKept ? { ...changed, metadata: others } : changed;
   try {
     const { object } = codec.decode(sent as unknown as JsonValue);
+    yield;
     codec.applyDefaults(object);
     if (areKept) object.metadata.managedFields = managedFields;
     return object;
@@ -237,7 +243,7 @@ export async function admitUnstored(
   if (admission === undefined) return object;
   const attributes = attributesOf(target, object, undefined);
   if (await admission.mutate(attributes, signal)) {
-    attributes.object = reform(target.resource.codec, attributes.object);
+    attributes.object = finishNow(reform(target.resource.codec, attributes.object));
   }
   await admission.validate(attributes, signal);
   return attributes.object;

@@ -5,12 +5,17 @@ import { badRequest, conflict, internalError } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
-import { decodeInput, type ObjectInput } from "../generic/decode-input.js";
+import {
+  decodeInput,
+  decodeInSteps,
+  type InputOptions,
+  type ObjectInput,
+} from "../generic/decode-input.js";
 import { createIdentity, generateName, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry, WriteOptions } from "../registry.js";
 import { servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { type CreateTarget, decideCreate } from "./decide-create.js";
-import { pauseOf } from "./long-write.js";
+import { afterSteps, pauseOf } from "./long-write.js";
 import { type Outcome, runWrite } from "./write.js";
 
 export interface CreateRequest extends CreateTarget {
@@ -27,8 +32,7 @@ export async function createObject(
   signal: SignalSource,
 ): Promise<ObjectResult> {
   const { resource, namespace, options, input } = request;
-  const decode = decodeOnce(resource, input, options);
-  await pauseOf(options.request)?.();
+  const decode = await decodeOnce(resource, input, options);
   const { name = "", generateName: prefix = "" } = decode.first.metadata;
   const isGenerated = name === "" && prefix !== "";
   let current = isGenerated ? generateName(prefix) : name;
@@ -77,19 +81,22 @@ export interface DecodedInput {
 export function decodeOnce(
   resource: StoredResource,
   input: ObjectInput,
-  options: Parameters<typeof decodeInput>[2] & Pick<WriteOptions, "decoded">,
-): DecodedInput {
-  const first = decodeInput(resource, input, options);
-  options.decoded?.(input.value, first);
-  let unused: ApiObject | undefined = first;
-  return {
-    first,
-    next() {
-      const next = unused ?? decodeInput(resource, input, { fieldValidation: "Ignore", warn() {} });
-      unused = undefined;
-      return next;
-    },
-  };
+  options: InputOptions & Pick<WriteOptions, "decoded" | "request">,
+): DecodedInput | Promise<DecodedInput> {
+  const steps = decodeInSteps(resource, input, options);
+  return afterSteps(pauseOf(options.request), steps, (first) => {
+    options.decoded?.(input.value, first);
+    let unused: ApiObject | undefined = first;
+    return {
+      first,
+      next() {
+        const next =
+          unused ?? decodeInput(resource, input, { fieldValidation: "Ignore", warn() {} });
+        unused = undefined;
+        return next;
+      },
+    };
+  });
 }
 
 /**

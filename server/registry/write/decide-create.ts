@@ -180,8 +180,8 @@ function admit(
   };
   const make = (isChanged: boolean): Decision | Promise<Decision> => {
     if (!isChanged) return finish(prepared);
-    const object = remake(target, { changed: attributes.object, owned: prepared.object, known });
-    return nextStage(pause, object, () => {
+    const changes = { changed: attributes.object, owned: prepared.object, known };
+    return afterSteps(pause, remake(target, changes), (object) => {
       const errors = resource.storedCodec.validate(object);
       return nextStage(pause, { object, errors }, finish);
     });
@@ -236,11 +236,13 @@ interface Changed {
 }
 
 /** Takes over admission's changes, except to server-owned fields. @throws {StatusError} 500 */
-function remake(
+function* remake(
   { resource, options }: CreateTarget,
   { changed, owned, known }: Changed,
-): ApiObject {
-  const object = keepOwners(reform(resource.storedCodec, changed, owned), owned, options);
+): Steps<ApiObject> {
+  const reformed = yield* reform(resource.storedCodec, changed, owned);
+  yield;
+  const object = keepOwners(reformed, owned, options);
   const { name } = object.metadata;
   keepIdentity(object.metadata, known);
   if (name !== undefined) object.metadata.name = name;

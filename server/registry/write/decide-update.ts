@@ -202,19 +202,20 @@ function remake(
 ): Decision | Promise<Decision> {
   const { target, current } = attempt;
   const { resource } = target;
-  const before = storedToday(resource, current);
   const codec = isOwnShape(resource) ? resource.codec : resource.storedCodec;
-  const sent = reform(codec, changed, owned);
-  keepIdentity(sent.metadata, before.metadata);
-  // The new object may share parts with the old one, so those may have changed as well.
-  const fresh = { ...attempt, before };
-  const prepared = prepare(fresh, sent);
-  const next = isOwnShape(resource)
-    ? withOwnersOf(prepared, owned)
-    : keepOwners(prepared, owned, target.options);
-  return nextStage(attempt.pause, sent, () => {
-    const errors = codec.validate(sent);
-    return nextStage(attempt.pause, errors, () => finish(fresh, next, errors));
+  return afterSteps(attempt.pause, reform(codec, changed, owned), (sent) => {
+    // The new object may share parts with the old one, so those may have changed as well.
+    const before = storedToday(resource, current);
+    keepIdentity(sent.metadata, before.metadata);
+    const fresh = { ...attempt, before };
+    const prepared = prepare(fresh, sent);
+    const next = isOwnShape(resource)
+      ? withOwnersOf(prepared, owned)
+      : keepOwners(prepared, owned, target.options);
+    return nextStage(attempt.pause, sent, () => {
+      const errors = codec.validate(sent);
+      return nextStage(attempt.pause, errors, () => finish(fresh, next, errors));
+    });
   });
 }
 

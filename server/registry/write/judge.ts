@@ -62,6 +62,7 @@ export function* judgeAndEncode(candidate: Candidate, encode: Steps<Decision>): 
   checkDeclared(candidate, found);
   yield;
   const decision = yield* encode;
+  yield;
   // After the generation is counted, by which some warnings are given.
   warn(candidate);
   return decision;

@@ -43,8 +43,7 @@ export async function updateObject(
   signal: SignalSource,
 ): Promise<ObjectResult> {
   const { resource, namespace, name, subresource, options, input } = target;
-  const decode = decodeOnce(resource, input, options);
-  await pauseOf(options.request)?.();
+  const decode = await decodeOnce(resource, input, options);
   refuseOtherName(decode.first, name);
   const canCreate = resource.strategy.allowCreateOnUpdate === true && subresource === "";
   const isReplaced = true as const;
