@@ -264,8 +264,16 @@ function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): S
     let text = opening;
     let isFirst = opening === "{";
     for (const field of compiled().fields) {
-      const member = writtenMember(field, value[field.name]);
-      if (member === undefined) continue;
+      // As writtenMember, without a call for each field.
+      let member = value[field.name];
+      if (member === undefined || member === null) {
+        if (field.zero === undefined) continue;
+        member = field.zero();
+      } else if (field.omitsEmpty) {
+        if (field.value.isEmpty(member)) continue;
+      } else if (field.emptyIsNull && field.value.isEmpty(member)) {
+        member = null;
+      }
       text += isFirst ? field.firstKey : field.nextKey;
       text += member === null ? "null" : field.value.encode(member);
       isFirst = false;
