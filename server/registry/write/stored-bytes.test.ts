@@ -67,8 +67,8 @@ function deep(levels: number): JsonValue {
 /** Whatever a typed part holds, it is read once more after admission: only raw parts get as far as here. */
 const HOSTILE: readonly (readonly [JsonObject, RegExp])[] = [
   [{ data: { n: Number.POSITIVE_INFINITY } }, /Infinity is no JSON number/],
-  [{ data: [Number.NaN] }, /NaN is no JSON number/],
-  [{ data: Number.NEGATIVE_INFINITY }, /-Infinity is no JSON number/],
+  [{ data: { n: [Number.NaN] } }, /NaN is no JSON number/],
+  [{ data: { n: Number.NEGATIVE_INFINITY } }, /-Infinity is no JSON number/],
   [{ data: { a: "\ud800" } }, /a text has half of a character/],
   [{ data: { a: [{ "\udc00": 1 }] } }, /a key has half of a character/],
   [{ data: { f: (() => 1) as unknown as JsonValue } }, /a function is no JSON/],
