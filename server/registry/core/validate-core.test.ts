@@ -126,6 +126,12 @@ const STORAGE: readonly Row[] = [
   ],
   [
     volumes,
+    volume({ capacity: undefined }),
+    "spec.capacity: Required value",
+    'spec.capacity: Unsupported value: null: supported values: "storage"',
+  ],
+  [
+    volumes,
     volume({ capacity: { storage: "-1" } }),
     "spec.capacity[storage]: Invalid value: -1: must be a valid resource quantity",
     'spec.capacity[storage]: Invalid value: "-1": must be greater than zero',

@@ -153,7 +153,7 @@ export function validateVolumeSpec(spec: VolumeSpec, use: VolumeUse): void {
 }
 
 function validateOwn(spec: VolumeSpec, { field, errors }: VolumeUse): void {
-  validateCapacity(spec.capacity ?? {}, `${field}.capacity`, errors);
+  validateCapacity(spec.capacity ?? null, `${field}.capacity`, errors);
   const policy = spec.persistentVolumeReclaimPolicy ?? "";
   if (policy !== "" && !RECLAIM_POLICIES.includes(policy)) {
     const at = `${field}.persistentVolumeReclaimPolicy`;
@@ -169,11 +169,12 @@ function validateOwn(spec: VolumeSpec, { field, errors }: VolumeUse): void {
   validateVolumeMode(spec.volumeMode, `${field}.volumeMode`, errors);
 }
 
-function validateCapacity(capacity: Quantities, field: string, errors: FieldError[]): void {
+function validateCapacity(sent: Quantities | null, field: string, errors: FieldError[]): void {
+  const capacity = sent ?? {};
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(requiredValue(field));
   if (capacity.storage === undefined || names.length > 1) {
-    errors.push(unsupportedValue(field, capacity, ["storage"]));
+    errors.push(unsupportedValue(field, sent, ["storage"]));
   }
   for (const name of names) {
     const amount = capacity[name] ?? "0";
