@@ -1,11 +1,13 @@
 /**
  * A day's work with the real kubectl, from an empty server to an empty server: on the embedded store
- * and on an etcd with two replicas, where every change is made on one and looked at on the other.
+ * and on an etcd with two replicas, where every change is made on one and looked at on the other; and in a control plane
+ * below the root, by a kubeconfig of its own.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
+import { openControlPlane } from "./harness/control-plane.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { startServer } from "./harness/server-process.js";
 import { openStore, STORE_NAMES_OF_SLOW_TESTS, type StoreName } from "./harness/stores.js";
@@ -30,6 +32,8 @@ interface Session {
   readonly one: Kubectl;
   /** Where they are looked at: another replica, where there is one. */
   readonly other: Kubectl;
+  /** Of what kubectl asks for by whole paths, as it does not put the server's before them; absent = none. */
+  readonly base?: string;
 }
 
 for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
@@ -41,6 +45,16 @@ for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
     });
   });
 }
+
+test("a day's work in a control plane, by a kubeconfig of its own", {
+  timeout: 120_000,
+}, async (t) => {
+  await using server = await startServer({ flags: ["--enable-control-planes"] });
+  await using place = await openControlPlane(server, "shop");
+  await using one = await Kubectl.open(place);
+  for (const [what, step] of STEPS)
+    await t.test(what, () => step({ one, other: one, base: "/clusters/shop" }));
+});
 
 /** In order: each works on what the ones before it have left. */
 const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[] = [
@@ -73,9 +87,9 @@ async function withServers(
   await first.stop();
 }
 
-async function lookAtServer({ one }: Session): Promise<void> {
+async function lookAtServer({ one, base = "" }: Session): Promise<void> {
   assert.match(await one.ok(["version"]), /^Server Version: v1\.\d+\.\d+/m);
-  const readiness = await one.ok(["get", "--raw", "/readyz?verbose"]);
+  const readiness = await one.ok(["get", "--raw", `${base}/readyz?verbose`]);
   assert.match(readiness, /^\[\+\]ping ok$/m);
   assert.match(readiness, /^healthz check passed$/m);
   const namespaces = await one.ok(["get", "namespaces", "-o", "name"]);
@@ -206,11 +220,11 @@ async function createAndReplace({ one, other }: Session): Promise<void> {
   assert.equal(await other.ok(args), "2");
 }
 
-async function readErrors({ one }: Session): Promise<void> {
+async function readErrors({ one, base = "" }: Session): Promise<void> {
   const cases: readonly (readonly [string[], RegExp, string?])[] = [
     [["get", "nosuchtype"], /the server doesn't have a resource type "nosuchtype"/],
     [["get", "pod", "missing"], /^Error from server \(NotFound\): pods "missing" not found$/m],
-    [["get", "--raw", "/nothing"], /^Error from server \(NotFound\):/m],
+    [["get", "--raw", `${base}/nothing`], /^Error from server \(NotFound\):/m],
     [["create", "configmap", "x", "-n", "nowhere"], /namespaces "nowhere" not found/],
     [["create", "configmap", "A_b"], /ConfigMap "A_b" is invalid: metadata\.name: Invalid value/],
     [

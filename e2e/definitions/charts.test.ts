@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { type ControlPlanePlace, openControlPlane } from "../harness/control-plane.js";
 import { eventually } from "../harness/eventually.js";
 import { isLong } from "../harness/is-long.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
@@ -16,6 +17,7 @@ import { fetchPublished, OWN_DEFINITIONS } from "./published-definitions.js";
 import { SHAPED_DEFINITIONS } from "./shaped-definitions.js";
 import { smallestObject } from "./smallest-object.js";
 
+const CONTROL_PLANES = "controlplanes.tenancy.k8s.io";
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 const published = isLong ? await fetchPublished() : undefined;
@@ -23,16 +25,25 @@ const shaped = isLong ? SHAPED_DEFINITIONS.map(({ definition }) => definition) :
 const missing = await Promise.all(HELMS.map(missingHelm));
 
 describe("charts with definitions", () => {
-  let server: ServerProcess;
+  let root: ServerProcess;
+  let plane: ControlPlanePlace;
   before(async () => {
-    server = await startServer({ flags: ["--run-controllers"] });
+    root = await startServer({ flags: ["--run-controllers", "--enable-control-planes"] });
+    plane = await openControlPlane(root, "shop");
   });
-  after(() => server?.[Symbol.asyncDispose]());
+  after(async () => {
+    await plane?.[Symbol.asyncDispose]();
+    await root?.[Symbol.asyncDispose]();
+  });
 
-  for (const [index, helm] of HELMS.entries()) {
-    test(`${helm} installs, upgrades and uninstalls a chart with crds/`, {
+  const runs = HELMS.flatMap((helm, index) =>
+    ["the root", "a control plane"].map((place) => ({ helm, index, place })),
+  );
+  for (const { helm, index, place } of runs) {
+    test(`${helm} installs, upgrades and uninstalls a chart with crds/ in ${place}`, {
       skip: missing[index] ?? false,
     }, async () => {
+      const server = place === "the root" ? root : plane;
       const definitions = [...OWN_DEFINITIONS, ...shaped, ...(published ?? [])];
       await using chart = await writeChart(definitions);
       const env = {
@@ -67,11 +78,15 @@ describe("charts with definitions", () => {
         (await server.client.delete(`${DEFINITIONS}/${metadata.name}`)).expect(200);
       }
       await eventually("the definitions are gone", async () => {
-        return (await server.client.get(DEFINITIONS)).expect(200).items.length === 0;
+        const left = (await server.client.get(DEFINITIONS)).expect(200).items;
+        // Of the server's own is the kind of control planes.
+        return left.every(({ metadata }) => metadata.name === CONTROL_PLANES);
       });
     });
   }
 });
+
+type Place = Pick<ServerProcess, "client">;
 
 async function writeChart(definitions: readonly Definition[]) {
   const folder = await makeTempDir("chart");
@@ -89,7 +104,7 @@ async function writeChart(definitions: readonly Definition[]) {
 }
 
 /** The notes of the objects of each kind. */
-async function notes(server: ServerProcess, definitions: readonly Definition[]) {
+async function notes(server: Place, definitions: readonly Definition[]) {
   return await Promise.all(
     definitions.map(async (definition) => {
       const { items } = (await server.client.get(collectionOf(definition))).expect(200);
@@ -98,7 +113,7 @@ async function notes(server: ServerProcess, definitions: readonly Definition[]) 
   );
 }
 
-async function generations(server: ServerProcess, definitions: readonly Definition[]) {
+async function generations(server: Place, definitions: readonly Definition[]) {
   return await Promise.all(
     definitions.map(async ({ metadata }) => {
       const { object } = (await server.client.get(`${DEFINITIONS}/${metadata.name}`)).expect(200);
