@@ -134,7 +134,7 @@ const CASES: readonly Case[] = [
     "//api/v1/namespaces",
     "//apis/apps/v1/deployments",
     "/apis/apps/v9/deployments",
-  ].map((path) => ({ title: `S1-PATH-16: the path ${path}`, path, options: {}, ...notFound })),
+  ].map((path) => ({ title: `S1-PATH-16, A33: the path ${path}`, path, options: {}, ...notFound })),
   {
     title: "S1-PATH-12: a subresource of a collection",
     path: "/api/v1/namespaces/default/pods/x/nothing",

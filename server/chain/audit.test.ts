@@ -59,7 +59,7 @@ test("S2-REQ-09: a defect that ends a request is recorded as such, with what the
   assert.doesNotMatch(String(failure?.message), /secret/);
 });
 
-test("a request is judged by the policy once, also when nobody vouches for its sender", async () => {
+test("A22: a request is judged by the policy once, also when nobody vouches for its sender", async () => {
   const { steps, recorded, state } = openRecorder();
   await using front = await openFront({ audit: steps });
 
@@ -73,7 +73,7 @@ test("a request is judged by the policy once, also when nobody vouches for its s
     [
       ["RequestReceived", "test-admin"],
       ["ResponseComplete", "test-admin"],
-      // A22: a refusal of a stranger is over when it begins.
+      // A refusal of a stranger is over when it begins.
       ["ResponseStarted", undefined],
     ],
   );

@@ -39,6 +39,14 @@ test("S1-ERR-12: HTTP/1.1 and HTTP/2 give the same answer, with an audit id, nev
   }
 });
 
+test("A22: a client's id of a request is kept whatever its length and characters", async () => {
+  await using front = await openFront();
+  for (const id of ["x".repeat(65), "y".repeat(200), 'a "quoted" id']) {
+    const { headers } = await front.ask("/version", { headers: { "audit-id": id } });
+    assert.equal(headers["audit-id"], id);
+  }
+});
+
 test("S1-PATH-16: HEAD has an answer without a body on every path, also where that is an error", async () => {
   await using front = await openFront({
     handler: () => {
