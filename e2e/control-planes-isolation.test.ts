@@ -410,6 +410,11 @@ describe("names that are planted in one control plane", () => {
   test("what is worth something in one is worth nothing elsewhere", async () => {
     const bootstrap = bearer("zebraf.0123456789abcdef");
     (await bootstrap("GET", `${ONE}/api`)).expect(200);
+    // A review that may be remembered.
+    const inside = await admin("POST", `${ONE}/apis/authentication.k8s.io/v1/tokenreviews`, {
+      spec: { token: accountToken },
+    });
+    assert.match(inside.expect(201).text, /"authenticated":true/);
     for (const base of ELSEWHERE) {
       const path = `${base}/api/v1/namespaces/${PLANTED}/secrets/${PLANTED}`;
       // A token of an account, of a kubeconfig, and one to join with.

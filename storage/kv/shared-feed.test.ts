@@ -64,6 +64,8 @@ function keysOf({ events }: WatchBatch): string[] {
 
 test("each part gets its events, the registry above gets its own, and nobody's are dropped", async () => {
   const { feed, keyOf, give, part } = openFeed();
+  const told: string[] = [];
+  feed.onUnread((name, key, isDeletion) => told.push(`${name} ${key} ${isDeletion}`));
   const [one, other] = [part("one").read(10), part("other").read(10)];
   const [first, second, unread] = [
     keyOf("one", "core/a"),
@@ -74,6 +76,7 @@ test("each part gets its events, the registry above gets its own, and nobody's a
   assert.deepEqual(keysOf((await one.next()).value), [first]);
   assert.deepEqual(keysOf((await other.next()).value), [second]);
   assert.equal(feed.dropped, 1);
+  assert.deepEqual(told, ["x c false"], "who listens is told of it, and of no other");
 });
 
 test("events between the opening of a part and its watch are kept, and those it has loaded are left out", async () => {

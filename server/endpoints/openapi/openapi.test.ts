@@ -10,11 +10,15 @@ import { StatusError } from "../../api/status.js";
 import type { ResourceFact } from "../../schema/model.js";
 import type { DocumentHeaders } from "../discovery/document.js";
 import { servedByDefault } from "../testing/served-by-default.js";
-import { createOpenApi, type OpenApi } from "./openapi.js";
+import { createOpenApi, type OpenApi, type SharedDocuments } from "./openapi.js";
 
 const V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 
-function openApiOf(vendor?: string, isServed?: (fact: ResourceFact) => boolean): OpenApi {
+function openApiOf(
+  vendor?: string,
+  isServed?: (fact: ResourceFact) => boolean,
+  shared?: SharedDocuments,
+): OpenApi {
   const served = servedByDefault(vendor, isServed);
   return createOpenApi({
     ...served,
@@ -22,6 +26,7 @@ function openApiOf(vendor?: string, isServed?: (fact: ResourceFact) => boolean):
     apiVersion: "v1.36.0",
     objectMediaTypes: ["application/json", "application/yaml", served.naming.protobufMediaType],
     versionMembers: ["major", "minor"],
+    shared,
   });
 }
 
@@ -55,6 +60,19 @@ function shapeOf(value: JsonValue): JsonValue {
 }
 
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+test("APIs of the same built-in kinds have one copy of each document, and others have their own", async () => {
+  const shared: SharedDocuments = new Map();
+  const [first, second] = [
+    openApiOf(undefined, undefined, shared),
+    openApiOf(undefined, undefined, shared),
+  ];
+  for (const path of ["/openapi/v2", "/openapi/v3/apis/apps/v1"]) {
+    const { body } = await answer(first, path);
+    assert.equal((await answer(second, path)).body, body, path);
+    assert.notEqual((await answer(openApiOf(), path)).body, body, path);
+  }
+});
 
 test("S1-GEN-26: v3 schemas have the members that upstream publishes for ConfigMap", async () => {
   const { components } = await parsed("/openapi/v3/api/v1");
