@@ -24,7 +24,7 @@ export interface PodPlan {
   readonly names: Readonly<Record<string, string>>;
   /** Contents of Secrets by name and key. */
   readonly secrets: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Folders for paths that no volume names, such as the service account's token. */
+  /** Folders for paths: the service account's token, a claim. */
   readonly folders?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
   /** Where the project is in images of Keelson, by their names; in others it is this one. */
@@ -52,6 +52,7 @@ export async function runPod(plan: PodPlan): Promise<RunningPod> {
   const volumesRoot = await makeTempDir(`pod-${name}`);
   const folders: Record<string, string> = { ...plan.folders };
   for (const mount of container.volumeMounts ?? []) {
+    if (plan.folders?.[mount.mountPath] !== undefined) continue;
     const folder = join(volumesRoot.path, mount.name);
     await mkdir(folder, { recursive: true });
     folders[mount.mountPath] = folder;
@@ -140,6 +141,7 @@ async function programOf(name: string, root: string): Promise<string[]> {
     case "node":
       return [process.execPath];
     case "etcd":
+    case "etcdctl":
     case "redis-server":
       return [await requireTool(name)];
     default:

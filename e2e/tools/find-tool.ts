@@ -28,7 +28,8 @@ export type ToolName =
   | "jemalloc"
   | "buildah"
   | "mmdebstrap"
-  | "faketime";
+  | "faketime"
+  | "etcdctl";
 
 const found = new Map<ToolName, Promise<string | undefined>>();
 
