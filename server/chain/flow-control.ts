@@ -132,9 +132,9 @@ function readNextLater({ req, res }: RequestContext, turns: Turns, place: TurnPl
 function toAnswerTurns({ flowControl, turns }: FlowControlParts): AnswerTurns {
   return {
     next({ user, info }: RequestState) {
-      if (turns.isFree(performance.now())) return undefined;
       const place = flowControl.turnPlaceOf(user, info);
-      return place === undefined ? nextTurn() : turns.wait(place);
+      if (place !== undefined) return turns.goOn(place);
+      return turns.isFree(performance.now()) ? undefined : nextTurn();
     },
     toAnswer({ user, info }: RequestState) {
       if (turns.isFree(performance.now())) return undefined;

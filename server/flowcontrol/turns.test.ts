@@ -3,7 +3,15 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { HELD_MS_MAX, Headroom } from "./headroom.js";
 import type { TurnPlace } from "./turn-place.js";
-import { BACKLOG, ENOUGH, RECENT_MS, SLICE_MS, TURNS_WAITING_MAX, Turns } from "./turns.js";
+import {
+  BACKLOG,
+  ENOUGH,
+  LONG_PIECE_MS,
+  RECENT_MS,
+  SLICE_MS,
+  TURNS_WAITING_MAX,
+  Turns,
+} from "./turns.js";
 
 /** Turns over a clock that only work moves. */
 class Desk {
@@ -55,6 +63,41 @@ test("however much one flow has to do, another one waits for a slice of it at mo
   assert.ok(desk.done.indexOf("polite") <= 4, `behind ${desk.done.indexOf("polite")} pieces`);
   await Promise.all(greedy);
   assert.deepEqual([desk.done.length, desk.turns.waiting], [61, 0]);
+});
+
+test("39: a flow that had a long piece is behind all that wait, and not for ever", async () => {
+  const desk = new Desk();
+  await desk.work("begins");
+  const small = async (steps: number): Promise<void> => {
+    for (let step = 0; step < steps; step++) await desk.work("small", 0.5 * SLICE_MS);
+  };
+  const large = async (name: string): Promise<void> => {
+    for (let step = 0; step < 3; step++) {
+      await (desk.turns.goOn({ level: "limited", flow: "large" }) ?? nextTurn());
+      desk.nowMs += 4 * LONG_PIECE_MS;
+      desk.done.push(name);
+    }
+  };
+  await Promise.all([large("A"), large("B"), small(3)]);
+
+  assert.equal(desk.done.length, 10);
+  const first = desk.done.findIndex((name) => name === "A" || name === "B");
+  const then = desk.done.slice(first + 1, first + 4);
+  assert.deepEqual(then, ["small", "small", "small"], desk.done.join(" "));
+
+  // Others that always wait hold it back for RECENT_MS.
+  const busy = new Desk();
+  let isOver = false;
+  const crowd = Array.from({ length: 3 }, async (_, at) => {
+    while (!isOver) await busy.work(`small ${at}`, 2 * SLICE_MS);
+  });
+  for (let step = 0; step < 3; step++) {
+    const sinceMs = busy.nowMs;
+    await busy.work("large", 2 * LONG_PIECE_MS);
+    assert.ok(busy.nowMs - sinceMs <= RECENT_MS + 3 * LONG_PIECE_MS, `${busy.nowMs - sinceMs}`);
+  }
+  isOver = true;
+  await Promise.all(crowd);
 });
 
 test("what ends a request comes before what begins one of the same flow, and not before other flows", async () => {

@@ -11,6 +11,11 @@
  *     a a a a a a b a      seven pieces of work for a and one for b, 1 ms each, a slice of 2 ms
  *     [a a] [a b] [a a]..  b is done in the second turn of the loop, behind two pieces and not six
  *
+ * A flow that just had a long piece is behind the others that wait: a small request needs several turns, and has them all
+ * between two long pieces of another flow.
+ *
+ *     A a b A a b ...      not A A a b: each step of a large write is followed by whoever waited for it
+ *
  * A flow with a backlog asks for more than it gets. While other flows are served, it goes on only where the thread has
  * headroom (headroom.ts): otherwise the others would meet a busy thread at each step of their requests. What more it asks
  * for is not even read (paused-connections.ts).
@@ -33,7 +38,9 @@ export const BACKLOG = 4;
 export const ENOUGH = 16;
 /** So many paused connections are read at once. */
 const READ_AT_ONCE = 8;
-/** How long a flow counts as one with a backlog after that, and as one without after its last piece. */
+/** A piece that takes longer puts its flow behind others. */
+export const LONG_PIECE_MS = 5;
+/** How long a flow counts as one with a backlog or a long piece after that, and as one without after its last piece. */
 export const RECENT_MS = 50;
 /** How soon backlogs that have to wait are looked at again. */
 const LOOK_AGAIN_MS = 1;
@@ -47,6 +54,11 @@ interface Piece {
   readonly laterMs: number;
 }
 
+interface Taken {
+  readonly flow: Flow;
+  readonly piece: Piece;
+}
+
 /** A flow's pieces. Flows stay when they are idle: what comes and goes with requests lets them get old (decision 59). */
 class Flow {
   readonly place: TurnPlace;
@@ -54,6 +66,8 @@ class Flow {
   readonly ends: Piece[] = [];
   readonly others: Piece[] = [];
   backlogMs = Number.NEGATIVE_INFINITY;
+  /** When a long piece ended. */
+  longMs = Number.NEGATIVE_INFINITY;
   /** When paused connections were read again. */
   readMs = Number.NEGATIVE_INFINITY;
 
@@ -99,6 +113,8 @@ export class Turns {
   readonly #order: Level[] = [];
   readonly #paused = new PausedConnections();
   #waiting = 0;
+  /** Whose piece is worked on, and since when. */
+  #working: { readonly flow: Flow; readonly sinceMs: number } | undefined;
   /** When this turn of the loop began to work; undefined before that. */
   #sinceMs: number | undefined;
   /** Work begun in this turn that has to be finished in later ones. */
@@ -149,6 +165,14 @@ export class Turns {
     } else if (this.#isOver(nowMs)) return false;
     this.#laterMs += laterMs;
     return true;
+  }
+
+  /** The next piece of a request that has begun: undefined = at once, else when it is its turn. */
+  goOn(place: TurnPlace): Promise<void> | undefined {
+    const nowMs = this.#now();
+    if (!this.isFree(nowMs)) return this.wait(place);
+    this.#begin(this.#levelOf(place).flowOf(place), nowMs);
+    return undefined;
   }
 
   /** Whether one more request of the flow may queue. */
@@ -208,11 +232,7 @@ export class Turns {
 
   /** The flow, for one more piece. */
   #enter(place: TurnPlace): Flow {
-    let level = this.#levels.get(place.level);
-    if (level === undefined) {
-      level = new Level();
-      this.#levels.set(place.level, level);
-    }
+    const level = this.#levelOf(place);
     const flow = level.flowOf(place);
     if (flow.waiting === 0) {
       if (level.order.length === 0) this.#order.push(level);
@@ -221,6 +241,15 @@ export class Turns {
     this.#waiting++;
     this.#planTurn();
     return flow;
+  }
+
+  #levelOf({ level: name }: TurnPlace): Level {
+    let level = this.#levels.get(name);
+    if (level === undefined) {
+      level = new Level();
+      this.#levels.set(name, level);
+    }
+    return level;
   }
 
   #planTurn(): void {
@@ -243,7 +272,7 @@ export class Turns {
       return;
     }
     this.#planTurn();
-    this.#serve(next);
+    this.#serve(next, nowMs);
   };
 
   /** The loop rests until then, if nothing else is to do. */
@@ -257,18 +286,27 @@ export class Turns {
   }
 
   /** Releases one piece, and the next one after its synchronous part. */
-  #serve({ begin, laterMs }: Piece): void {
+  #serve({ flow, piece: { begin, laterMs } }: Taken, nowMs: number): void {
     this.#laterMs += laterMs;
     begin();
-    if (this.#waiting > 0) queueMicrotask(() => process.nextTick(this.#goOn));
+    this.#begin(flow, nowMs);
   }
 
-  readonly #goOn = (): void => {
-    if (this.#waiting === 0 || this.#sinceMs === undefined) return;
+  #begin(flow: Flow, sinceMs: number): void {
+    this.#working = { flow, sinceMs };
+    queueMicrotask(() => process.nextTick(this.#end));
+  }
+
+  readonly #end = (): void => {
     const nowMs = this.#now();
-    if (this.#isOver(nowMs)) return;
+    if (this.#working !== undefined) {
+      const { flow, sinceMs } = this.#working;
+      if (nowMs - sinceMs >= LONG_PIECE_MS) flow.longMs = nowMs;
+      this.#working = undefined;
+    }
+    if (this.#waiting === 0 || this.#sinceMs === undefined || this.#isOver(nowMs)) return;
     const next = this.#takeNext(nowMs);
-    if (next !== undefined) this.#serve(next);
+    if (next !== undefined) this.#serve(next, nowMs);
   };
 
   #isOver(nowMs: number): boolean {
@@ -276,19 +314,29 @@ export class Turns {
   }
 
   /** Undefined: all that wait are backlogs that have to. */
-  #takeNext(nowMs: number): Piece | undefined {
+  #takeNext(nowMs: number): Taken | undefined {
     const mayGo = (flow: Flow) =>
       !this.#isSpent || flow.ends.length > 0 || !hasBacklog(flow, nowMs);
-    const level = this.#order.find(({ order }) => order.some(mayGo));
-    const flow = level?.order.find(mayGo);
-    if (level === undefined || flow === undefined) return undefined;
+    const isLight = (flow: Flow) => mayGo(flow) && nowMs - flow.longMs >= RECENT_MS;
+    const found = this.#find(isLight) ?? this.#find(mayGo);
+    if (found === undefined) return undefined;
+    const { level, flow } = found;
     if (!hasBacklog(flow, nowMs)) this.#modestMs = nowMs;
-    const next = flow.takeNext();
+    const piece = flow.takeNext();
     this.#waiting--;
     if (this.#paused.size > 0 && flow.others.length < ENOUGH) this.#readMore(flow, nowMs);
     toEnd(level.order, flow, flow.waiting > 0);
     toEnd(this.#order, level, level.order.length > 0);
-    return next;
+    return { flow, piece };
+  }
+
+  /** The next flow for which it is so, by level in turn. */
+  #find(isSo: (flow: Flow) => boolean): { level: Level; flow: Flow } | undefined {
+    for (const level of this.#order) {
+      const flow = level.order.find(isSo);
+      if (flow !== undefined) return { level, flow };
+    }
+    return undefined;
   }
 }
 
