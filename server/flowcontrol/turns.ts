@@ -305,7 +305,8 @@ export class Turns {
       this.#working = undefined;
     }
     if (this.#waiting === 0 || this.#sinceMs === undefined || this.#isOver(nowMs)) return;
-    const next = this.#takeNext(nowMs);
+    // Answers leave at the end of the turn: what may be long waits for the next one.
+    const next = this.#takeNext(nowMs, false);
     if (next !== undefined) this.#serve(next, nowMs);
   };
 
@@ -313,12 +314,12 @@ export class Turns {
     return nowMs - (this.#sinceMs ?? nowMs) + this.#laterMs >= SLICE_MS;
   }
 
-  /** Undefined: all that wait are backlogs that have to. */
-  #takeNext(nowMs: number): Taken | undefined {
+  /** Undefined: all that wait are backlogs that have to, or flows that had a long piece. */
+  #takeNext(nowMs: number, mayBeLong = true): Taken | undefined {
     const mayGo = (flow: Flow) =>
       !this.#isSpent || flow.ends.length > 0 || !hasBacklog(flow, nowMs);
     const isLight = (flow: Flow) => mayGo(flow) && nowMs - flow.longMs >= RECENT_MS;
-    const found = this.#find(isLight) ?? this.#find(mayGo);
+    const found = this.#find(isLight) ?? (mayBeLong ? this.#find(mayGo) : undefined);
     if (found === undefined) return undefined;
     const { level, flow } = found;
     if (!hasBacklog(flow, nowMs)) this.#modestMs = nowMs;
