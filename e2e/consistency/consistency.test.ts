@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { isLong } from "../harness/is-long.js";
 import { FAULTS } from "./faults.js";
 import { type FireOptions, runFire } from "./fire.js";
@@ -35,29 +35,20 @@ const LONG_PLANS: readonly Plan[] = [
 ];
 
 test("20 control planes under fire: no guarantee breaks in any, and nothing of one is seen in another", async (t) => {
-  const lines: string[] = [];
   const seed = randomInt(2 ** 31);
-  const report = await runFire({
+  const { report, text } = await holdUnderFire(t, {
     ...{ seed, store: isLong ? "etcd" : "embedded", controlPlanes: 20, durationMs: 12_000 },
     ...{ roundMs: 12_000, replicas: 3, etcdMembers: 1, faults: FAULTS, stopsAt: "any" },
     ...{ clients: 2, wanderers: 1, namesPerNamespace: 3, thinkMs: 50 },
-    log: (line) => lines.push(line),
-  }).catch((error: unknown) => {
-    throw new Error(lines.join("\n"), { cause: error });
   });
-  const text = [...lines, formatReport(report)].join("\n");
-  assert.ok(!hasFailed(report), text);
-  assert.deepEqual(report.undecided, [], text);
   assert.ok(report.rounds === 20 && report.faults.size > 0 && report.events > 40, text);
-  t.diagnostic(`seed ${seed}: ${report.events} events, ${report.client.unknown} unknown writes`);
 });
 
 for (const { store, kind = "built-in", seed, seconds } of isLong
   ? [...PLANS, ...LONG_PLANS]
   : PLANS) {
   test(`S1-RV-01, S1-RV-31, S1-WATCH-10: no guarantee breaks under fire (${store}, ${kind}, seed ${seed})`, async (t) => {
-    const lines: string[] = [];
-    const report = await runFire({
+    const { report, text } = await holdUnderFire(t, {
       seed,
       store,
       kind,
@@ -71,14 +62,24 @@ for (const { store, kind = "built-in", seed, seconds } of isLong
       namesPerNamespace: 5,
       thinkMs: 10,
       stopsAt: "any",
-      log: (line) => lines.push(line),
-    }).catch((error: unknown) => {
-      throw new Error(lines.join("\n"), { cause: error });
     });
-    const text = [...lines, formatReport(report)].join("\n");
-    assert.ok(!hasFailed(report), text);
-    assert.deepEqual(report.undecided, [], text);
     if (kind === "custom") assert.ok(report.definitions > 1, text);
-    t.diagnostic(`seed ${seed}: ${report.events} events, ${report.client.unknown} unknown writes`);
   });
+}
+
+/** Runs the fire, in which no guarantee breaks and every history is decided. */
+async function holdUnderFire(t: TestContext, plan: Omit<FireOptions, "log">) {
+  const lines: string[] = [];
+  const report = await runFire({ ...plan, log: (line) => lines.push(line) }).catch(
+    (error: unknown) => {
+      throw new Error(lines.join("\n"), { cause: error });
+    },
+  );
+  const text = [...lines, formatReport(report)].join("\n");
+  assert.ok(!hasFailed(report), text);
+  assert.deepEqual(report.undecided, [], text);
+  t.diagnostic(
+    `seed ${plan.seed}: ${report.events} events, ${report.client.unknown} unknown writes`,
+  );
+  return { report, text };
 }
