@@ -22,11 +22,14 @@ const LEASES: ControlledResource = {
 class LeaseStore {
   lease: ApiObject | undefined;
   isDown = false;
+  /** While a write is under way. */
+  onPut = () => {};
   #version = 0;
 
   api(): ObjectsApi {
     const put = async (object: ApiObject): Promise<ApiObject> => {
       if (this.isDown) throw serviceUnavailable("down");
+      this.onPut();
       const resourceVersion = String(++this.#version);
       this.lease = { ...object, metadata: { ...object.metadata, resourceVersion } };
       return this.lease;
@@ -98,7 +101,7 @@ function contender(store: LeaseStore, clock: ManualClock, identity: string) {
     stop.abort();
     await done;
   };
-  return { state, end };
+  return { state, stop, end };
 }
 
 test("the first one leads; the next takes over at once when the lock is given back", async () => {
@@ -148,4 +151,13 @@ test("a leader that cannot renew stops before anybody else may lead", async () =
   assert.equal(a.state.isLeading, true);
   assert.equal(a.state.terms, 2);
   await a.end();
+});
+
+test("one that ends while it takes the lock gives it back at once", async () => {
+  const [store, clock] = [new LeaseStore(), new ManualClock(Date.parse("2030-01-01T00:00:00Z"))];
+  store.onPut = () => queueMicrotask(() => a.stop.abort());
+  const a = contender(store, clock, "a");
+  await a.end();
+  assert.notEqual(store.lease, undefined);
+  assert.equal(store.holder, undefined);
 });

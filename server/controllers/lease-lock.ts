@@ -64,17 +64,16 @@ export class LeaseLock {
       }
       logger.info({ lease: name, identity }, "leading");
       pulse?.lead(true);
-      const leading = new AbortController();
-      const stop = () => leading.abort(signal.reason);
-      signal.addEventListener("abort", stop, { once: true });
-      const led = lead(leading.signal).catch((error: unknown) => {
-        if (!leading.signal.aborted) logger.error({ err: error }, "a control loop failed");
-        leading.abort();
+      const lost = new AbortController();
+      // It may have aborted while the lock was taken.
+      const leading = AbortSignal.any([signal, lost.signal]);
+      const led = lead(leading).catch((error: unknown) => {
+        if (!leading.aborted) logger.error({ err: error }, "a control loop failed");
+        lost.abort();
       });
       await this.#keep(leading, signal);
       pulse?.lead(false);
-      leading.abort(new Error("no longer leading"));
-      signal.removeEventListener("abort", stop);
+      lost.abort(new Error("no longer leading"));
       await led;
       logger.info({ lease: name, identity }, "no longer leading");
     }
@@ -82,12 +81,12 @@ export class LeaseLock {
   }
 
   /** Renews until renewal fails for too long. */
-  async #keep(leading: AbortController, signal: AbortSignal): Promise<void> {
+  async #keep(leading: AbortSignal, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     let renewedAtMs = clock.monotonic();
-    while (!leading.signal.aborted) {
+    while (!leading.aborted) {
       this.#options.pulse?.beat();
-      if (!(await sleep(clock, RETRY_PERIOD_MS, leading.signal))) return;
+      if (!(await sleep(clock, RETRY_PERIOD_MS, leading))) return;
       if (await this.#tryTake(signal)) renewedAtMs = clock.monotonic();
       else if (clock.monotonic() - renewedAtMs > RENEW_DEADLINE_MS) return;
     }

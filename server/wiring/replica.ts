@@ -27,6 +27,9 @@ import { startReplica } from "./start.js";
 import { openStore, STORE_START_MS } from "./store.js";
 import { openTracing } from "./tracing.js";
 
+/** Any time that timers take. */
+const ALIVE_MS = 60_000;
+
 export interface Replica extends AsyncDisposable {
   /** The URL for this machine: "https://127.0.0.1:6443". */
   readonly url: string;
@@ -117,15 +120,21 @@ export function openReplica(
       async shutDown() {
         const { signal } = serving.lifecycle;
         const { shutdownGracePeriodMs, shutdownWatchTerminationGracePeriodMs } = config;
-        serving.leave();
-        await started.withdraw();
-        await systemClock.sleep(config.shutdownDelayMs, signal);
-        if (config.shutdownSendRetryAfter) serving.refuseRequests();
-        await serving.root.ticker.endAllOver(shutdownWatchTerminationGracePeriodMs, signal);
-        if (config.shutdownSendRetryAfter) {
-          await serving.waitForRequests(shutdownGracePeriodMs, signal);
+        // The timers of what is waited for do not keep the process alive: it would end half-way.
+        const alive = setInterval(() => {}, ALIVE_MS);
+        try {
+          serving.leave();
+          await started.withdraw();
+          await systemClock.sleep(config.shutdownDelayMs, signal);
+          if (config.shutdownSendRetryAfter) serving.refuseRequests();
+          await serving.root.ticker.endAllOver(shutdownWatchTerminationGracePeriodMs, signal);
+          if (config.shutdownSendRetryAfter) {
+            await serving.waitForRequests(shutdownGracePeriodMs, signal);
+          }
+          await close();
+        } finally {
+          clearInterval(alive);
         }
-        await close();
       },
       [Symbol.asyncDispose]: close,
     };
