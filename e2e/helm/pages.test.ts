@@ -48,7 +48,7 @@ const UNTESTED = "no test";
 
 /** How other steps begin, and which test runs them or what they run. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  "docker compose -f deploy/compose.yaml": UNTESTED,
+  "docker compose -f deploy/compose.yaml": "e2e/compose.test.ts",
   "docker buildx build": "e2e/image.test.ts",
   "buildah bud": "e2e/image.test.ts",
   "npm ci && npm start": UNTESTED,
