@@ -4,6 +4,7 @@
  * parser makes one where the text is to be decoded by such a kind; its codecs take them out again, so that nothing else
  * meets them but patches, which move them as they are.
  */
+import type { Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "./meta.js";
 
 export class WrittenNumber {
@@ -31,6 +32,28 @@ export function withPlainNumbers(value: JsonValue): JsonValue {
   for (const key of Object.keys(value)) {
     const member = (value as JsonObject)[key] ?? null;
     const plain = withPlainNumbers(member);
+    if (plain === member) continue;
+    copy ??= Array.isArray(value) ? [...value] : { ...value };
+    (copy as JsonObject)[key] = plain;
+  }
+  return copy ?? value;
+}
+
+/** Members that are looked at in one step. */
+const STRETCH = 1_000;
+
+/** The same in steps. */
+export function* plainNumbersInSteps(value: JsonValue): Steps<JsonValue> {
+  if (typeof value !== "object" || value === null || isWrittenNumber(value)) {
+    return withPlainNumbers(value);
+  }
+  let copy: JsonObject | JsonValue[] | undefined;
+  let seen = 0;
+  for (const key of Object.keys(value)) {
+    if (++seen % STRETCH === 0) yield;
+    const member = (value as JsonObject)[key] ?? null;
+    if (typeof member !== "object" || member === null) continue;
+    const plain = yield* plainNumbersInSteps(member);
     if (plain === member) continue;
     copy ??= Array.isArray(value) ? [...value] : { ...value };
     (copy as JsonObject)[key] = plain;

@@ -9,6 +9,7 @@ import type {
   FieldValues,
   StoredObject,
 } from "../../storage/objects/stored-object.js";
+import type { LongWork } from "../api/long-work.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import type { FieldError } from "../api/status.js";
@@ -24,6 +25,8 @@ export interface StrategyContext {
   readonly user: UserInfo;
   /** Adds a warning to the answer; absent when no client waits. */
   readonly warn?: (text: string) => void;
+  /** Takes long lists of a large object; absent = rules look at everything at once. */
+  readonly long?: LongWork | undefined;
 }
 
 /** Functions may change only the object that they are given. */

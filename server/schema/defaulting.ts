@@ -4,6 +4,7 @@
  * come before inner ones, rows in the table's order.
  */
 
+import type { Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { apiextensionsDefaults } from "./defaults/apiextensions.js";
 import { coreDefaults, mirrorAccountName } from "./defaults/core.js";
@@ -27,8 +28,30 @@ export interface DefaultingOptions {
   readonly now?: () => Date;
 }
 
-/** Sets the defaults of a value in place. */
-export type FillIn = (value: JsonObject) => void;
+/** Sets the defaults of a value in place; items of long lists may be left for later, in order. */
+export type FillIn = (value: JsonObject, later?: Left[]) => void;
+
+/** Items whose defaults are not set yet, and need nothing but themselves. */
+interface Left {
+  readonly items: readonly JsonObject[];
+  readonly fillIn: FillIn;
+}
+
+/** Items of a list that are worth leaving for later, and that are done in one step. */
+const STRETCH = 100;
+
+/** Sets the defaults of a value in place, in steps. */
+export function* fillInSteps(fillIn: FillIn | undefined, value: JsonObject): Steps<void> {
+  const left: Left[] = [];
+  fillIn?.(value, left);
+  // Items leave their own long lists behind those that wait.
+  for (const { items, fillIn: inner } of left) {
+    for (let at = 0; at < items.length; at++) {
+      if (at % STRETCH === 0) yield;
+      inner(items[at] as JsonObject, left);
+    }
+  }
+}
 
 const RULES: Readonly<Record<string, DefaultRules>> = {
   core: coreDefaults,
@@ -219,14 +242,14 @@ export function createDefaulting(
   function compile(type: StructType): FillIn {
     const known = compiled.get(type);
     if (known !== undefined) return known;
-    let steps: readonly FillIn[] | undefined;
-    const fillIn: FillIn = (value) => {
-      steps ??= [
-        ...ownRules(type),
-        ...markers(type),
-        ...flatFields(model, type).flatMap((field) => childStep(field) ?? []),
-      ];
-      for (const step of steps) step(value);
+    let own: readonly FillIn[] | undefined;
+    let ofMembers: readonly FillIn[] | undefined;
+    const fillIn: FillIn = (value, later) => {
+      own ??= [...ownRules(type), ...markers(type)];
+      ofMembers ??= flatFields(model, type).flatMap((field) => childStep(field) ?? []);
+      // A rule may read what one before it has set within an item.
+      for (const step of own) step(value);
+      for (const step of ofMembers) step(value, later);
     };
     compiled.set(type, fillIn);
     return fillIn;
@@ -279,11 +302,15 @@ function dataRule(model: SchemaModel, type: StructType, fact: DefaultFact): Fill
 
 /** Applies `inner` to a member, or to each item of a list or map. */
 function within(name: string, kind: TypeRef["kind"], inner: FillIn): FillIn {
-  return (value) => {
+  return (value, later) => {
     const member = value[name];
     if (member === undefined || member === null) return;
-    if (kind === "list") for (const item of member as JsonObject[]) inner(item);
-    else if (kind !== "map") inner(member as JsonObject);
-    else for (const item of Object.values(member as JsonObject)) inner(item as JsonObject);
+    if (kind !== "list" && kind !== "map") {
+      inner(member as JsonObject, later);
+      return;
+    }
+    const items = (kind === "list" ? member : Object.values(member)) as readonly JsonObject[];
+    if (later !== undefined && items.length > STRETCH) later.push({ items, fillIn: inner });
+    else for (const item of items) inner(item, later);
   };
 }

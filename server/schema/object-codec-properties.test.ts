@@ -127,6 +127,9 @@ for (const [id, { codec, type }] of kinds) {
       fc.property(structOf(type, 0), (input) => {
         const { object, unknownFields } = codec.decode(input);
         assert.deepEqual(unknownFields, []);
+        assert(codec.decodeInSteps !== undefined && codec.applyDefaultsInSteps !== undefined);
+        const inSteps = finishNow(codec.decodeInSteps(input)).object;
+        assert.deepEqual(inSteps, object, "39.3: steps read the same");
         const encoded = codec.encode(object);
         assert.equal(finishNow(codec.encodeInSteps?.(object) ?? oneStep("")), encoded);
         const again = codec.decode(parseJson(encoded)).object;
@@ -138,6 +141,8 @@ for (const [id, { codec, type }] of kinds) {
         codec.validate(object);
         codec.applyDefaults(object);
         const defaulted = codec.encode(object);
+        finishNow(codec.applyDefaultsInSteps(inSteps));
+        assert.equal(codec.encode(inSteps), defaulted, "39.3: steps set the same defaults");
         const stored = codec.decode(parseJson(defaulted)).object;
         codec.applyDefaults(stored);
         assert.equal(codec.encode(stored), defaulted, "defaults of a stored object change nothing");
@@ -181,6 +186,8 @@ test("S1-FV-03, S1-FV-11: an unknown field is found in any struct of any kind", 
       const { object, unknownFields } = codec.decode(input);
       assert.equal(unknownFields.length, 1);
       assert.match(unknownFields[0] ?? "", /(?:^|\.)noSuchField$/);
+      const inSteps = codec.decodeInSteps && finishNow(codec.decodeInSteps(input));
+      assert.deepEqual(inSteps?.unknownFields, unknownFields);
       assert.doesNotMatch(codec.encode(object), /noSuchField/);
     }),
     { numRuns: 500 },
@@ -214,4 +221,44 @@ test("S1-FV-01: junk in place of any value throws nothing but StatusError, or is
     }),
     { numRuns: 2000 },
   );
+});
+
+test("39.3: junk is refused in steps as at once", () => {
+  const junk = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
+  const outcome = (read: () => unknown): unknown => {
+    try {
+      return read();
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  fc.assert(
+    fc.property(fc.constantFrom(...kinds.keys()), junk, (id, value) => {
+      const { codec } = kinds.get(id) as { codec: ObjectCodec };
+      const input = { metadata: {}, spec: value, data: value };
+      const atOnce = outcome(() => codec.decode(input));
+      const inSteps = outcome(() => codec.decodeInSteps && finishNow(codec.decodeInSteps(input)));
+      assert.deepEqual(inSteps, atOnce);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("39.3: long lists within long lists get the defaults that they get at once, in many steps", () => {
+  const codec = codecs.forKind("", "v1", "Pod");
+  assert(codec?.decodeInSteps !== undefined && codec.applyDefaultsInSteps !== undefined);
+  const ports = Array.from({ length: 150 }, (_, at) => ({ containerPort: at + 1 }));
+  const containers = Array.from({ length: 250 }, (_, at) => ({
+    name: `c${at}`,
+    image: "a",
+    ports,
+  }));
+  const input = { spec: { hostNetwork: true, containers } } as unknown as JsonValue;
+  const { object } = codec.decode(input);
+  codec.applyDefaults(object);
+  const inSteps = finishNow(codec.decodeInSteps(input)).object;
+  let steps = 0;
+  for (const _ of codec.applyDefaultsInSteps(inSteps)) steps++;
+  assert.equal(codec.encode(inSteps), codec.encode(object));
+  assert.ok(steps >= 250, `${steps} steps`);
 });

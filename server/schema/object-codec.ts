@@ -9,10 +9,10 @@ import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import { badRequest, type FieldError } from "../api/status.js";
 import { createChecks } from "./checks.js";
-import { createDefaulting, type DefaultingOptions } from "./defaulting.js";
+import { createDefaulting, type DefaultingOptions, fillInSteps } from "./defaulting.js";
 import type { Facts, StructType } from "./model.js";
 import { createCodecCompiler } from "./struct-codec.js";
-import { DecodeFailure } from "./value-codec.js";
+import { DecodeFailure, decodeAny } from "./value-codec.js";
 
 export interface DecodeResult {
   readonly object: ApiObject;
@@ -36,6 +36,8 @@ export interface ObjectCodec {
    * field. @throws {StatusError} 400 for a wrong JSON type, caused by a DecodeFailure
    */
   decode(input: JsonValue, options?: DecodeOptions): DecodeResult;
+  /** The same in steps. Absent = it cannot be cut. @throws {StatusError} as decode */
+  decodeInSteps?(input: JsonValue, options?: DecodeOptions): Steps<DecodeResult>;
   /**
    * Whether decoding a stored object would give the same: all fields known and of their JSON types. Cheap, as
    * it is asked of everything that is read from the store. Absent = always.
@@ -43,6 +45,8 @@ export interface ObjectCodec {
   fits?(object: Readonly<Record<string, unknown>>): boolean;
   /** Sets defaults in place: those of the schema and, for built-in kinds, those set in code. */
   applyDefaults(object: ApiObject): void;
+  /** The same in steps. Absent = they cannot be cut. */
+  applyDefaultsInSteps?(object: ApiObject): Steps<void>;
   /** Checks required fields and closed enums. The registry checks metadata. */
   validate(object: ApiObject): FieldError[];
   /** Canonical JSON text without trailing newline. */
@@ -74,30 +78,44 @@ export function createObjectCodecs(facts: Facts, options: DefaultingOptions = {}
         `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${failure.describe()}`,
         failure,
       );
+    const named = (decoded: JsonObject, unknownFields: readonly string[]): DecodeResult => {
+      // A decoded kind has the members of its type, and so the shape of ApiObject.
+      decoded.kind = kind;
+      decoded.apiVersion = apiVersion;
+      return { object: decoded as unknown as ApiObject, unknownFields };
+    };
+    const refused = (error: unknown): unknown => {
+      if (error instanceof DecodeFailure) return refuse(error);
+      // Input from elsewhere than parseJson may be too deeply nested for the stack.
+      const isDeep = error instanceof RangeError;
+      return isDeep ? refuse(new DecodeFailure(undefined, "exceeded max depth")) : error;
+    };
+    const fillIn = () => {
+      // On first use: finding out whether a kind has any goes through all of its types.
+      defaults ??= { fillIn: defaulting(type) };
+      return defaults.fillIn;
+    };
     return {
       decode(input) {
         const unknownFields: string[] = [];
         try {
-          const decoded = whole.decode(input, unknownFields) as JsonObject;
-          // A decoded kind has the members of its type, and so the shape of ApiObject.
-          decoded.kind = kind;
-          decoded.apiVersion = apiVersion;
-          return { object: decoded as unknown as ApiObject, unknownFields };
+          return named(whole.decode(input, unknownFields) as JsonObject, unknownFields);
         } catch (error) {
-          if (error instanceof DecodeFailure) throw refuse(error);
-          // Input from elsewhere than parseJson may be too deeply nested for the stack.
-          if (error instanceof RangeError) {
-            throw refuse(new DecodeFailure(undefined, "exceeded max depth"));
-          }
-          throw error;
+          throw refused(error);
+        }
+      },
+      *decodeInSteps(input) {
+        const unknownFields: string[] = [];
+        try {
+          const decoded = yield* decodeAny(whole, input, unknownFields);
+          return named(decoded as JsonObject, unknownFields);
+        } catch (error) {
+          throw refused(error);
         }
       },
       fits: (object) => whole.fits(object),
-      applyDefaults(object) {
-        // On first use: finding out whether a kind has any goes through all of its types.
-        defaults ??= { fillIn: defaulting(type) };
-        defaults.fillIn?.(object as unknown as JsonObject);
-      },
+      applyDefaults: (object) => fillIn()?.(object as unknown as JsonObject),
+      applyDefaultsInSteps: (object) => fillInSteps(fillIn(), object as unknown as JsonObject),
       validate: (object) => check(object as unknown as JsonObject),
       encode: (object) => body.encodeAfter(opening, object as unknown as JsonObject),
       encodeInSteps: (object) => body.encodeAfterInSteps(opening, object as unknown as JsonObject),

@@ -74,6 +74,13 @@ export function parseWritten(text: string): JsonValue {
   return mayHoldDecimal(text) ? parseExactly(text, written) : parseText(text, written);
 }
 
+/** Like parseJson, in steps: for texts that take long. @throws {JsonSyntaxError} as parseJson */
+export function* parseInSteps(text: string): Steps<JsonValue> {
+  if (text.includes("\\u") && SURROGATE_ESCAPE.test(text)) return parseText(text);
+  yield;
+  return (yield* parseSteps(text)).value;
+}
+
 /** Like parseJson, or parseWritten, in steps: for texts that take long. */
 export function parseLong(text: string, keepsDecimals: boolean): Steps<ParsedText> {
   return parseSteps(text, keepsDecimals ? written : undefined);

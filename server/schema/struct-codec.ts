@@ -11,6 +11,7 @@ import type { AliasType, Field, SchemaModel, StructType, TypeRef } from "./model
 import {
   BUILTIN_CODECS,
   DecodeFailure,
+  decodeAny,
   encodeAny,
   listCodec,
   mapCodec,
@@ -313,6 +314,33 @@ function structCodec(typeName: string, fieldsOf: () => readonly FieldCodec[]): S
           current = key;
           const before = unknown.length;
           const decoded = field.value.decode(member, unknown);
+          if (unknown.length > before) prefixPaths(unknown, before, key);
+          if (decoded === null) continue;
+          if ((field.omitsEmpty || field.emptyIsNull) && field.value.isEmpty(decoded)) continue;
+          out[key] = decoded;
+        }
+      } catch (error) {
+        throw error instanceof DecodeFailure ? error.enter(typeName, current) : error;
+      }
+      return addMissing(out);
+    },
+    *decodeInSteps(value, unknown) {
+      if (!isJsonObject(value)) throw mismatch(value, typeName, "struct");
+      const { byName } = compiled();
+      const out: JsonObject = {};
+      let current = "";
+      try {
+        for (const key of Object.keys(value)) {
+          const field = byName.get(key);
+          if (field === undefined) {
+            if (unknown.length < UNKNOWN_FIELDS_MAX) unknown.push(key);
+            continue;
+          }
+          const member = value[key];
+          if (member === undefined || member === null) continue;
+          current = key;
+          const before = unknown.length;
+          const decoded = yield* decodeAny(field.value, member, unknown);
           if (unknown.length > before) prefixPaths(unknown, before, key);
           if (decoded === null) continue;
           if ((field.omitsEmpty || field.emptyIsNull) && field.value.isEmpty(decoded)) continue;

@@ -12,7 +12,7 @@ import { kindOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { cutPath } from "../api/shown-value.js";
-import { isWrittenNumber, withPlainNumbers } from "../api/written-number.js";
+import { isWrittenNumber, plainNumbersInSteps, withPlainNumbers } from "../api/written-number.js";
 import { quoteString, stringifyInSteps, stringifyJson, Unwritable } from "./json-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
@@ -35,6 +35,8 @@ export interface ValueCodec {
    * @throws {DecodeFailure}
    */
   decode(value: JsonValue, unknown: string[]): JsonValue;
+  /** The same in steps, of a type that may have many members. */
+  decodeInSteps?(value: JsonValue, unknown: string[]): Steps<JsonValue>;
   /**
    * Whether a value of a stored object has the JSON type that `encode` writes, with known fields only. It looks
    * no closer: a time may be no time.
@@ -250,6 +252,7 @@ const bytesCodec: ValueCodec = {
 export const rawCodec: ValueCodec = {
   typeName: "any",
   decode: withPlainNumbers,
+  decodeInSteps: plainNumbersInSteps,
   fits: () => true,
   encode: stringifyJson,
   encodeInSteps: stringifyInSteps,
@@ -339,8 +342,19 @@ export const BUILTIN_CODECS: Readonly<Record<BuiltinName, ValueCodec>> = {
   Unknown: rawCodec,
 };
 
-/** Members that are written in one step. */
+/** Members that are read or written in one step. */
 const STRETCH = 100;
+
+/** In steps where the type has them. */
+export function* decodeAny(
+  codec: ValueCodec,
+  value: JsonValue,
+  unknown: string[],
+): Steps<JsonValue> {
+  return codec.decodeInSteps === undefined
+    ? codec.decode(value, unknown)
+    : yield* codec.decodeInSteps(value, unknown);
+}
 
 /** In steps where the type has them. */
 export function* encodeAny(codec: ValueCodec, value: JsonValue): Steps<string> {
@@ -360,6 +374,18 @@ export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
       for (const [index, item] of value.entries()) {
         const before = unknown.length;
         const decoded = item === null ? null : items.decode(item, unknown);
+        out.push(decoded === null && !isNullable ? items.zero() : decoded);
+        if (unknown.length > before) prefixPaths(unknown, before, `[${index}]`);
+      }
+      return out;
+    },
+    *decodeInSteps(value, unknown) {
+      if (!Array.isArray(value)) throw mismatch(value, typeName, "slice");
+      const out: JsonArray = [];
+      for (const [index, item] of value.entries()) {
+        if (index % STRETCH === STRETCH - 1) yield;
+        const before = unknown.length;
+        const decoded = item === null ? null : yield* decodeAny(items, item, unknown);
         out.push(decoded === null && !isNullable ? items.zero() : decoded);
         if (unknown.length > before) prefixPaths(unknown, before, `[${index}]`);
       }
@@ -407,6 +433,20 @@ export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolea
         const before = unknown.length;
         const member = value[key] ?? null;
         const decoded = member === null ? null : values.decode(member, unknown);
+        setMember(out, key, decoded === null && !isNullable ? values.zero() : decoded);
+        if (unknown.length > before) prefixPaths(unknown, before, key);
+      }
+      return out;
+    },
+    *decodeInSteps(value, unknown) {
+      if (!isJsonObject(value)) throw mismatch(value, typeName, "map");
+      const out: JsonObject = {};
+      let read = 0;
+      for (const key of Object.keys(value)) {
+        if (++read % STRETCH === 0) yield;
+        const before = unknown.length;
+        const member = value[key] ?? null;
+        const decoded = member === null ? null : yield* decodeAny(values, member, unknown);
         setMember(out, key, decoded === null && !isNullable ? values.zero() : decoded);
         if (unknown.length > before) prefixPaths(unknown, before, key);
       }

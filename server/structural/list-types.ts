@@ -2,6 +2,7 @@
  * Checks that set and map lists have unique items: `x-kubernetes-list-type`. Numbers are equal by
  * value, objects by content.
  */
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import { duplicateValue, invalidValue } from "../api/field-errors.js";
 import { isJsonObject, setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -9,47 +10,64 @@ import type { FieldError } from "../api/status.js";
 import { sortedKeys } from "../schema/sorted-keys.js";
 import { memberOf, type Structural } from "./structural.js";
 
+/** Items that are looked at in one step. */
+const STRETCH = 500;
+
 export function validateListTypes(
   value: JsonValue,
   node: Structural,
   path: string,
   errors: FieldError[],
 ): void {
+  finishNow(listTypeSteps(value, node, path, errors));
+}
+
+/** The same in steps. */
+export function* listTypeSteps(
+  value: JsonValue,
+  node: Structural,
+  path: string,
+  errors: FieldError[],
+): Steps<void> {
   if (!node.has.uniqueLists) return;
   if (Array.isArray(value)) {
-    if (node.listType === "set") validateSet(value, path, errors);
-    if (node.listType === "map") validateMap(value, node, path, errors);
+    if (node.listType === "set") yield* validateSet(value, path, errors);
+    if (node.listType === "map") yield* validateMap(value, node, path, errors);
     const { items } = node;
-    if (items === undefined) return;
-    value.forEach((item, index) => {
-      validateListTypes(item, items, `${path}[${index}]`, errors);
-    });
+    if (items?.has.uniqueLists !== true) return;
+    for (const [index, item] of value.entries()) {
+      if (index % STRETCH === STRETCH - 1) yield;
+      yield* listTypeSteps(item, items, `${path}[${index}]`, errors);
+    }
   } else if (isJsonObject(value)) {
     for (const [name, member] of Object.entries(value)) {
       const known = memberOf(node, name);
       if (typeof known !== "object" || !known.has.uniqueLists || member === undefined) continue;
       const isDeclared = node.properties.has(name);
       const at = isDeclared ? (path === "" ? name : `${path}.${name}`) : `${path}[${name}]`;
-      validateListTypes(member, known, at, errors);
+      yield* listTypeSteps(member, known, at, errors);
     }
   }
 }
 
-function validateSet(list: readonly JsonValue[], path: string, errors: FieldError[]): void {
-  for (const index of repeated(list.map(identityOf))) {
+function* validateSet(list: readonly JsonValue[], path: string, errors: FieldError[]): Steps<void> {
+  for (const index of yield* repeated(list, identityOf)) {
     errors.push(duplicateValue(`${path}[${index}]`, shown(list[index])));
   }
 }
 
-function validateMap(
+function* validateMap(
   list: readonly JsonValue[],
   node: Structural,
   path: string,
   errors: FieldError[],
-): void {
+): Steps<void> {
   if (node.items?.type !== "object" || node.listMapKeys.length === 0) return;
-  const keys: (JsonObject | undefined)[] = list.map((item, index) => {
-    if (isJsonObject(item)) return keyOf(item, node.listMapKeys);
+  const keyAt = (item: JsonValue | undefined) =>
+    isJsonObject(item) ? keyOf(item, node.listMapKeys) : undefined;
+  const found = yield* repeated(list, (item, index) => {
+    const key = keyAt(item);
+    if (key !== undefined) return identityOf(key);
     // The schema decides about null.
     if (item !== null) {
       const why = "must be an object for an array of list-type map";
@@ -57,9 +75,8 @@ function validateMap(
     }
     return undefined;
   });
-  const identities = keys.map((key) => (key === undefined ? undefined : identityOf(key)));
-  for (const index of repeated(identities)) {
-    errors.push(duplicateValue(`${path}[${index}]`, shown(keys[index])));
+  for (const index of found) {
+    errors.push(duplicateValue(`${path}[${index}]`, shown(keyAt(list[index]))));
   }
 }
 
@@ -80,15 +97,20 @@ function shown(value: JsonValue | undefined): JsonValue | undefined {
 }
 
 /** The indexes of duplicates: one for each identity, at its first repetition. */
-function repeated(identities: readonly (string | undefined)[]): readonly number[] {
+function* repeated(
+  list: readonly JsonValue[],
+  identify: (item: JsonValue, index: number) => string | undefined,
+): Steps<readonly number[]> {
   const seen = new Map<string, boolean>();
   const found: number[] = [];
-  identities.forEach((identity, index) => {
-    if (identity === undefined) return;
+  for (const [index, item] of list.entries()) {
+    if (index % STRETCH === STRETCH - 1) yield;
+    const identity = identify(item, index);
+    if (identity === undefined) continue;
     const wasTold = seen.get(identity);
     if (wasTold === false) found.push(index);
     seen.set(identity, wasTold !== undefined);
-  });
+  }
   return found;
 }
 

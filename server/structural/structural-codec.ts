@@ -8,9 +8,10 @@
  * its sender and order.
  */
 
-import type { Steps } from "../../storage/base/steps.js";
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import { invalidValue } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
+import type { LongWork } from "../api/long-work.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { Problems } from "../api/problems.js";
 import { badRequest, type FieldError } from "../api/status.js";
@@ -22,7 +23,7 @@ import { DecodeFailure, encodeAny } from "../schema/value-codec.js";
 import { applyDefaults } from "./defaulting.js";
 import { readEmbedded, validateEmbedded, withReadDefaults } from "./embedded.js";
 import type { JsonSchema } from "./json-schema.js";
-import { validateListTypes } from "./list-types.js";
+import { listTypeSteps } from "./list-types.js";
 import { copyAll, prune } from "./prune.js";
 import { createRuleCheck } from "./rules.js";
 import type { Structural } from "./structural.js";
@@ -47,6 +48,8 @@ export interface ValidationOptions {
   readonly subresource?: string;
   /** Receives tolerated errors of rules. */
   readonly warn?: ((text: string) => void) | undefined;
+  /** Takes the search for repeated items of lists; absent = all is done at once. */
+  readonly long?: LongWork | undefined;
 }
 
 export interface StructuralCodecOptions {
@@ -169,15 +172,13 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
     checkStatus === undefined || next.status === undefined
       ? []
       : checkStatus(next.status, old?.status, "status");
-  return (object, current, { subresource = "", warn } = {}) => {
+  return (object, current, { subresource = "", warn, long } = {}) => {
     const next = object as unknown as JsonObject;
     const old = current as unknown as JsonObject | undefined;
     const errors = subresource === "status" ? ofStatus(next, old) : ofObject(next, old);
     if (structural.has.uniqueLists) {
-      const repeated = repeatedItems(next, structural);
-      const wereThere =
-        repeated.length > 0 && old !== undefined && repeatedItems(old, structural).length > 0;
-      if (!wereThere) errors.push(...repeated);
+      if (long === undefined) finishNow(newlyRepeated(next, old, structural, errors));
+      else long.leave((found) => newlyRepeated(next, old, structural, found));
     }
     if (checkRules === undefined) return errors;
     if (errors.some(({ reason }) => BLOCKING.has(reason))) {
@@ -202,9 +203,22 @@ function checkOf(schema: JsonSchema) {
   };
 }
 
-function repeatedItems(object: JsonObject, structural: Structural): FieldError[] {
+/** Repeated items of an object, unless the old one has some as well. */
+function* newlyRepeated(
+  next: JsonObject,
+  old: JsonObject | undefined,
+  structural: Structural,
+  errors: FieldError[],
+): Steps<void> {
+  const repeated = yield* repeatedItems(next, structural);
+  if (repeated.length === 0) return;
+  if (old !== undefined && (yield* repeatedItems(old, structural)).length > 0) return;
+  errors.push(...repeated);
+}
+
+function* repeatedItems(object: JsonObject, structural: Structural): Steps<FieldError[]> {
   const errors = new Problems();
-  validateListTypes(object, structural, "", errors);
+  yield* listTypeSteps(object, structural, "", errors);
   return errors;
 }
 

@@ -8,6 +8,7 @@ import {
   tooManyItems,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import { eachItem } from "../../api/long-work.js";
 import type { FieldError } from "../../api/status.js";
 import {
   checkPortName,
@@ -38,16 +39,16 @@ export function validateContainers(
   field: string,
   check: PodCheck,
 ): void {
-  const { errors } = check;
   const names = new Set<string>();
   const hostPorts = new Set<string>();
-  containers.forEach((container, index) => {
+  eachItem(containers, check, (container, index, errors) => {
     const at = `${field}[${index}]`;
-    validateContainer(container, at, check);
+    const use = errors === check.errors ? check : { ...check, errors };
+    validateContainer(container, at, use);
     if (names.has(container.name)) errors.push(duplicateValue(`${at}.name`, container.name));
     names.add(container.name);
-    validateCareOf(container, at, check);
-    validateRestartPolicy(container, at, check);
+    validateCareOf(container, at, use);
+    validateRestartPolicy(container, at, use);
     if (container.ports) validateHostPorts(container.ports, at, { errors, hostPorts });
   });
 }
@@ -57,20 +58,20 @@ export function validateInitContainers(
   field: string,
   check: PodCheck,
 ): void {
-  const { errors, spec } = check;
-  const names = new Set((spec.containers ?? []).map(({ name }) => name));
-  containers.forEach((container, index) => {
+  const names = new Set((check.spec.containers ?? []).map(({ name }) => name));
+  eachItem(containers, check, (container, index, errors) => {
     const at = `${field}[${index}]`;
-    validateContainer(container, at, check);
+    const use = errors === check.errors ? check : { ...check, errors };
+    validateContainer(container, at, use);
     if (names.has(container.name)) errors.push(duplicateValue(`${at}.name`, container.name));
     names.add(container.name);
-    validateInitRestarts(container, at, check);
+    validateInitRestarts(container, at, use);
     // Init containers run one after another, so only ports within one container can conflict.
     if (container.ports) {
       validateHostPorts(container.ports, at, { errors, hostPorts: new Set() });
     }
     if (container.restartPolicy === "Always") {
-      validateCareOf(container, at, check);
+      validateCareOf(container, at, use);
       return;
     }
     for (const member of CARE) {

@@ -11,6 +11,7 @@ import {
   tooLongValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import { eachItem, type LongWork } from "../../api/long-work.js";
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import { validateIp } from "../../api/validation-addresses.js";
@@ -49,14 +50,16 @@ export interface PodSpecUse {
   /** A pod's name; undefined for a template. */
   readonly podName: string | undefined;
   readonly errors: FieldError[];
+  readonly long?: LongWork | undefined;
 }
 
 const INT32_MAX = 2 ** 31 - 1;
 
 export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): void {
-  const { errors, naming, podName } = use;
+  const { errors, naming, podName, long } = use;
   const check: PodCheck = {
     errors,
+    long,
     naming,
     spec,
     isPod: podName !== undefined,
@@ -187,7 +190,8 @@ function validatePodResources(field: string, check: PodCheck): void {
 }
 
 /** The node's namespaces that a pod shares. */
-function validateHosts(field: string, { errors, spec, isPod }: PodCheck): void {
+function validateHosts(field: string, check: PodCheck): void {
+  const { errors, spec, isPod } = check;
   if (spec.hostNetwork === true) {
     spec.containers?.forEach((container, index) => {
       container.ports?.forEach(({ hostPort = 0, containerPort }, portIndex) => {
@@ -199,11 +203,11 @@ function validateHosts(field: string, { errors, spec, isPod }: PodCheck): void {
       });
     });
   }
-  spec.hostAliases?.forEach(({ ip, hostnames }, index) => {
+  eachItem(spec.hostAliases ?? [], check, ({ ip, hostnames }, index, found) => {
     const at = `${field}.hostAliases[${index}]`;
-    validateIp(ip, `${at}.ip`, errors);
+    validateIp(ip, `${at}.ip`, found);
     hostnames?.forEach((name, nameIndex) => {
-      validateDnsSubdomain(name, `${at}.hostnames[${nameIndex}]`, errors);
+      validateDnsSubdomain(name, `${at}.hostnames[${nameIndex}]`, found);
     });
   });
 }
@@ -354,14 +358,14 @@ function validateOverhead(
 export function validatePodTemplate(
   template: PodTemplateSpec,
   field: string,
-  { naming, errors }: Omit<PodSpecUse, "podName">,
+  { naming, errors, long }: Omit<PodSpecUse, "podName">,
 ): void {
   const { spec } = template;
   validateTemplateMetadata(template, field, errors);
   const annotations = template.metadata?.annotations;
   const at = `${field}.annotations`;
   validatePodAnnotations({ annotations, spec: spec ?? {} }, { field: at, naming, errors });
-  validatePodSpec(spec ?? {}, `${field}.spec`, { naming, podName: undefined, errors });
+  validatePodSpec(spec ?? {}, `${field}.spec`, { naming, podName: undefined, errors, long });
   if (annotations) {
     validateProfilesMatch(annotations, spec ?? {}, { at: `${field}.spec`, naming, errors });
   }

@@ -23,12 +23,12 @@ export interface ValidatedPod extends ApiObject {
   status?: PodStatus;
 }
 
-export function validatePod(next: ValidatedPod, { naming }: StrategyContext): FieldError[] {
+export function validatePod(next: ValidatedPod, { naming, long }: StrategyContext): FieldError[] {
   const errors = new Problems();
   const spec = next.spec ?? {};
   const { annotations } = next.metadata;
   validatePodAnnotations({ annotations, spec }, { field: ANNOTATIONS, naming, errors });
-  validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
+  validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors, long });
   validateTokenSources(spec, errors);
   if ((spec.ephemeralContainers?.length ?? 0) > 0) {
     errors.push(forbiddenField("spec.ephemeralContainers", "cannot be set on create"));
@@ -69,7 +69,7 @@ export function validatePodUpdate(
   current: ValidatedPod,
   context: StrategyContext,
 ): FieldError[] {
-  const { naming, subresource } = context;
+  const { naming, subresource, long } = context;
   const errors = new Problems();
   const spec = next.spec ?? {};
   const [{ annotations }, { annotations: annotationsBefore }] = [next.metadata, current.metadata];
@@ -90,7 +90,7 @@ export function validatePodUpdate(
     return [forbiddenField("[]", "static pods do not support ephemeral containers")];
   }
   validatePodAnnotations(annotated, use);
-  validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors });
+  validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors, long });
   validateTokenSources(spec, errors);
   if (subresource === "resize") {
     validatePodResize(next, current, errors);

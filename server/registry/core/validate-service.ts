@@ -12,6 +12,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import { parseIp, specialIpProblem } from "../../api/ip-address.js";
+import { eachItem, type LongWork, type RuleUse } from "../../api/long-work.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
@@ -37,9 +38,9 @@ import {
 } from "./service-types.js";
 
 export const serviceRules: Rules<ServiceObject> = {
-  object: (next, { naming }, current) => [
+  object: (next, { naming, long }, current) => [
     ...validateHints(next.metadata.annotations ?? {}, naming),
-    ...validateService(next.spec ?? {}),
+    ...validateService(next.spec ?? {}, long),
     ...validateRangesNote(next, current, naming),
   ],
   change: (next, current) => validateChange(next.spec ?? {}, current.spec ?? {}),
@@ -49,10 +50,10 @@ export const serviceRules: Rules<ServiceObject> = {
   ],
 };
 
-function validateService(spec: ServiceSpec): FieldError[] {
+function validateService(spec: ServiceSpec, long: LongWork | undefined): FieldError[] {
   const errors = new Problems();
   validateType(spec, errors);
-  validatePorts(spec, errors);
+  validatePorts(spec, { errors, long });
   if (spec.selector) validateLabels(spec.selector, "spec.selector", errors);
   validateAffinity(spec, errors);
   errors.push(...validateAddresses(spec));
@@ -88,10 +89,10 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function validatePorts(spec: ServiceSpec, errors: FieldError[]): void {
+function validatePorts(spec: ServiceSpec, use: RuleUse): void {
   const ports = spec.ports ?? [];
   const names = new Set<string>();
-  ports.forEach((port, index) => {
+  eachItem(ports, use, (port, index, errors) => {
     validateServicePort(port, `spec.ports[${index}]`, {
       names,
       needsName: ports.length > 1,
@@ -104,7 +105,7 @@ function validatePorts(spec: ServiceSpec, errors: FieldError[]): void {
   });
   const nodePorts = new Set<string>();
   const pairs = new Set<string>();
-  ports.forEach(({ protocol, port, nodePort = 0 }, index) => {
+  eachItem(ports, use, ({ protocol, port, nodePort = 0 }, index, errors) => {
     const nodeIdentity = `${protocol}/${nodePort}`;
     if (nodePort !== 0 && nodePorts.has(nodeIdentity)) {
       errors.push(duplicateValue(`spec.ports[${index}].nodePort`, nodePort));

@@ -39,18 +39,22 @@ export function decodeInput(
   input: ObjectInput,
   options: InputOptions,
 ): ApiObject {
-  return finishNow(decodeInSteps(resource, input, options));
+  return finishNow(decodeInSteps(resource, input, options, false));
 }
 
-/** The same in steps. @throws {StatusError} as decodeInput */
+/**
+ * The same in steps.
+ * @param isLong whether it is worth while to cut each of them. @throws {StatusError} as decodeInput
+ */
 export function* decodeInSteps(
   resource: ServedResource,
   input: ObjectInput,
   options: InputOptions,
+  isLong: boolean,
 ): Steps<ApiObject> {
   if (isCustom(resource) && !isScale(resource)) refuseOtherNames(resource, input);
   try {
-    return yield* decode(resource, input, options);
+    return yield* decode(resource, input, options, isLong);
   } catch (error) {
     if (input.refuse === undefined || !(error instanceof StatusError)) throw error;
     const { cause, message } = error;
@@ -64,12 +68,19 @@ function* decode(
   resource: ServedResource,
   input: ObjectInput,
   options: InputOptions,
+  isLong: boolean,
 ): Steps<ApiObject> {
   refuseOtherTypes(resource, input.value);
-  const { object, unknownFields } = resource.codec.decode(input.value ?? {}, input);
+  const { codec } = resource;
+  const value = input.value ?? {};
+  const { object, unknownFields } =
+    isLong && codec.decodeInSteps !== undefined
+      ? yield* codec.decodeInSteps(value, input)
+      : codec.decode(value, input);
   reportStrictProblems(resource, unknownFields, input, options);
   yield;
-  resource.codec.applyDefaults(object);
+  if (isLong && codec.applyDefaultsInSteps !== undefined) yield* codec.applyDefaultsInSteps(object);
+  else codec.applyDefaults(object);
   return object;
 }
 

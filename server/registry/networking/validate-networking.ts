@@ -9,6 +9,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import { isWithin, parseBlock, parseIp } from "../../api/ip-address.js";
+import { eachItem } from "../../api/long-work.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
@@ -58,7 +59,7 @@ interface Peer {
 }
 
 const networkPolicyRules: Rules<NetworkPolicy> = {
-  object({ spec = {} }) {
+  object({ spec = {} }, { long }) {
     const errors = new Problems();
     validateLabelSelector(spec.podSelector, "spec.podSelector", errors);
     for (const [direction, peers] of [
@@ -67,11 +68,11 @@ const networkPolicyRules: Rules<NetworkPolicy> = {
     ] as const) {
       spec[direction]?.forEach((rule, index) => {
         const field = `spec.${direction}[${index}]`;
-        rule.ports?.forEach((port, portIndex) => {
-          validatePolicyPort(port, `${field}.ports[${portIndex}]`, errors);
+        eachItem(rule.ports ?? [], { errors, long }, (port, portIndex, found) => {
+          validatePolicyPort(port, `${field}.ports[${portIndex}]`, found);
         });
-        rule[peers]?.forEach((peer, peerIndex) => {
-          validatePeer(peer, `${field}.${peers}[${peerIndex}]`, errors);
+        eachItem(rule[peers] ?? [], { errors, long }, (peer, peerIndex, found) => {
+          validatePeer(peer, `${field}.${peers}[${peerIndex}]`, found);
         });
       });
     }

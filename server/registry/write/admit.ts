@@ -19,10 +19,10 @@ import { SERVER_USER } from "../../request/user-info.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
 import { withOwnersOf } from "../generic/ownership.js";
 import type { Registry, WriteOptions } from "../registry.js";
-import { parseCurrent } from "./current.js";
+import { parseCurrentInSteps } from "./current.js";
 import type { Decision, Found } from "./decision.js";
 import type { DeleteTarget } from "./delete-target.js";
-import type { Pause } from "./long-write.js";
+import { afterSteps, type Pause } from "./long-write.js";
 
 export type WriteAttributes = AdmissionAttributes & {
   name: string;
@@ -128,16 +128,23 @@ function joined(first: StatusError, second: StatusError): StatusError {
 export function* reform(
   codec: ObjectCodec,
   changed: ApiObject,
-  owned?: ApiObject,
+  owned: ApiObject | undefined,
+  isLong: boolean,
 ): Steps<ApiObject> {
   const { managedFields, ...others } = changed.metadata;
   // Owners that no plugin touched are valid, and may be most of the object.
   const areKept = managedFields !== undefined && managedFields === owned?.metadata.managedFields;
   const sent = areKept ? { ...changed, metadata: others } : changed;
   try {
-    const { object } = codec.decode(sent as unknown as JsonValue);
+    const value = sent as unknown as JsonValue;
+    const { object } =
+      isLong && codec.decodeInSteps !== undefined
+        ? yield* codec.decodeInSteps(value)
+        : codec.decode(value);
     yield;
-    codec.applyDefaults(object);
+    if (isLong && codec.applyDefaultsInSteps !== undefined) {
+      yield* codec.applyDefaultsInSteps(object);
+    } else codec.applyDefaults(object);
     if (areKept) object.metadata.managedFields = managedFields;
     return object;
   } catch (error) {
@@ -202,12 +209,12 @@ export function admitDelete(
     remarks,
     isOfCollection,
   }: DeleteTarget,
-  { current, write }: Found,
+  { current, write, pause }: Found & { readonly pause?: Pause },
   signal: SignalSource,
 ): Promise<void> | undefined {
   const { admission } = registry;
   if (admission?.handles("DELETE", resource, "") !== true) return undefined;
-  const attributes: AdmissionAttributes = {
+  const about = {
     operation: "DELETE",
     resource,
     served: resource,
@@ -215,19 +222,23 @@ export function admitDelete(
     namespace,
     name,
     object: undefined,
-    oldObject: parseCurrent(current),
     oldRevision: String(current.revision),
     isOfCollection,
     write,
     options: options satisfies AdmissionOptions,
     user,
-    warn: (text) => warn?.(text),
+    warn: (text: string) => warn?.(text),
     ...remarks,
+  } as const;
+  const ask = (oldObject: ApiObject): Promise<void> | undefined => {
+    const attributes: AdmissionAttributes = { ...about, oldObject };
+    const mutated = admission.mutate(attributes, signal);
+    return mutated instanceof Promise
+      ? mutated.then(() => admission.validate(attributes, signal))
+      : admission.validate(attributes, signal);
   };
-  const mutated = admission.mutate(attributes, signal);
-  return mutated instanceof Promise
-    ? mutated.then(() => admission.validate(attributes, signal))
-    : admission.validate(attributes, signal);
+  const old = afterSteps(pause, parseCurrentInSteps(current, pause), (object) => object);
+  return old instanceof Promise ? old.then(ask) : ask(old);
 }
 
 /**
@@ -243,7 +254,9 @@ export async function admitUnstored(
   if (admission === undefined) return object;
   const attributes = attributesOf(target, object, undefined);
   if (await admission.mutate(attributes, signal)) {
-    attributes.object = finishNow(reform(target.resource.codec, attributes.object));
+    attributes.object = finishNow(
+      reform(target.resource.codec, attributes.object, undefined, false),
+    );
   }
   await admission.validate(attributes, signal);
   return attributes.object;

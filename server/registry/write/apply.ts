@@ -4,11 +4,12 @@
  */
 
 import { isRecord } from "../../../storage/base/is-record.js";
+import type { Steps } from "../../../storage/base/steps.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, notFound } from "../../api/status.js";
 import { showTypeOf } from "../../apply/field-manager.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
-import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
+import { decodeInSteps, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
 import { createIdentity, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../registry.js";
 import { refuseOtherObject } from "./create.js";
@@ -38,12 +39,12 @@ export async function applyObject(
   const applied = toConfiguration(input.value, name);
   const write = { manager: options.fieldManager, subresource, force };
   const refuse = refuseMerged(applied);
-  const decodeMerged = (merged: ApiObject): ApiObject => {
-    const value = merged as unknown as JsonValue;
-    return decodeInput(resource, { ...input, value, refuse, keepsNulls: true }, options);
-  };
   const merge = (current: ApiObject | undefined, pause: Pause) =>
-    afterSteps(pause, registry.ownership.apply(resource, current, applied, write), decodeMerged);
+    afterSteps(pause, registry.ownership.apply(resource, current, applied, write), (merged) => {
+      const made = { ...input, value: merged as unknown as JsonValue, refuse, keepsNulls: true };
+      const steps = decodeInSteps(resource, made, options, pause !== undefined);
+      return afterSteps(pause, steps, (next) => next);
+    });
   const update = { ...target, isApplied: true as const };
   let identity: Identity | undefined;
   let mayCreate: Promise<void> | undefined;
@@ -61,8 +62,8 @@ export async function applyObject(
     (seen) => {
       const found = foundIn(seen);
       if (found !== undefined) {
-        const makeNext = (_: unknown, stored: () => ApiObject, pause: Pause) =>
-          merge(stored(), pause);
+        const makeNext = (_: unknown, stored: () => Steps<ApiObject>, pause: Pause) =>
+          afterSteps(pause, stored(), (object) => merge(object, pause));
         return decideUpdate(registry, update, found, makeNext, signal);
       }
       if (subresource !== "") throw notFound(resource, name);

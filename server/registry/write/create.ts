@@ -83,8 +83,9 @@ export function decodeOnce(
   input: ObjectInput,
   options: InputOptions & Pick<WriteOptions, "decoded" | "request">,
 ): DecodedInput | Promise<DecodedInput> {
-  const steps = decodeInSteps(resource, input, options);
-  return afterSteps(pauseOf(options.request), steps, (first) => {
+  const pause = pauseOf(options.request);
+  const steps = decodeInSteps(resource, input, options, pause !== undefined);
+  return afterSteps(pause, steps, (first) => {
     options.decoded?.(input.value, first);
     let unused: ApiObject | undefined = first;
     return {

@@ -3,6 +3,7 @@
  * and from a stored value to the bytes for a client of the served version.
  */
 import { isRecord } from "../../../storage/base/is-record.js";
+import type { Steps } from "../../../storage/base/steps.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { metadataProblem } from "../../../storage/objects/metadata-shape.js";
@@ -14,7 +15,8 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.js";
 import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
-import { parseJson } from "../../schema/parse-json.js";
+import { parseInSteps, parseJson } from "../../schema/parse-json.js";
+import type { Pause } from "./long-write.js";
 
 /**
  * A copy that the caller may change; `metadata` has no resourceVersion and no null members.
@@ -25,8 +27,25 @@ export function parseCurrent({ bytes, path, corruption }: StoredObject): ApiObje
   return parseValue(bytes, path);
 }
 
+/** The same, in steps where the write is long. @throws {StatusError} as parseCurrent */
+export function* parseCurrentInSteps(current: StoredObject, pause: Pause): Steps<ApiObject> {
+  if (pause === undefined) return parseCurrent(current);
+  const { bytes, path, corruption } = current;
+  if (corruption !== undefined) throw unreadableObjects([path]);
+  let value: JsonValue;
+  try {
+    value = yield* parseInSteps(bytes.toString("utf8"));
+  } catch (error) {
+    throw unreadableObjects([path], error);
+  }
+  return withoutRevision(asObject(value, path));
+}
+
 function parseValue(json: Buffer, path: string): ApiObject {
-  const object = parseObject(json, path);
+  return withoutRevision(parseObject(json, path));
+}
+
+function withoutRevision(object: ApiObject): ApiObject {
   // V8 keeps an object of which something was deleted as a table, slow for everything that reads it.
   const { resourceVersion: _, ...metadata } = object.metadata;
   const members = metadata as Record<string, unknown>;
@@ -44,6 +63,10 @@ function parseObject(json: Buffer, path: string): ApiObject {
   } catch (error) {
     throw unreadableObjects([path], error);
   }
+  return asObject(object, path);
+}
+
+function asObject(object: JsonValue, path: string): ApiObject {
   if (!isRecord(object) || !isRecord(object.metadata)) throw unreadableObjects([path]);
   const problem = metadataProblem(object.metadata);
   if (problem !== undefined) throw unreadableObjects([path], new Error(problem));

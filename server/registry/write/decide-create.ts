@@ -240,7 +240,8 @@ function* remake(
   { resource, options }: CreateTarget,
   { changed, owned, known }: Changed,
 ): Steps<ApiObject> {
-  const reformed = yield* reform(resource.storedCodec, changed, owned);
+  const isLong = pauseOf(options.request) !== undefined;
+  const reformed = yield* reform(resource.storedCodec, changed, owned, isLong);
   yield;
   const object = keepOwners(reformed, owned, options);
   const { name } = object.metadata;

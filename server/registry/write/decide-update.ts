@@ -3,7 +3,7 @@
  * for admission. The loop commits the decision, or asks again with a newer current object.
  */
 
-import { oneStep, type Steps } from "../../../storage/base/steps.js";
+import { finishNow, oneStep, type Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
 import { deepEqual } from "../../api/deep-equal.js";
@@ -20,7 +20,7 @@ import {
 } from "../../kinds/served-resource.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
-import { parseJson } from "../../schema/parse-json.js";
+import { parseInSteps, parseJson } from "../../schema/parse-json.js";
 import {
   dedupeOwners,
   fillNamespace,
@@ -30,7 +30,7 @@ import {
 import { withOwnersOf } from "../generic/ownership.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
-import { parseCurrent } from "./current.js";
+import { parseCurrentInSteps } from "./current.js";
 import type { Decision, Found } from "./decision.js";
 import { contextOf, judgeAndEncode, toStored } from "./judge.js";
 import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
@@ -56,8 +56,8 @@ export interface UpdateTarget {
  * decoded body, a patch or an apply. The caller may change the arguments' results.
  */
 export type MakeNext = (
-  served: () => ApiObject,
-  stored: () => ApiObject,
+  served: () => Steps<ApiObject>,
+  stored: () => Steps<ApiObject>,
   pause: Pause,
 ) => ApiObject | Promise<ApiObject>;
 
@@ -75,17 +75,17 @@ export function decideUpdate(
   const { resource } = target;
   const { current } = found;
   const pause = pauseOf(target.options.request, current.bytes.length);
-  const before = storedToday(resource, current);
-  const made = nextStage(pause, undefined, () =>
-    makeNext(
-      () => servedObject(resource, current),
-      () => parseCurrent(current),
+  const { write } = found;
+  return afterSteps(pause, storedToday(resource, current, pause), (before) => {
+    const made = makeNext(
+      () => servedObject(resource, current, pause),
+      () => parseCurrentInSteps(current, pause),
       pause,
-    ),
-  );
-  const decide = (served: ApiObject) =>
-    decideNext({ registry, target, current, write: found.write, before, served, pause }, signal);
-  return made instanceof Promise ? made.then(decide) : decide(made);
+    );
+    const decide = (served: ApiObject) =>
+      decideNext({ registry, target, current, write, before, served, pause }, signal);
+    return made instanceof Promise ? made.then(decide) : decide(made);
+  });
 }
 
 /** Decides with the object that the client desires. */
@@ -133,7 +133,7 @@ function admit(
 
   const hasOwnShape = isOwnShape(resource);
   const attributes = hasOwnShape
-    ? attributesOf(target, sent, servedObject(resource, current))
+    ? attributesOf(target, sent, finishNow(servedObject(resource, current, undefined)))
     : attributesOf(target, next, before);
   attributes.write = attempt.write;
   attributes.pause = attempt.pause;
@@ -203,18 +203,23 @@ function remake(
   const { target, current } = attempt;
   const { resource } = target;
   const codec = isOwnShape(resource) ? resource.codec : resource.storedCodec;
-  return afterSteps(attempt.pause, reform(codec, changed, owned), (sent) => {
+  const { pause } = attempt;
+  const made = function* (): Steps<{ sent: ApiObject; before: ApiObject }> {
+    const sent = yield* reform(codec, changed, owned, pause !== undefined);
     // The new object may share parts with the old one, so those may have changed as well.
-    const before = storedToday(resource, current);
+    const before = yield* storedToday(resource, current, pause);
+    return { sent, before };
+  };
+  return afterSteps(pause, made(), ({ sent, before }) => {
     keepIdentity(sent.metadata, before.metadata);
     const fresh = { ...attempt, before };
     const prepared = prepare(fresh, sent);
     const next = isOwnShape(resource)
       ? withOwnersOf(prepared, owned)
       : keepOwners(prepared, owned, target.options);
-    return nextStage(attempt.pause, sent, () => {
+    return nextStage(pause, sent, () => {
       const errors = codec.validate(sent);
-      return nextStage(attempt.pause, errors, () => finish(fresh, next, errors));
+      return nextStage(pause, errors, () => finish(fresh, next, errors));
     });
   });
 }
@@ -248,15 +253,23 @@ function* encode(attempt: Attempt, next: ApiObject): Steps<Decision> {
 }
 
 /** A copy of the current object, converted to today's stored version and schema. */
-function storedToday({ conversion }: StoredResource, current: StoredObject): ApiObject {
-  const stored = parseCurrent(current);
+function* storedToday(
+  { conversion }: StoredResource,
+  current: StoredObject,
+  pause: Pause,
+): Steps<ApiObject> {
+  const stored = yield* parseCurrentInSteps(current, pause);
   return conversion?.renew === undefined ? stored : conversion.renew(stored, current.revision);
 }
 
 /** A copy of the current object for a patch. */
-function servedObject(resource: StoredResource, current: StoredObject): ApiObject {
+function* servedObject(
+  resource: StoredResource,
+  current: StoredObject,
+  pause: Pause,
+): Steps<ApiObject> {
   const { conversion, kind } = resource;
-  const stored = parseCurrent(current);
+  const stored = yield* parseCurrentInSteps(current, pause);
   const served = conversion === undefined ? stored : conversion.fromStored(stored);
   if (conversion !== undefined) {
     // Conversions cover an object's content; a patch also sees its apiVersion and kind.
@@ -330,7 +343,7 @@ function* encodeNext(attempt: Attempt, next: ApiObject): Steps<Decision> {
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
   // Some types count their annotations too, which a status write may carry.
   const isCounted = !isSame && subresource !== "status";
-  if (isCounted && hasNewGeneration(resource, next, before, value)) {
+  if (isCounted && (yield* hasNewGeneration(resource, { next, before, value, isLong }))) {
     next.metadata.generation = (before.metadata.generation ?? 0) + 1;
     yield;
     value = yield* storedBytes(registry, resource, next, isLong);
@@ -347,19 +360,25 @@ function isSameValue(value: Buffer, uid: string, { bytes, revision }: StoredObje
   return spliceResourceVersion(value, uid, revision).equals(bytes);
 }
 
+interface Encoded {
+  readonly next: ApiObject;
+  readonly before: ApiObject;
+  readonly value: Buffer;
+  readonly isLong: boolean;
+}
+
 /** Whether a counted field changes in the stored form (S1-META-19). */
-function hasNewGeneration(
+function* hasNewGeneration(
   { strategy }: StoredResource,
-  next: ApiObject,
-  before: ApiObject,
-  value: Buffer,
-): boolean {
+  { next, before, value, isLong }: Encoded,
+): Steps<boolean> {
   const suspects = generationFields(strategy, next, before).filter(
     (path) => !deepEqual(fieldOf(next, path), fieldOf(before, path)),
   );
   if (suspects.length === 0) return false;
   // Defaults and empty values have several equal spellings, so the stored forms are compared.
-  const stored = parseJson(value) as unknown as ApiObject;
+  const parsed = isLong ? yield* parseInSteps(value.toString("utf8")) : parseJson(value);
+  const stored = parsed as unknown as ApiObject;
   return suspects.some((path) => !deepEqual(fieldOf(stored, path), fieldOf(before, path)));
 }
 

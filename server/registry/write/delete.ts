@@ -12,7 +12,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import type { Registry, WriteResult } from "../registry.js";
 import { admitDelete } from "./admit.js";
-import { orUnreadable, parseCurrent, servedBytes, servedUnstored } from "./current.js";
+import { orUnreadable, parseCurrentInSteps, servedBytes, servedUnstored } from "./current.js";
 import { type Decision, type Found, foundIn } from "./decision.js";
 import type { DeleteTarget } from "./delete-target.js";
 import { decideDeletion } from "./deletion.js";
@@ -63,22 +63,27 @@ export function decideDelete(
 ): Decision | Promise<Decision> {
   const { current } = found;
   const pause = pauseOf(target.request ?? OWN_LOOP, current.bytes.length);
-  return nextStage(pause, undefined, () => decideParsed(registry, target, found, pause, signal));
+  return afterSteps(pause, parseCurrentInSteps(current, pause), (object) =>
+    decideParsed(registry, target, { ...found, object, pause }, signal),
+  );
 }
 
 /** The loops of this server delete large objects in several turns as well. */
 const OWN_LOOP: WritingRequest = { bodyBytes: 0, nextTurn };
 
+interface Parsed extends Found {
+  readonly object: ApiObject;
+  readonly pause: Pause;
+}
+
 function decideParsed(
   registry: Registry,
   target: DeleteTarget,
-  found: Found,
-  pause: Pause,
+  found: Parsed,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource, options } = target;
-  const { current } = found;
-  const object = parseCurrent(current);
+  const { current, object, pause } = found;
   // What cannot be shown to the client stays; loops of ours delete it all the same.
   if (target.user !== undefined && resource.conversion?.remote !== undefined) {
     resource.conversion.fromStored({ ...object });

@@ -5,6 +5,7 @@
 
 import type { Steps } from "../../../storage/base/steps.js";
 import { deepEqual } from "../../api/deep-equal.js";
+import { LongWork } from "../../api/long-work.js";
 import type { ApiObject } from "../../api/meta.js";
 import { collectProblems } from "../../api/problems.js";
 import { type FieldError, invalid } from "../../api/status.js";
@@ -18,6 +19,7 @@ import type { StrategyContext } from "../../kinds/strategy.js";
 import { joinProblems } from "../generic/join-problems.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import type { Decision } from "./decision.js";
+import { pauseOf } from "./long-write.js";
 
 interface Target {
   readonly resource: StoredResource;
@@ -78,12 +80,14 @@ function* checkByRules(candidate: Candidate): Steps<readonly FieldError[]> {
     return [...errors, ...validateMetadataUpdate(next.metadata, before.metadata)];
   });
   yield;
-  const context = contextOf(registry, target);
-  const own = collectProblems(() => {
+  const long = pauseOf(target.options.request) && new LongWork();
+  const context = { ...contextOf(registry, target), long };
+  const atOnce = collectProblems(() => {
     if (before === undefined) return strategy.validate?.(next, context) ?? [];
     const rules = partOf(target.resource) ?? { validate: strategy.validateUpdate };
     return rules.validate?.(next, before, context) ?? [];
   });
+  const own = long === undefined ? atOnce : [...atOnce, ...(yield* long.finish())];
   const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
   if (errors.length === 0 || before === undefined) return errors;
   yield;

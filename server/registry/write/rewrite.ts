@@ -11,8 +11,9 @@ import type { MainResource } from "../../kinds/served-resource.js";
 import { SERVER_USER } from "../../request/user-info.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import { orUnreadable, parseCurrent } from "./current.js";
-import { decideUpdate } from "./decide-update.js";
+import { decideUpdate, type MakeNext } from "./decide-update.js";
 import type { Decision, Seen } from "./decision.js";
+import { afterSteps } from "./long-write.js";
 import { runWrite } from "./write.js";
 
 export interface RewriteTarget {
@@ -40,7 +41,7 @@ export async function rewriteObject(
     if (current === undefined) throw notFound(resource, name);
     seenAt ??= current.revision;
     if (current.revision !== seenAt) return { action: "same", object: parseCurrent(current) };
-    const made = decideUpdate(unasked, target, { current, write }, (served) => served(), signal);
+    const made = decideUpdate(unasked, target, { current, write }, unchanged, signal);
     const decision = made instanceof Promise ? await made : made;
     if (decision.action !== "same") return decision;
     // Without its value the check of the stored form is skipped.
@@ -75,3 +76,5 @@ const OPTIONS: WriteOptions = Object.freeze({
   user: SERVER_USER,
   warn() {},
 });
+
+const unchanged: MakeNext = (served, _, pause) => afterSteps(pause, served(), (object) => object);

@@ -3,13 +3,14 @@
  * it if the type allows that (S1-GEN-18).
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { missingObject } from "../../api/missing-object.js";
 import { badRequest, conflict } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
-import { decodeInput, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
+import { decodeInSteps, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
 import { createIdentity, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../registry.js";
 import { answerCreated, decodeOnce, refuseOtherObject } from "./create.js";
@@ -17,7 +18,7 @@ import { orUnreadable, servedBytes, servedCurrent, servedUnstored } from "./curr
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate, type UpdateTarget } from "./decide-update.js";
 import { type Decision, foundIn, type Seen } from "./decision.js";
-import { nextStage, type Pause, pauseOf } from "./long-write.js";
+import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { type Outcome, runWrite } from "./write.js";
 
 export type { UpdateTarget } from "./decide-update.js";
@@ -87,13 +88,17 @@ export async function patchObject(
     (seen) => {
       const found = foundIn(seen);
       if (found === undefined) throw missingObject(resource, name);
-      const makeNext = (served: () => ApiObject, _: unknown, pause: Pause) =>
-        nextStage(pause, patch(served() as unknown as JsonValue), (value) => {
-          const input = { value, duplicateFields: [], remarks, refuse: refuseResult?.(value) };
-          const next = decodeInput(resource, input, options);
-          refuseOtherName(next, name);
-          return next;
-        });
+      const makeNext = (served: () => Steps<ApiObject>, _: unknown, pause: Pause) =>
+        afterSteps(pause, served(), (object) =>
+          nextStage(pause, patch(object as unknown as JsonValue), (value) => {
+            const input = { value, duplicateFields: [], remarks, refuse: refuseResult?.(value) };
+            const steps = decodeInSteps(resource, input, options, pause !== undefined);
+            return afterSteps(pause, steps, (next) => {
+              refuseOtherName(next, name);
+              return next;
+            });
+          }),
+        );
       return decideUpdate(registry, target, found, makeNext, signal);
     },
     signal,
