@@ -239,3 +239,11 @@ test("keys that are no objects keep their values as they are", async (t) => {
   await put(store, "/registry/.compaction", "12");
   assert.equal((await read(inner, "/registry/.compaction")).toString(), "12");
 });
+
+test("a rule without a cipher stores nothing, and no plain value that looks encrypted is stored", () => {
+  const none = new EncryptionRules([{ patterns: ALL, ciphers: [] }], identityCipher(PREFIX));
+  const value = Buffer.from("attack at dawn");
+  assert.throws(() => none.seal("core/secrets", "/k", value), /RulesHaveCiphers/);
+  const sealed = rulesOf("aesgcm/key1").seal("core/secrets", "/k", value);
+  assert.throws(() => rulesOf("identity").seal("core/secrets", "/k", sealed), /PlainLooksPlain/);
+});

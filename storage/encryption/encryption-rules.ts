@@ -2,6 +2,7 @@
  * EncryptionRules: the ciphers for the values of each partition. The first rule that matches a
  * partition counts; its first cipher encrypts, and each of them decrypts. Immutable.
  */
+import { assert } from "../base/assert.js";
 import { startsWith, type ValueCipher } from "./value-cipher.js";
 
 /** Partitions by group ("core" for the one without a name) and resource; "*" takes all. */
@@ -69,7 +70,7 @@ export class EncryptionRules {
 
   seal(partition: string, key: string, value: Uint8Array, observe?: TransformObserver): Uint8Array {
     const [cipher] = this.ciphersOf(partition);
-    if (cipher === undefined) return value;
+    assert(cipher !== undefined, "RulesHaveCiphers");
     const sealed = cipher.seal(value, key);
     observe?.("to_storage", cipher.prefix.toString("utf8"), true);
     return cipher.prefix.length === 0 ? sealed : Buffer.concat([cipher.prefix, sealed]);

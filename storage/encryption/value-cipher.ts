@@ -6,6 +6,7 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
+import { assert } from "../base/assert.js";
 
 export interface ValueCipher {
   /** The prefix of its values; empty for values that are stored as they are. */
@@ -49,7 +50,11 @@ export function identityCipher(sealedPrefix: string): ValueCipher {
   const others = Buffer.from(sealedPrefix, "utf8");
   return {
     prefix: Buffer.alloc(0),
-    seal: (value) => Buffer.from(value.buffer, value.byteOffset, value.byteLength),
+    seal(value) {
+      const plain = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+      assert(!startsWith(plain, others), "PlainLooksPlain");
+      return plain;
+    },
     open(value) {
       if (startsWith(value, others)) throw new Error("the value is encrypted");
       return value;
