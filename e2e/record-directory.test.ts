@@ -1,8 +1,10 @@
 /** The recorder's directory: what is asked behind a restart, or a kill in the middle of writes, is told as before. */
 import assert from "node:assert/strict";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { blame, explainWhy } from "../server/commands/why.js";
 import type { Explanation, RecordStatus, Timeline } from "../server/recorder/record-types.js";
 import { eventually } from "./harness/eventually.js";
@@ -14,6 +16,8 @@ const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const SECRETS = "/api/v1/namespaces/default/secrets";
 const PATCH = { "content-type": "application/merge-patch+json" };
 const WRITERS = 8;
+/** Of the disk that becomes full. */
+const DISK_BYTES = 256 * 1024;
 const signal = new AbortController().signal;
 
 async function ask<T>(client: HttpsClient, path: string): Promise<T> {
@@ -144,4 +148,69 @@ test("#46 a directory that cannot be used is told once, and no write waits for i
   assert.equal(writes.length, 1);
   const { logs } = server;
   assert.equal(logs.match(/the directory of --record cannot be read/g)?.length, 1);
+});
+
+/** undefined = this user may give a process a disk of its own. */
+async function whyNoDisk(path: string): Promise<string | undefined> {
+  try {
+    await promisify(execFile)("unshare", ["-m", "mount", "-t", "tmpfs", "none", path]);
+    return undefined;
+  } catch (error) {
+    return `no disk can be mounted here: ${String(error)}`;
+  }
+}
+
+/** Takes all that is left of the disk. */
+async function fillDisk(ballast: string): Promise<void> {
+  await using file = await open(ballast, "w");
+  for (let bytes = DISK_BYTES; bytes > 0; bytes = Math.floor(bytes / 2)) {
+    try {
+      for (;;) await file.write(Buffer.alloc(bytes));
+    } catch (error) {
+      assert.equal((error as NodeJS.ErrnoException).code, "ENOSPC");
+    }
+  }
+}
+
+test("#46 a full disk under --record=DIR holds up no write, is told once and counted, and what was kept meanwhile follows when there is room", async (t) => {
+  await using records = await makeTempDir("record-full");
+  const reason = await whyNoDisk(records.path);
+  if (reason !== undefined) return t.skip(reason);
+  const mount = `mount -t tmpfs -o size=${DISK_BYTES} none ${records.path} && exec "$0" "$@"`;
+  await using server = await startServer({
+    node: "unshare",
+    nodeFlags: ["-m", "sh", "-c", mount, process.execPath],
+    flags: [`--record=${records.path}`],
+  });
+  const { client } = server;
+  // The disk as the server sees it.
+  const disk = `/proc/${server.pid}/root${records.path}`;
+  const write = async (name: string) =>
+    (await client.post(CONFIG_MAPS, { metadata: { name } })).expect(201);
+  const metric = async (name: string) =>
+    Number(new RegExp(`^${name} (.*)$`, "m").exec((await client.get("/metrics")).text)?.[1]);
+  const failures = () => metric("apiserver_record_directory_failures_total");
+  const told = (what: string) => server.logs.split(what).length - 1;
+  await write("before-it");
+  await eventually("the files tell", async () => (await textsIn(disk)).includes("before-it"));
+  assert.equal(await failures(), 0);
+
+  await fillDisk(`${disk}/ballast`);
+  // More than the last page of a file takes.
+  for (let count = 0; count < 40; count++) await write(`meanwhile-${count}`);
+  await eventually("it failed again and again", async () => (await failures()) >= 2);
+  assert.equal(told("takes no records"), 1);
+  assert.doesNotMatch(await textsIn(disk), /meanwhile-39/);
+  const { writes } = await ask<Timeline>(client, "/debug/record/timeline?name=meanwhile-39");
+  assert.equal(writes.length, 1);
+
+  await rm(`${disk}/ballast`);
+  await eventually("the files tell all", async () => (await textsIn(disk)).includes("meanwhile-39"));
+  const text = await textsIn(disk);
+  for (let count = 0; count < 40; count++) assert.match(text, new RegExp(`"meanwhile-${count}"`));
+  await eventually("it is told", () => told("takes records again") === 1);
+  assert.equal(told("takes no records"), 1);
+  assert.equal(await metric("apiserver_record_dropped_total"), 0);
+  await write("behind-it");
+  await eventually("the files tell", async () => (await textsIn(disk)).includes("behind-it"));
 });

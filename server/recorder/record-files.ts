@@ -34,6 +34,7 @@ export class RecordFiles {
   readonly #batches: RecordBatches;
   #cursor: Cursor;
   #dropped = 0;
+  #failures = 0;
   #isFailing = false;
 
   constructor(parts: RecordFilesParts) {
@@ -45,6 +46,11 @@ export class RecordFiles {
   /** Records that no file has, and none will have. */
   get dropped(): number {
     return this.#dropped;
+  }
+
+  /** Passes that a disk ended: full, away or broken. */
+  get failures(): number {
+    return this.#failures;
   }
 
   /** Until the signal, and one pass behind it. */
@@ -109,5 +115,6 @@ export class RecordFiles {
       );
     }
     this.#isFailing = error !== undefined;
+    if (this.#isFailing) this.#failures++;
   }
 }

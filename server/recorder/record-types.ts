@@ -83,7 +83,7 @@ export interface RecordedRead {
   readonly namespace: string;
   /** One object's; "" = all. */
   readonly name: string;
-  /** Label and field selector as they were asked. */
+  /** Label and field selector as they were asked; of confidential kinds a digest that only tells it from others. */
   readonly selector: string;
   readonly time: string;
   /** "" = it is open. */

@@ -3,6 +3,7 @@
  * The loop of all writes, the request chain and the watches tell it; it keeps the newest within a budget of bytes
  * and no value of any object. What follows from its records is worked out when somebody asks.
  */
+import { createHmac, randomBytes } from "node:crypto";
 import type { Revision } from "../../storage/kv/store.js";
 import type { ApiObject } from "../api/meta.js";
 import type { RecordedWatch, WatchRecorder } from "../endpoints/reads/watch.js";
@@ -46,6 +47,8 @@ const READS_SHARE = 0.1;
 const WRITE_BYTES = 320;
 const READ_BYTES = 240;
 const SELECTOR_CHARS_MAX = 256;
+/** Of a selector's digest, which tells it from others. */
+const DIGEST_CHARS = 8;
 const MARKED: WrittenPaths = { paths: ["metadata.deletionTimestamp"], hasMore: false };
 
 export class Recorder implements WriteRecorder, WatchRecorder {
@@ -60,6 +63,8 @@ export class Recorder implements WriteRecorder, WatchRecorder {
   readonly inner: RequestStep;
   readonly #options: RecorderOptions;
   readonly #clients: Clients;
+  /** Nobody else has it: digests of guessed selectors do not help. */
+  readonly #digestKey = randomBytes(32);
   #writeCount = 0;
   #readCount = 0;
 
@@ -204,6 +209,8 @@ export class Recorder implements WriteRecorder, WatchRecorder {
       field === "" ? [] : [field],
     );
     const isConfidential = this.#options.isConfidential(info);
+    // A webhook's reason is any text.
+    const isWebhooks = notes.causes.some(({ by }) => by === "admission-webhook");
     const { group, version, resource, subresource, namespace } = info;
     this.#add({
       ...this.#senderOf(ctx, notes),
@@ -224,7 +231,7 @@ export class Recorder implements WriteRecorder, WatchRecorder {
       fieldManager: notes.fieldManager,
       outcome: status === 409 && reason === "Conflict" ? "conflict" : "refused",
       status,
-      reason,
+      reason: isConfidential && isWebhooks ? "" : reason,
       changedPaths: isConfidential ? [] : fields.slice(0, REFUSED_FIELDS_MAX).map(cut),
       morePaths: fields.length > REFUSED_FIELDS_MAX,
       base: Number(notes.base),
@@ -274,16 +281,13 @@ export class Recorder implements WriteRecorder, WatchRecorder {
   ): KeptRead {
     const { info } = ctx.state;
     const atMs = this.#options.now();
-    const { query } = info;
-    const selectors = query.isEmpty ? [] : [query.get("labelSelector"), query.get("fieldSelector")];
-    const selector = selectors.filter((text) => text !== undefined).join("; ");
     const read: KeptRead = {
       ...this.#clients.of(ctx),
       ...about,
       number: ++this.#readCount,
       namespace: info.namespace,
       name: info.name,
-      selector: selector.slice(0, SELECTOR_CHARS_MAX),
+      selector: this.#selectorOf(info, about),
       atMs,
       endedAtMs: undefined,
       from,
@@ -294,6 +298,18 @@ export class Recorder implements WriteRecorder, WatchRecorder {
     };
     this.reads.push(read, bytesOfRead(read));
     return read;
+  }
+
+  /** Values of labels and fields are a part of it: of confidential kinds it is only told from others. */
+  #selectorOf({ query }: RequestInfo, about: Pick<KeptRead, "group" | "resource">): string {
+    if (query.isEmpty) return "";
+    const parts = [query.get("labelSelector"), query.get("fieldSelector")];
+    const selector = parts.filter((text) => text !== undefined && text !== "").join("; ");
+    if (selector === "" || !this.#options.isConfidential(about)) {
+      return selector.slice(0, SELECTOR_CHARS_MAX);
+    }
+    const digest = createHmac("sha256", this.#digestKey).update(selector).digest("hex");
+    return `(confidential) ${digest.slice(0, DIGEST_CHARS)}`;
   }
 
   #add(write: KeptWrite): void {

@@ -70,7 +70,9 @@ export function openRecord({
   const store = () => uidOf(texts, config.naming.systemNamespace);
   const kept = recordDirectory && keepFiles({ recorder, ...recordDirectory, store, view, logger });
   const dropped = () => kept?.dropped() ?? 0;
-  observe(metrics, recorder, { dropped, bytes: () => recordDirectory?.directory.bytes ?? 0 });
+  const failures = () => kept?.failures() ?? 0;
+  const bytes = () => recordDirectory?.directory.bytes ?? 0;
+  observe(metrics, recorder, { dropped, failures, bytes });
   const { authorizer } = access.authorization;
   const now = () => Date.now();
   const { naming } = config;
@@ -110,6 +112,7 @@ function keepFiles({ recorder, directory, restored, store, view, logger }: Files
   let files: RecordFiles | undefined;
   return {
     dropped: () => files?.dropped ?? 0,
+    failures: () => files?.failures ?? 0,
     begin(lifecycle: Lifecycle) {
       const own = store();
       const newest = restored.writes.reduce((max, { revision }) => Math.max(max, revision), 0);
@@ -137,7 +140,7 @@ function uidOf(texts: ObjectTexts, name: string): string {
 function observe(
   metrics: Metrics,
   recorder: Recorder,
-  files: { readonly dropped: () => number; readonly bytes: () => number },
+  files: Readonly<Record<"dropped" | "failures" | "bytes", () => number>>,
 ): void {
   const gauge = (name: string, help: string, value: () => number) =>
     metrics.gauge({ name, help, labelNames: [] }, (set) => set(value()));
@@ -160,5 +163,10 @@ function observe(
     "apiserver_record_dropped_total",
     "Records that left the memory before the directory of --record took them.",
     files.dropped,
+  );
+  gauge(
+    "apiserver_record_directory_failures_total",
+    "Tries to write to the directory of --record that failed, about one a second while its disk is full.",
+    files.failures,
   );
 }
