@@ -115,7 +115,7 @@ export async function touch(admin: HttpsClient): Promise<void> {
   await admin.request(path, {
     method: "PATCH",
     body,
-    headers: { "content-type": "application/apply-patch+yaml" },
+    headers: { "content-type": "application/apply-patch+yaml", "user-agent": "clock/1.0" },
   });
 }
 

@@ -41,8 +41,8 @@ await page.waitForText("Overview");
 const writer = setInterval(() => void touch(admin), WRITE_EVERY_MS);
 mkdirSync(FOLDER, { recursive: true });
 for (const [name, fragment, text, look] of PICTURES) {
-  if (look === "phone") await page.resize(390, 560, "dark");
-  else await page.resize(820, 440, look);
+  if (look === "phone") await page.resize(390, 760, "dark");
+  else await page.resize(1120, 660, look);
   await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
   if (name === "timeline") await chooseNamespace();
   await page.waitForText(text);

@@ -128,8 +128,11 @@ export class Recorder implements WriteRecorder, WatchRecorder {
     const { paths, hasMore } = this.#pathsOf(resource, written, outcome);
     if (notes !== undefined) notes.writes++;
     const { metadata } = object;
+    const { client, connection } = this.#senderOf(request, notes);
+    // All members in one literal: with a spread in front each of them would be added by itself.
     this.#add({
-      ...this.#senderOf(request, notes),
+      client,
+      connection,
       number: ++this.#writeCount,
       revision: outcome === "unchanged" ? 0 : revision,
       previousRevision: previousRevision ?? 0,
@@ -212,8 +215,10 @@ export class Recorder implements WriteRecorder, WatchRecorder {
     // A webhook's reason is any text.
     const isWebhooks = notes.causes.some(({ by }) => by === "admission-webhook");
     const { group, version, resource, subresource, namespace } = info;
+    const { client, connection } = this.#senderOf(ctx, notes);
     this.#add({
-      ...this.#senderOf(ctx, notes),
+      client,
+      connection,
       number: ++this.#writeCount,
       revision: 0,
       previousRevision: 0,
@@ -281,9 +286,14 @@ export class Recorder implements WriteRecorder, WatchRecorder {
   ): KeptRead {
     const { info } = ctx.state;
     const atMs = this.#options.now();
+    const { client, connection } = this.#clients.of(ctx);
+    const { verb, group, resource } = about;
     const read: KeptRead = {
-      ...this.#clients.of(ctx),
-      ...about,
+      client,
+      connection,
+      verb,
+      group,
+      resource,
       number: ++this.#readCount,
       namespace: info.namespace,
       name: info.name,

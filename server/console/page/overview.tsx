@@ -21,6 +21,8 @@ import { formatAge, formatRate, plural } from "./words.js";
 
 const COUNTS_EVERY_MS = 5_000;
 const REPLICAS_EVERY_MS = 5_000;
+/** Of turns that took too long; the others are a key away. */
+const TURNS_SHOWN = 3;
 /** Lists at a time, where counts are not in metrics that this user may read. */
 const LISTS_AT_A_TIME = 3;
 const OBJECTS = ["apiserver_resource_objects", "apiserver_storage_objects"] as const;
@@ -312,19 +314,30 @@ function Turns({ ui }: { readonly ui: Ui }) {
       {turns.value.length === 0 ? (
         <p>No turn of the event loop has taken 50 ms or more.</p>
       ) : (
-        <ul>
-          {turns.value.map((turn, at) => (
-            <li key={`${at}${textOf(turn.at)}`}>
-              {String(turn.turnMs)} ms at {textOf(turn.at)}: {textOf(turn.verb)}{" "}
-              {textOf(turn.resource)}{" "}
-              <span class="quiet">
-                {plural(Number(turn.requests ?? 0), "request")}, one of {String(turn.requestMs)} ms,
-                audit id {textOf(turn.auditId)}
-              </span>
-            </li>
-          ))}
-        </ul>
+        <TurnList turns={turns.value.slice(0, TURNS_SHOWN)} />
+      )}
+      {turns.value.length > TURNS_SHOWN && (
+        <details>
+          <summary>{turns.value.length - TURNS_SHOWN} more</summary>
+          <TurnList turns={turns.value.slice(TURNS_SHOWN)} />
+        </details>
       )}
     </section>
+  );
+}
+
+function TurnList({ turns }: { readonly turns: readonly JsonObject[] }) {
+  return (
+    <ul>
+      {turns.map((turn) => (
+        <li key={textOf(turn.at)}>
+          {String(turn.turnMs)} ms at {textOf(turn.at)}: {textOf(turn.verb)} {textOf(turn.resource)}{" "}
+          <span class="quiet">
+            {plural(Number(turn.requests ?? 0), "request")}, one of {String(turn.requestMs)} ms,
+            audit id {textOf(turn.auditId)}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
