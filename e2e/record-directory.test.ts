@@ -205,7 +205,9 @@ test("#46 a full disk under --record=DIR holds up no write, is told once and cou
   assert.equal(writes.length, 1);
 
   await rm(`${disk}/ballast`);
-  await eventually("the files tell all", async () => (await textsIn(disk)).includes("meanwhile-39"));
+  await eventually("the files tell all", async () =>
+    (await textsIn(disk)).includes("meanwhile-39"),
+  );
   const text = await textsIn(disk);
   for (let count = 0; count < 40; count++) assert.match(text, new RegExp(`"meanwhile-${count}"`));
   await eventually("it is told", () => told("takes records again") === 1);
