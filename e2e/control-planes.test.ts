@@ -284,6 +284,8 @@ test("a control plane that is suspended is refused, its watches end, and it goes
   const own = asker(token);
   const forged = `${token.slice(0, -8)}AAAAAAAA`;
   (await own("GET", path)).expect(200);
+  const legacy = asker(await legacyToken("other"));
+  assert.doesNotMatch((await legacy("GET", path)).expect(403).text, /suspended/);
   await setSuspended(true);
   for await (const _ of events);
   const refused = await eventually("the refusal", async () => {
@@ -296,6 +298,8 @@ test("a control plane that is suspended is refused, its watches end, and it goes
   );
   // Its own users are told the same, and who has a token of another one nothing.
   assert.match((await own("GET", path)).expect(403).text, /the control plane is suspended/);
+  assert.match((await legacy("GET", path)).expect(403).text, /the control plane is suspended/);
+  (await legacy("GET", "/clusters/one/api")).expect(401);
   (await asker(forged)("GET", path)).expect(401);
   (await own("GET", "/clusters/one/api")).expect(401);
   await eventually(
@@ -312,6 +316,20 @@ test("a control plane that is suspended is refused, its watches end, and it goes
     ).includes("kept"),
   );
 });
+
+/** A token without an end, of a Secret of the default account. */
+async function legacyToken(name: string): Promise<string> {
+  const secrets = `/clusters/${name}/api/v1/namespaces/default/secrets`;
+  const annotations = { "kubernetes.io/service-account.name": "default" };
+  const metadata = { name: "legacy", annotations };
+  const type = "kubernetes.io/service-account-token";
+  (await admin("POST", secrets, { metadata, type })).expect(201);
+  return await eventually("the token", async () => {
+    const { object } = (await admin("GET", `${secrets}/legacy`)).expect(200);
+    const { data } = object as unknown as { data?: { token?: string } };
+    return data?.token && Buffer.from(data.token, "base64").toString();
+  });
+}
 
 function phaseOf(object: ApiObject): string | undefined {
   return (object as unknown as { status?: { phase?: string } }).status?.phase;

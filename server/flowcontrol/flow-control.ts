@@ -261,9 +261,9 @@ export class FlowControl {
     if (setting.isExempt) return undefined;
     const flow = flowName(schema, user, info);
     const { turnLevel } = this.#options;
-    // Where many share the thread, each is one level of it.
     if (turnLevel === undefined) return { level: setting.name, flow };
-    return { level: turnLevel, flow: `${turnLevel} ${setting.name} ${flow}` };
+    // Where many share the thread, each is one level of it, however many users it has.
+    return { level: turnLevel, flow: `${turnLevel} ${setting.name} ${flow}`, isAsOne: true };
   }
 
   /** Whether the request belongs to a level that never refuses. */

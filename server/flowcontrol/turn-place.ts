@@ -2,4 +2,6 @@
 export interface TurnPlace {
   readonly level: string;
   readonly flow: string;
+  /** What one flow of the level does too much of counts for all of them: together they are one that others stand beside. */
+  readonly isAsOne?: boolean;
 }

@@ -208,6 +208,68 @@ test("where the thread never rests, a backlog still gets on", async () => {
   assert.ok(served.includes("polite") && clock.idleMs === 0);
 });
 
+/** Pieces of a control plane, from one user or from so many that none has a backlog. */
+const planePlace = (name: string, user = "one"): TurnPlace => ({
+  ...{ level: `control plane ${name}`, flow: `control plane ${name} ${user}`, isAsOne: true },
+});
+
+for (const users of [1, 200]) {
+  test(`44: who asks one control plane waits for a piece of another one's long queue, of ${users} users`, async () => {
+    const { clock, turns } = busyThread();
+    const served: string[] = [];
+    const work = async (place: TurnPlace, name: string, ms: number) => {
+      await turns.wait(place);
+      clock.nowMs += ms;
+      served.push(name);
+    };
+    const queue = Array.from({ length: 400 }, (_, at) =>
+      work(planePlace("greedy", `user ${at % users}`), "greedy", 1),
+    );
+    // Fifty that ask once each, again and again, on a thread that never rests.
+    let behindMax = 0;
+    for (let round = 0; round < 4; round++) {
+      const before = served.length;
+      const others = Array.from({ length: 50 }, (_, at) =>
+        work(planePlace(`polite ${at}`), "polite", 0.1),
+      );
+      await Promise.all(others);
+      const since = served.slice(before, served.lastIndexOf("polite"));
+      behindMax = Math.max(behindMax, since.filter((name) => name === "greedy").length);
+    }
+    assert.ok(behindMax <= 2, `behind ${behindMax} pieces of the queue`);
+
+    // One at a time meets a thread that rests, and not the next piece of the queue.
+    const before = served.length;
+    for (let step = 0; step < 40; step++) await work(planePlace("polite 0"), "polite", 0.1);
+    const since = served.slice(before).filter((name) => name === "greedy").length;
+    assert.ok(since <= 3, `${since} pieces beside 40 small requests, one after the other`);
+
+    // And the queue gets on when nobody else asks.
+    clock.nowMs += RECENT_MS;
+    await Promise.all(queue);
+  });
+}
+
+test("44: a long piece of one user puts their control plane behind others, and the user behind its others", async () => {
+  const desk = new Desk();
+  const done: string[] = [];
+  const work = async (place: TurnPlace, name: string, ms: number) => {
+    await desk.turns.wait(place);
+    desk.nowMs += ms;
+    await nextTurn();
+    done.push(name);
+  };
+  await work(planePlace("a", "large"), "large", 2 * LONG_PIECE_MS);
+  await Promise.all([
+    work(planePlace("a", "large"), "large", 0),
+    work(planePlace("a", "small"), "small", 0),
+    work(planePlace("b"), "other", 0),
+    work(planePlace("b"), "other", 0),
+  ]);
+
+  assert.deepEqual(done, ["large", "other", "other", "small", "large"]);
+});
+
 /** A connection whose client asks again whenever it is read, if it has something to ask. */
 class Connection {
   isPaused = false;

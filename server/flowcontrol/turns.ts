@@ -19,6 +19,8 @@
  * A flow with a backlog asks for more than it gets. While other flows are served, it goes on only where the thread has
  * headroom (headroom.ts): otherwise the others would meet a busy thread at each step of their requests. What more it asks
  * for is not even read (paused-connections.ts).
+ *
+ * The flows of a control plane are as one in all this: with a hundred users, none of whom has a backlog, it asks for no less.
  */
 import { assert } from "../../storage/base/assert.js";
 import type { Headroom } from "./headroom.js";
@@ -54,6 +56,15 @@ interface Piece {
   readonly laterMs: number;
 }
 
+/** What a flow, or a level whose flows are as one, has done and has waiting. */
+class Standing {
+  /** Pieces that wait and do not end a request. */
+  others = 0;
+  backlogMs = Number.NEGATIVE_INFINITY;
+  /** When a long piece ended. */
+  longMs = Number.NEGATIVE_INFINITY;
+}
+
 interface Taken {
   readonly flow: Flow;
   readonly piece: Piece;
@@ -65,28 +76,43 @@ class Flow {
   /** Pieces that end a request; they precede the others. */
   readonly ends: Piece[] = [];
   readonly others: Piece[] = [];
-  backlogMs = Number.NEGATIVE_INFINITY;
-  /** When a long piece ended. */
-  longMs = Number.NEGATIVE_INFINITY;
+  readonly own = new Standing();
+  /** Of all flows that count as one with this one; its own where it is alone. */
+  readonly common: Standing;
   /** When paused connections were read again. */
   readMs = Number.NEGATIVE_INFINITY;
 
-  constructor(place: TurnPlace) {
+  constructor(place: TurnPlace, level: Standing) {
     this.place = place;
+    this.common = place.isAsOne === true ? level : this.own;
   }
 
   get waiting(): number {
     return this.ends.length + this.others.length;
   }
 
+  add(piece: Piece, nowMs: () => number): void {
+    this.others.push(piece);
+    if (++this.common.others >= BACKLOG) this.common.backlogMs = nowMs();
+  }
+
   takeNext(): Piece {
-    const next = this.ends.shift() ?? this.others.shift();
+    const end = this.ends.shift();
+    if (end !== undefined) return end;
+    const next = this.others.shift();
     assert(next !== undefined, "FlowsOfTurnsWait");
+    this.common.others--;
     return next;
+  }
+
+  endLong(nowMs: number): void {
+    this.own.longMs = nowMs;
+    this.common.longMs = nowMs;
   }
 }
 
 class Level {
+  readonly standing = new Standing();
   readonly flows = new Map<string, Flow>();
   /** Flows with waiting pieces; the next one comes first. */
   readonly order: Flow[] = [];
@@ -95,7 +121,7 @@ class Level {
     const known = this.flows.get(place.flow);
     if (known !== undefined) return known;
     if (this.flows.size - this.order.length >= IDLE_FLOWS_MAX) this.#dropIdle();
-    const flow = new Flow(place);
+    const flow = new Flow(place, this.standing);
     this.flows.set(place.flow, flow);
     return flow;
   }
@@ -184,8 +210,7 @@ export class Turns {
   wait(place: TurnPlace, laterMs = 0): Promise<void> {
     return new Promise((begin) => {
       const flow = this.#enter(place);
-      flow.others.push({ begin, laterMs });
-      if (flow.others.length >= BACKLOG) flow.backlogMs = this.#now();
+      flow.add({ begin, laterMs }, this.#now);
     });
   }
 
@@ -301,7 +326,7 @@ export class Turns {
     const nowMs = this.#now();
     if (this.#working !== undefined) {
       const { flow, sinceMs } = this.#working;
-      if (nowMs - sinceMs >= LONG_PIECE_MS) flow.longMs = nowMs;
+      if (nowMs - sinceMs >= LONG_PIECE_MS) flow.endLong(nowMs);
       this.#working = undefined;
     }
     if (this.#waiting === 0 || this.#sinceMs === undefined || this.#isOver(nowMs)) return;
@@ -318,8 +343,12 @@ export class Turns {
   #takeNext(nowMs: number, mayBeLong = true): Taken | undefined {
     const mayGo = (flow: Flow) =>
       !this.#isSpent || flow.ends.length > 0 || !hasBacklog(flow, nowMs);
-    const isLight = (flow: Flow) => mayGo(flow) && nowMs - flow.longMs >= RECENT_MS;
-    const found = this.#find(isLight) ?? (mayBeLong ? this.#find(mayGo) : undefined);
+    const wasLong = ({ longMs }: Standing) => nowMs - longMs < RECENT_MS;
+    const isLight = (flow: Flow) => mayGo(flow) && !wasLong(flow.common);
+    // Among flows that are as one those come first that have not been long themselves.
+    const isLighter = (flow: Flow) => mayGo(flow) && !wasLong(flow.own);
+    const found =
+      this.#find(isLight) ?? (mayBeLong ? (this.#find(isLighter) ?? this.#find(mayGo)) : undefined);
     if (found === undefined) return undefined;
     const { level, flow } = found;
     if (!hasBacklog(flow, nowMs)) this.#modestMs = nowMs;
@@ -341,8 +370,8 @@ export class Turns {
   }
 }
 
-function hasBacklog({ backlogMs }: Flow, nowMs: number): boolean {
-  return nowMs - backlogMs < RECENT_MS;
+function hasBacklog({ common }: Flow, nowMs: number): boolean {
+  return common.others >= BACKLOG || nowMs - common.backlogMs < RECENT_MS;
 }
 
 function toEnd<T>(order: T[], one: T, isKept: boolean): void {

@@ -117,7 +117,7 @@ function readVersions({ naming, facts }: StoredVersionsOptions): Map<PartitionId
     let versions = found.get(partition);
     if (versions === undefined) {
       const head = `{"kind":"${kind}","apiVersion":"${formatGroupVersion(stored)}",`;
-      versions = { ...stored, kind, head: Buffer.from(head), others: new Map() };
+      versions = { ...stored, kind, head: ownBytes(head), others: new Map() };
       found.set(partition, versions);
     }
     const name = `${withoutDomain(naming, group)}/${version}/${resource}`;
@@ -125,6 +125,13 @@ function readVersions({ naming, facts }: StoredVersionsOptions): Map<PartitionId
     versions.others.set(apiVersion, { fact, conversion });
   }
   return found;
+}
+
+/** In memory of their own: a few bytes of Node's pool keep all 64 KiB of it, for each control plane. */
+function ownBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
 }
 
 function parse(value: Buffer): ApiObject | undefined {

@@ -2,12 +2,13 @@
  * Wiring of tokens of service accounts whose control plane is suspended: who has one is told so, and not that the token
  * is worth nothing, which ends many clients for good. Nothing is loaded for it but the key that signs.
  *
- * Whether the account is still there is not looked at: all that is told is that the control plane is suspended.
+ * Whether the account, or the Secret of a legacy token, is still there is not looked at: all that is told is that the control plane is suspended.
  */
 import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";
 import { bearerTokenOf } from "../authn/bearer-token.js";
 import { parseCompactToken } from "../authn/service-account/compact-token.js";
+import { legacyIssuer } from "../authn/service-account/token-claims.js";
 import type { ControlPlaneEntry } from "../control-planes/control-plane-index.js";
 import { controlPlaneConfig } from "./control-plane-config.js";
 import type { LoadParts } from "./load-control-plane.js";
@@ -49,10 +50,13 @@ export function createSuspendedTokens({
     const token = parseCompactToken(bearerTokenOf(headers) ?? "");
     if (token === undefined) return false;
     const { iss, exp } = token.claims;
+    // A legacy token names no issuer of its own and has no end: the signature says of which control plane it is.
+    const isLegacy = iss === legacyIssuer(config.naming) && exp === undefined;
     const isOurs = controlPlaneConfig(config, entry).serviceAccountIssuer.some(
       (one) => one === iss,
     );
-    if (!isOurs || typeof exp !== "number" || exp * 1_000 <= clock.now()) return false;
+    const isInTime = typeof exp === "number" && exp * 1_000 > clock.now();
+    if (!isLegacy && !(isOurs && isInTime)) return false;
     const { keys } = await keysOf(entry);
     return keys.verifies(token.header, token.signedText, token.signature);
   };

@@ -35,6 +35,8 @@ const SPARSE_SHARE = 0.6;
 /** All slabs together may exceed their live bytes by this share, and a little more. */
 const WASTE_SHARE = 0.35;
 const WASTE_BYTES_MIN = 8 * SLAB_BYTES;
+/** The first slab, in parts of a full one: 4 KiB. */
+const FIRST_SHARE = 1 / 64;
 const NO_SLAB = Buffer.alloc(0);
 
 /** Stores bytes for the long term. */
@@ -82,7 +84,8 @@ export class Slabs implements BytePlacer {
 
   /** The first slabs are smaller: a process may hold a thousand registries of a few objects. */
   #nextBytes(): number {
-    return Math.min(this.#slabBytes, Math.max(this.#newest.length * 2, this.#slabBytes / 8));
+    const least = this.#slabBytes * FIRST_SHARE;
+    return Math.min(this.#slabBytes, Math.max(this.#newest.length * 2, least));
   }
 
   #isLarge(length: number): boolean {

@@ -50,8 +50,7 @@ export class RbacAuthorizer implements Authorizer {
 
   /** `RBAC: allowed by RoleBinding "web/shop" of Role "deployer" to User "jane"` */
   #reasonOf(bindings: Bindings, user: UserInfo): string {
-    const [binding] = bindings as ReadonlySet<BindingEntry>;
-    const entry = binding as BindingEntry;
+    const entry = bindings[0] as BindingEntry;
     const last = this.#reasons.get(entry);
     if (last?.user === user) return last.reason;
     const reason = `RBAC: allowed by ${describeBinding(entry, user)}`;

@@ -40,12 +40,13 @@ export interface BindingEntry {
 }
 
 /** The bindings of a subject to a role in one scope: at least one. */
-export type Bindings = ReadonlySet<BindingEntry>;
+/** A list: a set for each subject would take most of the memory of a small policy. */
+export type Bindings = readonly BindingEntry[];
 
 /** The grants of one subject in one scope. */
 class Grants {
   /** By role, so that several bindings to one role cost no more than one. */
-  readonly roles = new Map<RoleEntry, Set<BindingEntry>>();
+  readonly roles = new Map<RoleEntry, BindingEntry[]>();
   /** Identifies the subject in cached decisions. */
   readonly id: number;
 
@@ -230,8 +231,8 @@ export class RbacIndex {
         this.#count(scope, place, 1);
       }
       const bindings = grants.roles.get(role);
-      if (bindings === undefined) grants.roles.set(role, new Set([binding]));
-      else bindings.add(binding);
+      if (bindings === undefined) grants.roles.set(role, [binding]);
+      else if (!bindings.includes(binding)) bindings.push(binding);
     }
   }
 
@@ -247,8 +248,9 @@ export class RbacIndex {
       const grants = place?.map.get(place.key);
       const bindings = grants?.roles.get(role);
       if (place === undefined || grants === undefined || bindings === undefined) continue;
-      bindings.delete(binding);
-      if (bindings.size === 0) grants.roles.delete(role);
+      const at = bindings.indexOf(binding);
+      if (at >= 0) bindings.splice(at, 1);
+      if (bindings.length === 0) grants.roles.delete(role);
       if (grants.roles.size > 0) continue;
       place.map.delete(place.key);
       this.#count(scope, place, -1);
