@@ -49,6 +49,9 @@ const HTTP2_INVALID_FRAMES_MAX = 100;
 const HTTP2_SESSION_MEGABYTES_MAX = 64;
 const HTTP2_WINDOW_BYTES = 256 * 1024;
 const CLOSE_POLL_MS = 50;
+/** Time between two glances at all HTTP/2 connections, and a further millisecond for so many of them. */
+const GLANCE_MS = 20;
+const GLANCED_PER_MS = 20;
 
 /** Keys, certificates and client authorities, all PEM. */
 export interface ServingCredentials {
@@ -78,6 +81,8 @@ export class Listener {
   /** Connections in their TLS handshake, by the client's address and port. */
   readonly #handshakes = new Map<string, Socket>();
   readonly #clock: Clock;
+  readonly #conducts = new Set<PeerConduct>();
+  #glancedAtMs = 0;
 
   private constructor(server: Server, clock: Clock) {
     this.#server = server;
@@ -96,6 +101,7 @@ export class Listener {
         request.socket.destroy();
         return;
       }
+      listener.#glance();
       if (goawayChance > 0 && Math.random() < goawayChance) connections.sendAway(request, response);
       onRequest(request, response);
     };
@@ -190,6 +196,16 @@ export class Listener {
     for (const socket of this.#handshakes.values()) socket.destroy();
   }
 
+  /** Whoever asks for something would wait for a flood. */
+  #glance(): void {
+    const { size } = this.#conducts;
+    if (size === 0) return;
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - this.#glancedAtMs < GLANCE_MS + size / GLANCED_PER_MS) return;
+    this.#glancedAtMs = nowMs;
+    for (const conduct of this.#conducts) conduct.glance();
+  }
+
   /** Sends each new connection to the protocol that it chose. */
   #dispatch(options: ListenerOptions, handle: RequestListener): void {
     const server = this.#server;
@@ -233,6 +249,7 @@ export class Listener {
     const conduct = new PeerConduct({
       session,
       bytes: socket,
+      stopReading: () => stopReading(socket),
       streamWindowBytes: HTTP2_WINDOW_BYTES,
       clock: this.#clock,
       onEnd(reason) {
@@ -261,7 +278,11 @@ export class Listener {
       },
     );
     const looking = setInterval(() => conduct.look(), LOOK_INTERVAL_MS).unref();
-    session.once("close", () => clearInterval(looking));
+    this.#conducts.add(conduct);
+    session.once("close", () => {
+      clearInterval(looking);
+      this.#conducts.delete(conduct);
+    });
     session.setTimeout(IDLE_TIMEOUT_MS, () => {
       // A quiet watch is not idle.
       if (streams === 0) session.close();
@@ -320,6 +341,12 @@ function keepParsing(socket: TLSSocket): void {
 }
 
 function doNothing(): void {}
+
+/** Node.js lets nobody pause the socket of an HTTP/2 session; what a session reads is read by the socket's handle. */
+function stopReading(socket: TLSSocket): void {
+  const { _handle: handle } = socket as { _handle?: { readStop?(): void } | null };
+  handle?.readStop?.();
+}
 
 /** @throws {Error} without certificate or key, which Node accepts and then fails every handshake */
 function secureContext({ key, cert, clientAuthorities }: ServingCredentials) {

@@ -132,6 +132,7 @@ function countedConnection() {
   const conduct = new PeerConduct({
     session: session as unknown as ServerHttp2Session,
     bytes,
+    stopReading() {},
     streamWindowBytes: WINDOW,
     clock: { monotonic: () => 0 },
     onEnd(why) {
@@ -163,6 +164,45 @@ test("H5: bytes that no request has a use for count as frames, so that window up
   assert.deepEqual(ended, []);
   reads(ENOUGH_TO_END);
   assert.deepEqual(ended, ["control_frames"]);
+});
+
+test("39.8: a flood is seen when others ask for something, and who writes much or has bodies under way floods nobody", () => {
+  const { conduct, bytes, ended, stream } = countedConnection();
+  bytes.bytesRead += HEADERS_MAX;
+  conduct.streamBegun(stream(true));
+  conduct.glance();
+  bytes.bytesWritten += HEADERS_MAX;
+  bytes.bytesRead += HEADERS_MAX;
+  conduct.glance();
+  conduct.streamBegun(stream(false));
+  bytes.bytesRead += WINDOW;
+  conduct.glance();
+  assert.deepEqual(ended, []);
+  bytes.bytesRead += HEADERS_MAX + HEADERS_MAX;
+  conduct.glance();
+  assert.deepEqual(ended, ["control_frames"]);
+});
+
+test("39.8: window updates without end lose the connection as soon as somebody else asks for something", async () => {
+  await using front = await openFront({
+    handler(ctx) {
+      ctx.body = "{}";
+    },
+  });
+  const other = open(front);
+  assert.equal(await ask(other), 200);
+  const update = frame(8, 0, 0, Buffer.from([0, 0, 0, 1]));
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) assert.equal(await ask(other), 200);
+  })();
+  const startedMs = performance.now();
+  assert.equal(await misuse(front, () => update), NGHTTP2_ENHANCE_YOUR_CALM);
+  isOver = true;
+  await asking;
+  other.destroy();
+  // Without the glances it takes until the next look.
+  assert.ok(performance.now() - startedMs < 4_000);
 });
 
 test("H5: bodies are of any length and take their time, whether a reader takes them or nobody does", () => {

@@ -41,9 +41,14 @@ export type Misconduct = "resets" | "control_frames";
 /** What a connection has read and written so far. */
 export type ByteCounts = Pick<Socket, "bytesRead" | "bytesWritten">;
 
+/** Bytes that nothing explains: so many are looked at when others ask for something, and not only now and then. */
+const SUSPICIOUS_BYTES = 64 * 1024;
+
 export interface PeerConductParts {
   readonly session: ServerHttp2Session;
   readonly bytes: ByteCounts;
+  /** Nothing more is read of a connection that is ended. */
+  readonly stopReading: () => void;
   /** What a client may send of a body that nobody reads. */
   readonly streamWindowBytes: number;
   readonly clock: Pick<Clock, "monotonic">;
@@ -57,6 +62,7 @@ export class PeerConduct {
   readonly #streamWindowBytes: number;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #onEnd: (why: Misconduct) => void;
+  readonly #stopReading: () => void;
   #allowance = ALLOWANCE_MAX;
   #countedAtMs: number;
   #isEnded = false;
@@ -68,8 +74,10 @@ export class PeerConduct {
   /** Requests with a body that are under way. */
   #bodies = 0;
 
-  constructor({ session, bytes, streamWindowBytes, clock, onEnd }: PeerConductParts) {
+  constructor(parts: PeerConductParts) {
+    const { session, bytes, stopReading, streamWindowBytes, clock, onEnd } = parts;
     this.#session = session;
+    this.#stopReading = stopReading;
     this.#bytes = bytes;
     this.#streamWindowBytes = streamWindowBytes;
     this.#clock = clock;
@@ -100,6 +108,15 @@ export class PeerConduct {
     this.#spend(headersSent ? ANSWERED_RESET_COST : UNANSWERED_RESET_COST, "resets");
   }
 
+  /** Called while others wait; cheap. A flood of frames of which nobody is told is seen at once. */
+  glance(): void {
+    const { bytesRead, bytesWritten } = this.#bytes;
+    const since = bytesRead - this.#read;
+    if (since < SUSPICIOUS_BYTES) return;
+    const beyond = this.#unexplained + since - (bytesWritten - this.#written);
+    if (beyond - this.#bodies * this.#streamWindowBytes >= SUSPICIOUS_BYTES) this.look();
+  }
+
   /** Called every LOOK_INTERVAL_MS. */
   look(): void {
     const { bytesRead, bytesWritten } = this.#bytes;
@@ -124,7 +141,7 @@ export class PeerConduct {
     this.#isEnded = true;
     this.#onEnd(why);
     // Not now: Node.js may be inside the parser of the session's frames.
-    setImmediate(() => endCalmly(this.#session));
+    setImmediate(() => endCalmly(this.#session, this.#stopReading));
   }
 
   /** The clock is asked only when the allowance seems used up. */
@@ -137,11 +154,12 @@ export class PeerConduct {
 }
 
 /**
- * After GOAWAY further requests are ignored. The connection is cut a little later, as cutting one that has
+ * After GOAWAY further requests are ignored, and nothing is read any more: a flood goes on until the connection is cut. The connection is cut a little later, as cutting one that has
  * unread data on its way makes the client's kernel forget what it has received.
  */
-function endCalmly(session: ServerHttp2Session): void {
+function endCalmly(session: ServerHttp2Session, stopReading: () => void): void {
   if (session.destroyed) return;
   session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  stopReading();
   setTimeout(() => session.destroy(), LINGER_MS).unref();
 }
