@@ -80,7 +80,7 @@ test("P1: the Dockerfile's steps leave what starts, is healthy and ends by the s
   );
   const port = await freePort();
   const child = start([...command, `--secure-port=${port}`]);
-  await child.waitUntilReady(async () => child.output.includes(" ready"));
+  await child.waitForWords(" ready");
   const check = JSON.parse(
     /CMD (\[.*\])$/.exec(of("HEALTHCHECK")[0] ?? "")?.[1] ?? "[]",
   ) as string[];
@@ -96,9 +96,9 @@ test("P1: the Dockerfile's steps leave what starts, is healthy and ends by the s
     const flags = [`--etcd-servers=${etcd.endpoint}`, `--etcd-transport=${transport}`];
     const data = `--data-dir=${join(home, transport)}`;
     const replica = start(["serve", data, "--secure-port=0", "--run-controllers=false", ...flags]);
-    await replica.waitUntilReady(async () => replica.output.includes(" ready"));
+    await replica.waitForWords(" ready");
     const loops = start(["controllers", ...flags]);
-    await loops.waitUntilReady(async () => loops.output.includes("leading"));
+    await loops.waitForWords("leading");
     for (const one of [loops, replica]) {
       await one.end("SIGTERM");
       assert.equal(one.exitCode, 0, one.output);

@@ -98,7 +98,7 @@ test("the package serves from an empty directory, has types, and nothing of the 
     ["serve", `--data-dir=${data}`, "--secure-port=0"],
     project.path,
   );
-  await child.waitUntilReady(async () => child.output.includes(" ready"));
+  await child.waitForWords(" ready");
   await child.end("SIGTERM");
   assert.equal(child.exitCode, 0, child.output);
 
@@ -162,7 +162,7 @@ if (isLong) {
     const serve = [...args, `--etcd-password-file=${passwordFile}`, `--data-dir=${folder}`];
     await writeFile(passwordFile, "secret");
     const child = new Child(command, ["serve", ...serve], folder);
-    await child.waitUntilReady(async () => child.output.includes(" ready"));
+    await child.waitForWords(" ready");
     await child.end("SIGTERM");
     assert.equal(child.exitCode, 0, child.output);
   });

@@ -182,7 +182,7 @@ async function startReplica(
     `--tls-cert-file=${join(folder.path, "tls.crt")}`,
     `--tls-private-key-file=${join(folder.path, "tls.key")}`,
   ]);
-  await child.waitUntilReady(async () => child.output.includes(" ready"));
+  await child.waitForWords(" ready");
   return {
     async [Symbol.asyncDispose]() {
       await child.end("SIGKILL");

@@ -88,6 +88,11 @@ export class Child {
     this.#process.stdin?.destroy();
   }
 
+  /** Waits until its output has these words, as " ready" of a server. @throws {Error} with its last words */
+  async waitForWords(words: string): Promise<void> {
+    await this.waitUntilReady(async () => this.#output.includes(words));
+  }
+
   /** Calls `isReady` until it says yes. @throws {Error} with the program's last words */
   async waitUntilReady(isReady: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + READY_TIMEOUT_MS;

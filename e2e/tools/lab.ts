@@ -56,7 +56,7 @@ export async function openLab(disks: readonly string[]): Promise<Lab> {
     const command = `ip link set lo up && ${script} && echo ${READY} && exec sleep infinity`;
     const holder = new Child("unshare", [...flags, "sh", "-c", command]);
     holders.push(holder);
-    await holder.waitUntilReady(async () => holder.output.includes(READY));
+    await holder.waitForWords(READY);
     return holder.pid;
   };
   try {
