@@ -41,6 +41,9 @@ const TYPE_META = [undefined, SCALAR_WIRE_CODECS.string, SCALAR_WIRE_CODECS.stri
 
 const EMPTY = Buffer.alloc(0);
 
+/** An envelope has four; what is more is skipped, as later versions may add some. */
+const FIELDS_MAX = 1_000;
+
 /**
  * @param kind the expected kind, for the message
  * @throws {StatusError} 400 without the prefix or a valid envelope
@@ -63,7 +66,7 @@ function readEnvelope(bytes: Buffer): Envelope {
       `provided data does not appear to be a protobuf message, expected prefix [${ENVELOPE_PREFIX.join(" ")}]`,
     );
   }
-  const reader = openReader(bytes);
+  const reader = openReader(bytes, FIELDS_MAX);
   reader.pos = ENVELOPE_PREFIX.length;
   const envelope: Writable<Envelope> = {
     apiVersion: "",

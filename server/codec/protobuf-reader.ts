@@ -10,14 +10,14 @@ export const PROTOBUF_FIELDS_MAX = 250_000;
 const FIELD_BYTES_MIN = 2;
 
 /** The reader throws a ProtobufFailure behind the last field that it may read. */
-export function openReader(bytes: Buffer): protobuf.Reader {
+export function openReader(bytes: Buffer, fieldsMax = PROTOBUF_FIELDS_MAX): protobuf.Reader {
   const reader = protobuf.Reader.create(bytes);
-  if (bytes.length <= PROTOBUF_FIELDS_MAX * FIELD_BYTES_MIN) return reader;
+  if (bytes.length <= fieldsMax * FIELD_BYTES_MIN) return reader;
   const { tag } = reader;
   let fields = 0;
   reader.tag = () => {
-    if (++fields > PROTOBUF_FIELDS_MAX) {
-      throw new ProtobufFailure(`the message has more than ${PROTOBUF_FIELDS_MAX} fields`);
+    if (++fields > fieldsMax) {
+      throw new ProtobufFailure(`the message has more than ${fieldsMax} fields`);
     }
     return tag.call(reader);
   };

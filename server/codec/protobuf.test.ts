@@ -266,12 +266,24 @@ test("H4: a message of a million empty fields is refused with 400, at the bound"
   const envelope = Buffer.concat([Buffer.from(ENVELOPE_PREFIX), fields]);
   assert.match(
     refusal(() => codecs.decodeObject(envelope, CONFIG_MAP)),
-    /the message has more than 250000 fields$/,
+    /the message has more than 1000 fields$/,
   );
   assert.match(
     refusal(() => codecOf("", "v1", "ConfigMap").decode(fields)),
     /the message has more than 250000 fields$/,
   );
+});
+
+test("39.1: an envelope of many fields that it does not have is refused with 400, long before they are walked", () => {
+  const prefix = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
+  const unknown = Buffer.from([0x2a, 0x00]);
+  const envelope = (count: number) =>
+    Buffer.concat([prefix, Buffer.alloc(unknown.length * count, unknown)]);
+  assert.equal(decodeEnvelope(envelope(900), "Pod").kind, "");
+  assert.throws(() => decodeEnvelope(envelope(1_001), "Pod"), {
+    code: 400,
+    message: /the message has more than 1000 fields$/,
+  });
 });
 
 test("half a surrogate pair is written as valid UTF-8", () => {
