@@ -33,3 +33,29 @@ test("D19: a definition that is stored as v1beta1 has no kinds, as its schemas a
   assert.equal(served("apiextensions.k8s.io/v1").isRead, true);
   assert.deepEqual(served("apiextensions.k8s.io/v1beta1"), { resources: [], isRead: false });
 });
+
+test("44: what is made of a definition is given all of it but the schemas, which would stay in memory parsed", () => {
+  const version = { name: "v1", served: true, storage: true };
+  const schema = { openAPIV3Schema: { type: "object", description: "long" } };
+  const definition = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "cars.example.com" },
+    spec: { conversion: { strategy: "Webhook" }, versions: [{ ...version, schema }] },
+    status: { conditions: [{ type: "Established", status: "True" }] },
+  } as unknown as Definition;
+  const stop = new Error("seen");
+  let given: Definition | undefined;
+  const parts = {
+    createConverter(one: Definition) {
+      given = one;
+      throw stop;
+    },
+  } as unknown as CustomResourceParts;
+
+  assert.throws(() => createCustomResources({} as StoredObject, definition, parts), stop);
+  assert.deepEqual(given, {
+    ...definition,
+    spec: { ...definition.spec, versions: [{ ...version, schema: null }] },
+  });
+});

@@ -52,12 +52,13 @@ export interface CustomResourceParts {
  */
 export function createCustomResources(
   stored: StoredObject,
-  definition: Definition,
+  read: Definition,
   parts: CustomResourceParts,
   form?: object,
 ): readonly MainResource[] {
-  if (!definition.apiVersion.endsWith("/v1")) return [];
-  if (!isConditionTrue(definition, "Established")) return [];
+  if (!read.apiVersion.endsWith("/v1")) return [];
+  if (!isConditionTrue(read, "Established")) return [];
+  const definition = withoutSchemas(read);
   const versions = definition.spec?.versions ?? [];
   const storage = versions.find((version) => version.storage === true);
   if (storage === undefined) return [];
@@ -85,6 +86,13 @@ export function createCustomResources(
   return shown.map((version) =>
     createVersion({ stored, definition, version, storage, converter, form }, codecOf, parts),
   );
+}
+
+/** What is made here holds on to the definition, and a parsed schema is most of it. */
+function withoutSchemas(definition: Definition): Definition {
+  const { spec } = definition;
+  const versions = spec?.versions?.map((version) => ({ ...version, schema: null }));
+  return versions === undefined ? definition : { ...definition, spec: { ...spec, versions } };
 }
 
 /** The view holds the definition's bytes anyway: a schema is parsed from them on use. */
