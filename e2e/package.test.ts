@@ -230,6 +230,62 @@ for (const [index, { title, node }] of NODES.entries()) {
   });
 }
 
+/** Fails on purpose, with the hook of docs/use/why.md as it is written there. */
+const failing = (hook: string) => `
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, test } from "node:test";
+import { startKeelson } from "keelson";
+const users = [{ name: "writer", groups: ["system:masters"] }];
+const api = await startKeelson({ record: true, users });
+after(() => api.stop());
+${hook}
+const write = async (name) => {
+  const headers = { authorization: \`Bearer \${api.as("writer").token}\`, "content-type": "application/json" };
+  const body = JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+  const url = new URL("/api/v1/namespaces/default/configmaps", api.url);
+  const { request } = await import("node:https");
+  await new Promise((resolve, reject) => {
+    const sent = request(url, { method: "POST", ca: api.ca, headers }, (answer) => answer.resume().on("end", resolve));
+    sent.on("error", reject).end(body);
+  });
+};
+test("what holds", () => write("of-what-holds"));
+test("what fails", async () => {
+  await write("of-what-fails");
+  assert.fail("on purpose");
+});
+`;
+
+test("#46 the report of a failed test names a picture of what was written before it failed", async () => {
+  const { path: cwd } = theProject();
+  const text = await readFile(join(REPOSITORY, "docs", "use", "why.md"), "utf8");
+  const hook = [...text.matchAll(/```js\n([\s\S]*?)```/g)].find(([, code]) =>
+    code?.includes("afterEach("),
+  )?.[1];
+  assert.ok(hook !== undefined);
+  await writeFile(join(cwd, "failing.test.mjs"), failing(hook));
+  const reports = join(cwd, "reports");
+  await mkdir(reports);
+  const args = ["--test", "--test-reporter=junit", "failing.test.mjs"];
+  const options = { cwd, env: environment({ REPORTS: reports }) };
+  const { code, stdout } = await run(process.execPath, args, options).then(
+    () => assert.fail("the test does not fail"),
+    (error: { code: number; stdout: string }) => error,
+  );
+  assert.equal(code, 1);
+  // One failed, and it alone has a picture.
+  const names = await readdir(reports);
+  assert.deepEqual(names, ["what-fails.svg"]);
+  assert.match(stdout, /<failure /);
+  assert.ok(stdout.includes(`what happened: ${join(reports, "what-fails.svg")}`), stdout);
+  const picture = await readFile(join(reports, "what-fails.svg"), "utf8");
+  assert.match(picture, /^<svg [\s\S]*<\/svg>\s*$/);
+  assert.ok(picture.includes("default/of-what-fails"));
+});
+
 if (isLong) {
   for (const runner of ["vitest", "jest"] as const) {
     test(`the example for ${runner} runs as it is written`, async () => {
