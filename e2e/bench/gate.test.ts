@@ -14,7 +14,8 @@ import { countAll } from "./counts.js";
 const BOUNDS: Readonly<Record<string, { readonly code: number; readonly bytes?: number }>> = {
   get: { code: 41_500, bytes: 29_700 },
   create: { code: 162_000, bytes: 97_700 },
-  update: { code: 179_000, bytes: 102_700 },
+  // 179,000 on a machine with little else to do, up to 203,000 on one with very much.
+  update: { code: 190_000, bytes: 102_700 },
   // Of its bytes most are Node's, and few: they are not the same each time.
   "watch event": { code: 2_700 },
 };
