@@ -1,5 +1,5 @@
 /** The report of a run: a table of all attacks and a chart of the longest work, for docs/. */
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import type { StoreName } from "../harness/stores.js";
@@ -21,6 +21,7 @@ export async function writeReport(
   outcomes: Outcomes,
   circumstances: Circumstances,
 ): Promise<void> {
+  await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "adversary.md"), toMarkdown(outcomes, circumstances));
   await writeFile(join(folder, "adversary.svg"), toChart(outcomes));
 }
