@@ -260,7 +260,7 @@ test("P13: every container says what it needs, so that a quota lets it in", { sk
       count++;
     }
   }
-  assert.equal(count, 9);
+  assert.equal(count, 10);
 });
 
 test("P13: a Service has both families, labels and the client's address; etcd and loops listen on both", {
