@@ -24,6 +24,7 @@ const CONDITIONAL = new Set([
   "leader_election_master_status",
   "apiserver_record_bytes",
   "apiserver_record_directory_bytes",
+  "apiserver_record_directory_failures_total",
   "apiserver_record_dropped_total",
   "apiserver_record_forgotten_total",
   "apiserver_tracing_spans_exported_total",
