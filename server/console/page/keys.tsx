@@ -1,5 +1,5 @@
 /** Keys that work everywhere outside of text fields, and the dialog that lists them. */
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 const LIST = [
   ["t", "find a type"],
@@ -64,12 +64,20 @@ export function Dialog(props: {
 }) {
   const { isOpen, close, title, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // With what is shown: the focus is in the dialog, or back, before the next key.
+  useLayoutEffect(() => {
     if (isOpen) dialog.current?.showModal();
     else dialog.current?.close();
   }, [isOpen]);
+  // The browser tells of a closing later, when somebody may have opened it again already.
+  const closed = () => {
+    if (dialog.current?.open !== true) close();
+  };
+  const pressed = ({ key }: KeyboardEvent) => {
+    if (key === "Escape") close();
+  };
   return (
-    <dialog ref={dialog} aria-label={title} onClose={close}>
+    <dialog ref={dialog} aria-label={title} onClose={closed} onKeyDown={pressed}>
       {isOpen && (
         <>
           <h2>{title}</h2>
