@@ -154,8 +154,8 @@ export class PeerConduct {
 }
 
 /**
- * After GOAWAY further requests are ignored, and nothing is read any more: a flood goes on until the connection is cut. The connection is cut a little later, as cutting one that has
- * unread data on its way makes the client's kernel forget what it has received.
+ * After GOAWAY further requests are ignored, and a flood is read no further. The connection is cut a little later, as
+ * cutting one that has unread data on its way makes the client's kernel forget what it has received.
  */
 function endCalmly(session: ServerHttp2Session, stopReading: () => void): void {
   if (session.destroyed) return;

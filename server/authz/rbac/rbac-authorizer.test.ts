@@ -40,6 +40,17 @@ test("S2-RBAC-02, S2-RBAC-11: a ClusterRole counts where it is bound: everywhere
   }
 });
 
+test("S2-RBAC-01: of two bindings to one role each counts until it is gone, also one that names its subject twice", () => {
+  const view = new PolicyView();
+  view.putRole(role("shop", "reader", allow("get,list", "pods")));
+  view.putBinding(bind("shop", "one", "Role/reader", "User:jane"));
+  view.putBinding(bind("shop", "two", "Role/reader", "User:jane", "User:joe", "User:jane"));
+  view.delete("rolebindings", "shop", "one");
+  assert.equal(view.allows("jane", "GET", PODS), true);
+  view.delete("rolebindings", "shop", "two");
+  assert.equal(view.allows("jane", "GET", PODS), false);
+});
+
 test("S2-RBAC-04, S2-RBAC-05: each field of a rule restricts, and a star lifts the restriction", () => {
   const scale = "/apis/apps/v1/namespaces/shop/deployments/web/scale";
   const table: readonly (readonly [Parameters<typeof allow>, string, string, boolean])[] = [

@@ -39,8 +39,10 @@ export interface BindingEntry {
   readonly subjects: readonly Subject[];
 }
 
-/** The bindings of a subject to a role in one scope: at least one. */
-/** A list: a set for each subject would take most of the memory of a small policy. */
+/**
+ * The bindings of a subject to a role in one scope: at least one. A list, as a set for each subject would take most of the
+ * memory of a small policy.
+ */
 export type Bindings = readonly BindingEntry[];
 
 /** The grants of one subject in one scope. */
@@ -232,7 +234,7 @@ export class RbacIndex {
       }
       const bindings = grants.roles.get(role);
       if (bindings === undefined) grants.roles.set(role, [binding]);
-      else if (!bindings.includes(binding)) bindings.push(binding);
+      else bindings.push(binding);
     }
   }
 
