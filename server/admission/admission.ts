@@ -140,11 +140,7 @@ export interface AdmissionPlugin {
    * Whether the plugin handles such requests; absent = all of them. Asked once per kind of write; the
    * answer holds until the plugin reports a change (`subscribe`).
    */
-  handles?(
-    operation: AdmissionOperation,
-    resource: AdmissionResource,
-    subresource: string,
-  ): boolean;
+  readonly handles?: Handles;
   /**
    * For a plugin whose `handles` depends on stored objects: it calls `changed`, in the turn of the feed,
    * when its answers may have changed. Called once, when the chain is built.
@@ -157,6 +153,30 @@ export interface AdmissionPlugin {
   mutate?(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean>;
   /** Synchronous where possible, because a promise costs every write. @throws {StatusError} to refuse */
   validate?(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined;
+}
+
+export type Handles = (
+  operation: AdmissionOperation,
+  resource: AdmissionResource,
+  subresource: string,
+) => boolean;
+
+/** What stores an object. */
+export const WRITES: readonly AdmissionOperation[] = ["CREATE", "UPDATE"];
+
+export const PODS = { group: "", resource: "pods" };
+
+/** These operations on one resource, or on these of its subresources; "" = the object itself. */
+export function handlesOnly(
+  { group, resource }: { readonly group: string; readonly resource: string },
+  operations: readonly AdmissionOperation[],
+  subresources: readonly string[] = [""],
+): Handles {
+  return (operation, asked, subresource) =>
+    operations.includes(operation) &&
+    subresources.includes(subresource) &&
+    asked.group === group &&
+    asked.resource === resource;
 }
 
 /** The interface that the registry calls; implemented by AdmissionChain. */

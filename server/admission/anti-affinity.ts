@@ -3,7 +3,7 @@
  * where one pod could lock out all others.
  */
 import type { Naming } from "../api/naming.js";
-import { type AdmissionPlugin, refuse } from "./admission.js";
+import { type AdmissionPlugin, handlesOnly, PODS, refuse, WRITES } from "./admission.js";
 
 interface AntiAffinePod {
   readonly affinity?: {
@@ -19,11 +19,7 @@ export function limitAntiAffinity({ labelDomain }: Naming): AdmissionPlugin {
   const host = `${labelDomain}/hostname`;
   return {
     name: "LimitPodHardAntiAffinityTopology",
-    handles: (operation, { group, resource }, subresource) =>
-      group === "" &&
-      resource === "pods" &&
-      subresource === "" &&
-      (operation === "CREATE" || operation === "UPDATE"),
+    handles: handlesOnly(PODS, WRITES),
     validate(attributes) {
       const { affinity } = (attributes.object?.spec ?? {}) as AntiAffinePod;
       const terms = affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution;

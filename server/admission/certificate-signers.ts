@@ -9,7 +9,13 @@ import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { signalOf } from "../request/lazy-signal.js";
 import { MASTERS_GROUP, type UserInfo } from "../request/user-info.js";
-import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admission.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  handlesOnly,
+  refuse,
+  WRITES,
+} from "./admission.js";
 import { parseSigningRequest } from "./node/signing-request.js";
 
 /**
@@ -46,7 +52,7 @@ export function createCertificatePlugins(
     throw refuse(attributes, `user not permitted to ${what} signerName ${JSON.stringify(signer)}`);
   };
   const requests = (operation: "CREATE" | "UPDATE", subresource: string) =>
-    handlesOnly(group, "certificatesigningrequests", [operation], subresource);
+    handlesOnly({ group, resource: "certificatesigningrequests" }, [operation], [subresource]);
   return [
     {
       name: "CertificateApproval",
@@ -66,7 +72,7 @@ export function createCertificatePlugins(
     },
     {
       name: "ClusterTrustBundleAttest",
-      handles: handlesOnly(group, "clustertrustbundles", ["CREATE", "UPDATE"], ""),
+      handles: handlesOnly({ group, resource: "clustertrustbundles" }, WRITES),
       validate: (attributes, signal) =>
         signerOf(attributes.object) === ""
           ? undefined
@@ -81,19 +87,6 @@ export function createCertificatePlugins(
       },
     },
   ];
-}
-
-function handlesOnly(
-  group: string,
-  resource: string,
-  operations: readonly string[],
-  subresource: string,
-): NonNullable<AdmissionPlugin["handles"]> {
-  return (operation, asked, askedSubresource) =>
-    operations.includes(operation) &&
-    askedSubresource === subresource &&
-    asked.group === group &&
-    asked.resource === resource;
 }
 
 function signerOf(object: ApiObject | undefined): string {

@@ -4,7 +4,7 @@
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import type { AdmissionOperation, AdmissionPlugin, AdmissionResource } from "./admission.js";
+import { type AdmissionPlugin, handlesOnly } from "./admission.js";
 import { type AdmissionView, listObjects } from "./stored-objects.js";
 
 /** The differences between the two plugins. */
@@ -59,11 +59,7 @@ function createDefaultClass(view: AdmissionView, rules: ClassRules): AdmissionPl
   const { name, group, resource, field, annotation, classes } = rules;
   return {
     name,
-    handles: (operation: AdmissionOperation, asked: AdmissionResource, subresource) =>
-      operation === "CREATE" &&
-      subresource === "" &&
-      asked.group === group &&
-      asked.resource === resource,
+    handles: handlesOnly({ group, resource }, ["CREATE"]),
     mutate({ object }) {
       if (object === undefined) return false;
       const spec = (object.spec ?? {}) as Record<string, unknown>;

@@ -3,11 +3,12 @@
  * they set a time themselves.
  */
 import type { Naming } from "../api/naming.js";
-import type {
-  AdmissionAttributes,
-  AdmissionOperation,
-  AdmissionPlugin,
-  AdmissionResource,
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  handlesOnly,
+  PODS,
+  WRITES,
 } from "./admission.js";
 import type { Toleration } from "./tolerations.js";
 
@@ -24,6 +25,7 @@ const EFFECT = "NoExecute";
 
 export class DefaultTolerationSeconds implements AdmissionPlugin {
   readonly name = "DefaultTolerationSeconds";
+  readonly handles = handlesOnly(PODS, WRITES);
   readonly #defaults: readonly Toleration[];
 
   constructor({ naming, notReadySeconds, unreachableSeconds }: DefaultTolerationOptions) {
@@ -34,15 +36,6 @@ export class DefaultTolerationSeconds implements AdmissionPlugin {
       tolerationSeconds,
     });
     this.#defaults = [of("not-ready", notReadySeconds), of("unreachable", unreachableSeconds)];
-  }
-
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    if (group !== "" || resource !== "pods" || subresource !== "") return false;
-    return operation === "CREATE" || operation === "UPDATE";
   }
 
   mutate({ object }: AdmissionAttributes): boolean {

@@ -6,7 +6,12 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../storage/base/clock.js";
 import { tooManyRequests } from "../api/status.js";
-import type { AdmissionAttributes, AdmissionPlugin } from "./admission.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  handlesOnly,
+  WRITES,
+} from "./admission.js";
 
 export type EventLimitType = "Server" | "Namespace" | "User" | "SourceAndObject";
 
@@ -30,19 +35,11 @@ interface Bucket {
 
 export class EventRateLimit implements AdmissionPlugin {
   readonly name = "EventRateLimit";
+  readonly handles = handlesOnly({ group: "", resource: "events" }, WRITES);
   readonly #limits: readonly { readonly limit: EventLimit; readonly buckets: Buckets }[];
 
   constructor(limits: readonly EventLimit[], clock: Pick<Clock, "monotonic">) {
     this.#limits = limits.map((limit) => ({ limit, buckets: new Buckets(limit, clock) }));
-  }
-
-  handles(
-    operation: AdmissionAttributes["operation"],
-    { group, resource }: AdmissionAttributes["resource"],
-  ): boolean {
-    return (
-      group === "" && resource === "events" && (operation === "CREATE" || operation === "UPDATE")
-    );
   }
 
   /** Buckets that are kept, of all limits. */

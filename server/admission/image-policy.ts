@@ -7,7 +7,14 @@ import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import type { Review } from "../client/review-client.js";
 import { type SignalSource, signalOf } from "../request/lazy-signal.js";
-import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admission.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  handlesOnly,
+  PODS,
+  refuse,
+  WRITES,
+} from "./admission.js";
 
 export interface ImagePolicySettings {
   /** How long a yes and a no are remembered; 0 = not at all. */
@@ -42,6 +49,7 @@ type ImageUser = { readonly image?: string };
 
 export class ImagePolicyWebhook implements AdmissionPlugin {
   readonly name = "ImagePolicyWebhook";
+  readonly handles = handlesOnly(PODS, WRITES, ["", EPHEMERAL]);
   readonly #parts: ImagePolicyParts;
   /** Made for the first answer: its places are allocated at once. */
   #answers: LRUCache<string, Answer> | undefined;
@@ -53,19 +61,6 @@ export class ImagePolicyWebhook implements AdmissionPlugin {
   /** Answers that are remembered. */
   get size(): number {
     return this.#answers?.size ?? 0;
-  }
-
-  handles(
-    operation: AdmissionAttributes["operation"],
-    { group, resource }: AdmissionAttributes["resource"],
-    subresource: string,
-  ): boolean {
-    return (
-      group === "" &&
-      resource === "pods" &&
-      (subresource === "" || subresource === EPHEMERAL) &&
-      (operation === "CREATE" || operation === "UPDATE")
-    );
   }
 
   validate(attributes: AdmissionAttributes, signal: SignalSource): Promise<void> | undefined {

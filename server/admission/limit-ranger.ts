@@ -7,10 +7,10 @@ import type { Naming } from "../api/naming.js";
 import { compareQuantities, formatQuantity, type Quantity } from "../schema/quantity.js";
 import {
   type AdmissionAttributes,
-  type AdmissionOperation,
   type AdmissionPlugin,
-  type AdmissionResource,
+  type Handles,
   refuse,
+  WRITES,
 } from "./admission.js";
 import {
   type Amounts,
@@ -52,18 +52,14 @@ export class LimitRanger implements AdmissionPlugin {
     this.#annotation = `${labelDomain}/limit-ranger`;
   }
 
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
+  readonly handles: Handles = (operation, { group, resource }, subresource) => {
     if (group !== "") return false;
-    const isWrite = operation === "CREATE" || operation === "UPDATE";
+    const isWrite = WRITES.includes(operation);
     if (resource === "persistentvolumeclaims") return isWrite && subresource === "";
     if (resource !== "pods") return false;
     // Only a resize changes container resources later.
     return operation === (subresource === "resize" ? "UPDATE" : "CREATE") && hasLimits(subresource);
-  }
+  };
 
   mutate({ resource, namespace, object }: AdmissionAttributes): boolean {
     if (resource.resource !== "pods" || object === undefined) return false;

@@ -5,22 +5,18 @@
 import type { Naming } from "../api/naming.js";
 import {
   type AdmissionAttributes,
-  type AdmissionOperation,
   type AdmissionPlugin,
-  type AdmissionResource,
+  handlesOnly,
   refuse,
 } from "./admission.js";
 
 export class NamespaceLifecycle implements AdmissionPlugin {
   readonly name = "NamespaceLifecycle";
+  readonly handles = handlesOnly({ group: "", resource: "namespaces" }, ["DELETE"]);
   readonly #immortal: ReadonlySet<string>;
 
   constructor({ systemNamespace, publicNamespace }: Naming) {
     this.#immortal = new Set(["default", systemNamespace, publicNamespace]);
-  }
-
-  handles(operation: AdmissionOperation, { group, resource }: AdmissionResource): boolean {
-    return operation === "DELETE" && group === "" && resource === "namespaces";
   }
 
   validate(attributes: AdmissionAttributes): undefined {

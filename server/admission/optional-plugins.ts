@@ -7,7 +7,7 @@
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import { type AdmissionPlugin, refuse } from "./admission.js";
+import { type AdmissionPlugin, handlesOnly, PODS, refuse, WRITES } from "./admission.js";
 import type { Container, PodContainers } from "./pod-amounts.js";
 import type { Toleration } from "./tolerations.js";
 
@@ -29,11 +29,7 @@ interface ImageUsers {
 
 const alwaysPullImages: AdmissionPlugin = {
   name: "AlwaysPullImages",
-  handles: (operation, { group, resource }, subresource) =>
-    group === "" &&
-    resource === "pods" &&
-    (operation === "CREATE" || operation === "UPDATE") &&
-    (subresource === "" || subresource === "ephemeralcontainers"),
+  handles: handlesOnly(PODS, WRITES, ["", "ephemeralcontainers"]),
   mutate({ object, oldObject }) {
     // Images of a running pod stay as they are; only new ones are checked.
     const known = new Set(oldObject === undefined ? [] : imagesOf(oldObject));
@@ -75,11 +71,7 @@ function imagesOf(object: ApiObject): string[] {
 
 const denyServiceExternalIPs: AdmissionPlugin = {
   name: "DenyServiceExternalIPs",
-  handles: (operation, { group, resource }, subresource) =>
-    group === "" &&
-    resource === "services" &&
-    subresource === "" &&
-    (operation === "CREATE" || operation === "UPDATE"),
+  handles: handlesOnly({ group: "", resource: "services" }, WRITES),
   validate(attributes) {
     const addressesOf = (service: ApiObject | undefined) =>
       ((service?.spec ?? {}) as { externalIPs?: readonly string[] }).externalIPs ?? [];
@@ -102,11 +94,7 @@ function extendedResourceToleration({ labelDomain }: Naming): AdmissionPlugin {
     Object.keys({ ...resources?.requests, ...resources?.limits }).filter(isExtended);
   return {
     name: "ExtendedResourceToleration",
-    handles: (operation, { group, resource }, subresource) =>
-      group === "" &&
-      resource === "pods" &&
-      subresource === "" &&
-      (operation === "CREATE" || operation === "UPDATE"),
+    handles: handlesOnly(PODS, WRITES),
     mutate({ object }) {
       if (object === undefined) return false;
       const spec = (object.spec ?? {}) as PodContainers & { tolerations?: Toleration[] };

@@ -10,7 +10,7 @@ import type { AuthorizationAnswer } from "../cel/functions/authorization.js";
 import type { Catalog } from "../kinds/catalog.js";
 import type { MainResource } from "../kinds/served-resource.js";
 import { signalOf } from "../request/lazy-signal.js";
-import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admission.js";
+import { type AdmissionAttributes, type AdmissionPlugin, refuse, WRITES } from "./admission.js";
 import type { AskForPermission } from "./matching/authorizer-answers.js";
 
 export interface OwnerPermissionParts {
@@ -31,7 +31,7 @@ export function ownerPermissions(parts: OwnerPermissionParts): AdmissionPlugin {
   return {
     name: "OwnerReferencesPermissionEnforcement",
     handles: (operation, { group, resource }, subresource) =>
-      (operation === "CREATE" || operation === "UPDATE") &&
+      WRITES.includes(operation) &&
       !(group === "" && resource === "pods" && subresource === "status"),
     validate(attributes, signal) {
       const owners = ownersOf(attributes.object);

@@ -16,7 +16,13 @@ import {
   roundUpToWhole,
   ZERO_QUANTITY,
 } from "../schema/quantity.js";
-import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admission.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  handlesOnly,
+  PODS,
+  refuse,
+} from "./admission.js";
 import { type Amounts, type Container, podAmounts } from "./pod-amounts.js";
 import { type AdmissionView, findObject } from "./stored-objects.js";
 
@@ -39,8 +45,7 @@ export function podResizeValidator(view: AdmissionView, { labelDomain }: Naming)
   const system = `${labelDomain}/os`;
   return {
     name: "PodResizeValidator",
-    handles: (operation, { group, resource }, subresource) =>
-      operation === "UPDATE" && group === "" && resource === "pods" && subresource === "resize",
+    handles: handlesOnly(PODS, ["UPDATE"], ["resize"]),
     validate(attributes) {
       const spec = changedSpec(attributes);
       if (spec === undefined) return undefined;
@@ -64,11 +69,7 @@ export function podResizeValidator(view: AdmissionView, { labelDomain }: Naming)
 export function nodeDeclaredFeatures(view: AdmissionView): AdmissionPlugin {
   return {
     name: "NodeDeclaredFeatureValidator",
-    handles: (operation, { group, resource }, subresource) =>
-      operation === "UPDATE" &&
-      group === "" &&
-      resource === "pods" &&
-      (subresource === "" || subresource === "resize"),
+    handles: handlesOnly(PODS, ["UPDATE"], ["", "resize"]),
     validate(attributes) {
       const spec = changedSpec(attributes);
       const before = (attributes.oldObject?.spec ?? {}) as PodSpec;

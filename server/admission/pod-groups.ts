@@ -9,7 +9,7 @@
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import { type AdmissionPlugin, refuse } from "./admission.js";
+import { type AdmissionPlugin, handlesOnly, refuse } from "./admission.js";
 import { type AdmissionView, findObject, listObjects } from "./stored-objects.js";
 
 interface GroupSpec {
@@ -46,8 +46,7 @@ function podGroupProtection(group: string): AdmissionPlugin {
   const finalizer = `${group}/podgroup-protection`;
   return {
     name: "PodGroupProtection",
-    handles: (operation, { group: asked, resource }, subresource) =>
-      operation === "CREATE" && asked === group && resource === "podgroups" && subresource === "",
+    handles: handlesOnly({ group, resource: "podgroups" }, ["CREATE"]),
     mutate({ object }) {
       const finalizers = object?.metadata.finalizers ?? [];
       if (object === undefined || finalizers.includes(finalizer)) return false;
@@ -60,8 +59,7 @@ function podGroupProtection(group: string): AdmissionPlugin {
 function podGroupWorkloadExists(view: AdmissionView, group: string): AdmissionPlugin {
   return {
     name: "PodGroupWorkloadExists",
-    handles: (operation, { group: asked, resource }, subresource) =>
-      operation === "CREATE" && asked === group && resource === "podgroups" && subresource === "",
+    handles: handlesOnly({ group, resource: "podgroups" }, ["CREATE"]),
     validate(attributes) {
       const { podGroupTemplateRef } = (attributes.object?.spec ?? {}) as GroupSpec;
       const wanted = podGroupTemplateRef?.workload;
@@ -89,8 +87,7 @@ function jobValidation(view: AdmissionView, group: string): AdmissionPlugin {
   const groups = { group, resource: "podgroups" };
   return {
     name: "JobValidation",
-    handles: (operation, { group: asked, resource }, subresource) =>
-      operation === "UPDATE" && asked === "batch" && resource === "jobs" && subresource === "",
+    handles: handlesOnly({ group: "batch", resource: "jobs" }, ["UPDATE"]),
     validate(attributes) {
       const { object, oldObject, namespace } = attributes;
       const next = (object?.spec ?? {}) as JobSpec;

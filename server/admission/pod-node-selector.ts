@@ -7,7 +7,13 @@ import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { internalError } from "../api/status.js";
 import { checkLabelValue, checkQualifiedName } from "../api/validation-names.js";
-import { type AdmissionAttributes, type AdmissionPlugin, refuse } from "./admission.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  handlesOnly,
+  PODS,
+  refuse,
+} from "./admission.js";
 import { type AdmissionView, findObject } from "./stored-objects.js";
 
 type Labels = Readonly<Record<string, string>>;
@@ -39,8 +45,7 @@ export function podNodeSelector(
   };
   return {
     name: "PodNodeSelector",
-    handles: (operation, { group, resource }, subresource) =>
-      operation === "CREATE" && group === "" && resource === "pods" && subresource === "",
+    handles: handlesOnly(PODS, ["CREATE"]),
     mutate(attributes) {
       const { object, namespace } = attributes;
       const wanted = ofNamespace(namespace);

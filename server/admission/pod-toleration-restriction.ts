@@ -6,7 +6,7 @@
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { internalError } from "../api/status.js";
-import { type AdmissionPlugin, refuse } from "./admission.js";
+import { type AdmissionPlugin, handlesOnly, PODS, refuse, WRITES } from "./admission.js";
 import type { PodContainers } from "./pod-amounts.js";
 import { type AdmissionView, findObject } from "./stored-objects.js";
 import { coversToleration, mergeTolerations, type Toleration } from "./tolerations.js";
@@ -36,11 +36,7 @@ export function podTolerationRestriction(
   };
   return {
     name: "PodTolerationRestriction",
-    handles: (operation, { group, resource }, subresource) =>
-      group === "" &&
-      resource === "pods" &&
-      subresource === "" &&
-      (operation === "CREATE" || operation === "UPDATE"),
+    handles: handlesOnly(PODS, WRITES),
     mutate({ object, operation, namespace }) {
       if (object === undefined) return false;
       const isNew = operation === "CREATE";

@@ -6,10 +6,12 @@ import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import {
   type AdmissionAttributes,
-  type AdmissionOperation,
   type AdmissionPlugin,
-  type AdmissionResource,
+  type Handles,
+  handlesOnly,
+  PODS,
   refuse,
+  WRITES,
 } from "./admission.js";
 import { type AdmissionView, findObject, listObjects } from "./stored-objects.js";
 
@@ -39,17 +41,8 @@ export class Priority implements AdmissionPlugin {
     this.#classes = { group: `scheduling.${groupDomain}`, resource: "priorityclasses" };
   }
 
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    if (subresource !== "" || (operation !== "CREATE" && operation !== "UPDATE")) return false;
-    return (
-      (group === "" && resource === "pods") ||
-      (group === this.#classes.group && resource === this.#classes.resource)
-    );
-  }
+  readonly handles: Handles = (...asked) =>
+    handlesOnly(PODS, WRITES)(...asked) || handlesOnly(this.#classes, WRITES)(...asked);
 
   mutate(attributes: AdmissionAttributes): boolean {
     const { resource, object, oldObject } = attributes;

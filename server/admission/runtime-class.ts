@@ -7,9 +7,9 @@ import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import {
   type AdmissionAttributes,
-  type AdmissionOperation,
   type AdmissionPlugin,
-  type AdmissionResource,
+  handlesOnly,
+  PODS,
   refuse,
 } from "./admission.js";
 import { type AdmissionView, findObject } from "./stored-objects.js";
@@ -29,20 +29,13 @@ interface PodSpec {
 
 export class RuntimeClass implements AdmissionPlugin {
   readonly name = "RuntimeClass";
+  readonly handles = handlesOnly(PODS, ["CREATE"]);
   readonly #view: AdmissionView;
   readonly #classes: { readonly group: string; readonly resource: string };
 
   constructor(view: AdmissionView, { groupDomain }: Naming) {
     this.#view = view;
     this.#classes = { group: `node.${groupDomain}`, resource: "runtimeclasses" };
-  }
-
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    return operation === "CREATE" && group === "" && resource === "pods" && subresource === "";
   }
 
   mutate(attributes: AdmissionAttributes): boolean {

@@ -12,9 +12,10 @@ import type { Naming } from "../api/naming.js";
 import { type SignalSource, signalOf } from "../request/lazy-signal.js";
 import {
   type AdmissionAttributes,
-  type AdmissionOperation,
   type AdmissionPlugin,
-  type AdmissionResource,
+  type Handles,
+  handlesOnly,
+  PODS,
   refuse,
 } from "./admission.js";
 import {
@@ -60,17 +61,9 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     this.#options = options;
   }
 
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    if (group !== "" || resource !== "pods") return false;
-    return (
-      (operation === "CREATE" && subresource === "") ||
-      (operation === "UPDATE" && subresource === "ephemeralcontainers")
-    );
-  }
+  readonly handles: Handles = (...asked) =>
+    handlesOnly(PODS, ["CREATE"])(...asked) ||
+    handlesOnly(PODS, ["UPDATE"], ["ephemeralcontainers"])(...asked);
 
   mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean> {
     if (attributes.operation !== "CREATE") return false;

@@ -8,9 +8,9 @@ import type { Naming } from "../api/naming.js";
 import { compareQuantities, parseQuantity } from "../schema/quantity.js";
 import {
   type AdmissionAttributes,
-  type AdmissionOperation,
   type AdmissionPlugin,
-  type AdmissionResource,
+  type Handles,
+  handlesOnly,
   refuse,
 } from "./admission.js";
 import { type AdmissionView, findObject } from "./stored-objects.js";
@@ -25,6 +25,7 @@ interface Claim extends ApiObject {
 
 export class PersistentVolumeClaimResize implements AdmissionPlugin {
   readonly name = "PersistentVolumeClaimResize";
+  readonly handles = handlesOnly({ group: "", resource: "persistentvolumeclaims" }, ["UPDATE"]);
   readonly #view: AdmissionView;
   readonly #classes: { readonly group: string; readonly resource: string };
   readonly #classAnnotation: string;
@@ -33,15 +34,6 @@ export class PersistentVolumeClaimResize implements AdmissionPlugin {
     this.#view = view;
     this.#classes = { group: `storage.${groupDomain}`, resource: "storageclasses" };
     this.#classAnnotation = `volume.beta.${labelDomain}/storage-class`;
-  }
-
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    const isClaim = group === "" && resource === "persistentvolumeclaims";
-    return operation === "UPDATE" && isClaim && subresource === "";
   }
 
   validate(attributes: AdmissionAttributes): undefined {
@@ -84,14 +76,8 @@ export class StorageObjectInUseProtection implements AdmissionPlugin {
     ]);
   }
 
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    const isProtected = this.#finalizers.has(`${group}/${resource}`);
-    return operation === "CREATE" && isProtected && subresource === "";
-  }
+  readonly handles: Handles = (operation, { group, resource }, subresource) =>
+    operation === "CREATE" && subresource === "" && this.#finalizers.has(`${group}/${resource}`);
 
   mutate({ object, resource }: AdmissionAttributes): boolean {
     const finalizer = this.#finalizers.get(`${resource.group}/${resource.resource}`);

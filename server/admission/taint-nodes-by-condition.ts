@@ -3,12 +3,7 @@
  * ready and removes the taint.
  */
 import type { Naming } from "../api/naming.js";
-import type {
-  AdmissionAttributes,
-  AdmissionOperation,
-  AdmissionPlugin,
-  AdmissionResource,
-} from "./admission.js";
+import { type AdmissionAttributes, type AdmissionPlugin, handlesOnly } from "./admission.js";
 
 interface Taint {
   key?: string;
@@ -19,18 +14,11 @@ const EFFECT = "NoSchedule";
 
 export class TaintNodesByCondition implements AdmissionPlugin {
   readonly name = "TaintNodesByCondition";
+  readonly handles = handlesOnly({ group: "", resource: "nodes" }, ["CREATE"]);
   readonly #key: string;
 
   constructor({ labelDomain }: Naming) {
     this.#key = `node.${labelDomain}/not-ready`;
-  }
-
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    return operation === "CREATE" && group === "" && resource === "nodes" && subresource === "";
   }
 
   mutate({ object }: AdmissionAttributes): boolean {

@@ -4,7 +4,7 @@
  */
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import type { AdmissionPlugin } from "./admission.js";
+import { type AdmissionPlugin, handlesOnly, PODS } from "./admission.js";
 import { type AdmissionView, findObject } from "./stored-objects.js";
 
 const NODES = { group: "", resource: "nodes" };
@@ -13,11 +13,7 @@ export function podTopologyLabels(view: AdmissionView, { labelDomain }: Naming):
   const keys = ["zone", "region"].map((name) => `topology.${labelDomain}/${name}`);
   return {
     name: "PodTopologyLabels",
-    handles: (operation, { group, resource }, subresource) =>
-      operation === "CREATE" &&
-      group === "" &&
-      resource === "pods" &&
-      (subresource === "" || subresource === "binding"),
+    handles: handlesOnly(PODS, ["CREATE"], ["", "binding"]),
     mutate({ object, subresource }) {
       if (object === undefined) return false;
       const node = subresource === "" ? nodeOfPod(object) : nodeOfBinding(object);

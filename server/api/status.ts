@@ -199,11 +199,6 @@ export function unsuitableForm(form: string, why: string): StatusError {
   return failure({ code: 406, reason: "NotAcceptable", message });
 }
 
-/** 408-like: the client did not send its body in time. */
-export function requestTimeout(message: string): StatusError {
-  return failure({ code: 408, reason: "Timeout", message });
-}
-
 /** 409: the name is taken. */
 export function alreadyExists(resource: GroupResource, name: string): StatusError {
   return failure({

@@ -2,13 +2,14 @@
  * What the server says about ControlPlanes that are written: who makes one is kept in an annotation that nobody else can
  * write, as it decides who administers it; and the server's finalizer lets the content go before the object.
  */
-import type {
-  AdmissionAttributes,
-  AdmissionOperation,
-  AdmissionPlugin,
-  AdmissionResource,
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  type Handles,
+  handlesOnly,
+  refuse,
+  WRITES,
 } from "../admission/admission.js";
-import { refuse } from "../admission/admission.js";
 import type { PermissionQuestion } from "../admission/default-plugins.js";
 import type { Naming } from "../api/naming.js";
 import { type SignalSource, signalOf } from "../request/lazy-signal.js";
@@ -45,14 +46,11 @@ export class ControlPlaneAdmission implements AdmissionPlugin {
     this.#may = may;
   }
 
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    if (group !== controlPlaneGroup(this.#naming) || resource !== CONTROL_PLANES) return false;
-    return subresource === "" && (operation === "CREATE" || operation === "UPDATE");
-  }
+  readonly handles: Handles = (...asked) =>
+    handlesOnly(
+      { group: controlPlaneGroup(this.#naming), resource: CONTROL_PLANES },
+      WRITES,
+    )(...asked);
 
   mutate({ operation, object, oldObject, user }: AdmissionAttributes): boolean {
     if (object === undefined) return false;

@@ -1,12 +1,12 @@
 /** Refuses writes by which a control plane would have more objects, or more bytes, than its limits say. */
 import type { RegistryView } from "../../storage/cache/registry-view.js";
-import type {
-  AdmissionAttributes,
-  AdmissionOperation,
-  AdmissionPlugin,
-  AdmissionResource,
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  type Handles,
+  refuse,
+  WRITES,
 } from "../admission/admission.js";
-import { refuse } from "../admission/admission.js";
 import type { ControlPlaneLimits } from "./control-plane-index.js";
 
 /** What a control plane has now. */
@@ -36,10 +36,8 @@ export class LimitGuard implements AdmissionPlugin {
     this.#limits = limits;
   }
 
-  handles(operation: AdmissionOperation, _resource: AdmissionResource, subresource: string) {
-    if (subresource !== "") return false;
-    return operation === "CREATE" || operation === "UPDATE";
-  }
+  readonly handles: Handles = (operation, _resource, subresource) =>
+    subresource === "" && WRITES.includes(operation);
 
   validate(attributes: AdmissionAttributes): undefined {
     const { objects: objectsMax, bytes: bytesMax } = this.#limits();

@@ -16,6 +16,7 @@ import {
   type AdmissionOperation,
   type AdmissionPlugin,
   type AdmissionResource,
+  PODS,
   refuse,
 } from "../admission.js";
 import { type AdmissionView, findObject } from "../stored-objects.js";
@@ -57,7 +58,6 @@ type Check = (
   signal: AbortSignal,
 ) => Promise<void> | undefined;
 
-const PODS = { group: "", resource: "pods" };
 const NODES = { group: "", resource: "nodes" };
 
 export class NodeRestriction implements AdmissionPlugin {

@@ -9,10 +9,11 @@ import type { Naming } from "../../api/naming.js";
 import { invalid } from "../../api/status.js";
 import {
   type AdmissionAttributes,
-  type AdmissionOperation,
   type AdmissionPlugin,
-  type AdmissionResource,
+  type Handles,
+  PODS,
   refuse,
+  WRITES,
 } from "../admission.js";
 import { type AdmissionView, listObjects } from "../stored-objects.js";
 import { type NamespacePolicy, type ParsedPolicy, parsePolicy } from "./namespace-policy.js";
@@ -53,8 +54,6 @@ const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
   ["batch/jobs", ["spec", "template"]],
 ]);
 
-const PODS = { group: "", resource: "pods" };
-
 export class PodSecurity implements AdmissionPlugin {
   readonly name = "PodSecurity";
   readonly #view: AdmissionView;
@@ -67,16 +66,12 @@ export class PodSecurity implements AdmissionPlugin {
     this.#settings = settings;
   }
 
-  handles(
-    operation: AdmissionOperation,
-    { group, resource }: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    if (operation !== "CREATE" && operation !== "UPDATE") return false;
+  readonly handles: Handles = (operation, { group, resource }, subresource) => {
+    if (!WRITES.includes(operation)) return false;
     if (group === "" && resource === "pods") return !OTHER_SUBRESOURCES.includes(subresource);
     if (subresource !== "") return false;
     return (group === "" && resource === "namespaces") || TEMPLATES.has(`${group}/${resource}`);
-  }
+  };
 
   validate(attributes: AdmissionAttributes): undefined {
     const { resource, object } = attributes;

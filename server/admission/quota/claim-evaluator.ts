@@ -1,4 +1,5 @@
 /** Volume claims: their number and size, in total and per storage class. */
+
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import {
@@ -7,6 +8,7 @@ import {
   type Quantity,
   roundUpToWhole,
 } from "../../schema/quantity.js";
+import { WRITES } from "../admission.js";
 import type { Evaluator } from "./evaluator.js";
 import type { ScopeTerm } from "./quota-object.js";
 import { matchesName } from "./scopes.js";
@@ -37,7 +39,7 @@ export function claimEvaluator({ groupDomain, labelDomain }: Naming): Evaluator 
   return {
     charges(operation, subresource) {
       if (subresource === "status") return operation === "UPDATE";
-      return subresource === "" && (operation === "CREATE" || operation === "UPDATE");
+      return subresource === "" && WRITES.includes(operation);
     },
     uses(name) {
       if (name === COUNT || name === CLAIMS || name === STORAGE) return true;

@@ -2,6 +2,7 @@
  * Claims of devices: their number, and the devices that they may get at most, by the names of their device
  * classes: that of the class itself, and those of the extended resources that it is.
  */
+
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import {
@@ -10,6 +11,7 @@ import {
   subtractQuantities,
   ZERO_QUANTITY,
 } from "../../schema/quantity.js";
+import { WRITES } from "../admission.js";
 import type { DeviceFacts } from "./device-facts.js";
 import type { Evaluator } from "./evaluator.js";
 import { addTo, ONE, type Usage } from "./usage.js";
@@ -61,8 +63,7 @@ export function deviceEvaluator(
   }
 
   return {
-    charges: (operation, subresource) =>
-      subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
+    charges: (operation, subresource) => subresource === "" && WRITES.includes(operation),
     uses: (name) =>
       name === count ||
       name.endsWith(ofClass) ||

@@ -2,10 +2,12 @@
  * Pods: their number and the requests of their containers. A pod that has finished, or whose grace
  * period is over, counts only in `count/pods`.
  */
+
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import type { Quantity } from "../../schema/quantity.js";
+import { WRITES } from "../admission.js";
 import { amountsOf, type Container } from "../pod-amounts.js";
 import type { Evaluator } from "./evaluator.js";
 import { type PodSpec, type PodStatus, podDemand } from "./pod-demand.js";
@@ -46,7 +48,7 @@ export function podEvaluator({ labelDomain }: Naming): Evaluator {
     charges: (operation, subresource) =>
       subresource === "resize"
         ? operation === "UPDATE"
-        : subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
+        : subresource === "" && WRITES.includes(operation),
     // Only its end can move a pod from the scope of one quota into that of another.
     chargesChange: (next, current) => isTerminating(next) !== isTerminating(current),
     uses: (name) =>

@@ -13,11 +13,12 @@ import { objectPath, partitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
 import { parseJson } from "../../schema/parse-json.js";
-import type {
-  AdmissionAttributes,
-  AdmissionOperation,
-  AdmissionPlugin,
-  SideWrite,
+import {
+  type AdmissionAttributes,
+  type AdmissionOperation,
+  type AdmissionPlugin,
+  type SideWrite,
+  WRITES,
 } from "../admission.js";
 import { type Charged, chargeQuotas, type LookedAt } from "./charge.js";
 import { ViewedDevices } from "./device-facts.js";
@@ -89,7 +90,7 @@ export class ResourceQuota implements AdmissionPlugin {
 
   handles(operation: AdmissionOperation): boolean {
     const isNeeded = this.#quotas.size > 0 || this.#limited.length > 0;
-    return isNeeded && (operation === "CREATE" || operation === "UPDATE");
+    return isNeeded && WRITES.includes(operation);
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {

@@ -2,7 +2,9 @@
  * Services: their number, load balancers and node ports. Ports count by the spec, because usage is
  * charged before they are allocated.
  */
+
 import type { ApiObject } from "../../api/meta.js";
+import { WRITES } from "../admission.js";
 import type { Evaluator } from "./evaluator.js";
 import { countOf, ONE, type Usage } from "./usage.js";
 
@@ -23,8 +25,7 @@ const NAMES: ReadonlySet<string> = new Set([
 
 export const serviceEvaluator: Evaluator = {
   // The type may change later.
-  charges: (operation, subresource) =>
-    (operation === "CREATE" || operation === "UPDATE") && subresource === "",
+  charges: (operation, subresource) => WRITES.includes(operation) && subresource === "",
   uses: (name) => NAMES.has(name),
   usage: serviceUsage,
 };

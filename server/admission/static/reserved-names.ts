@@ -5,11 +5,11 @@
 import { invalidValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import { invalid } from "../../api/status.js";
-import type {
-  AdmissionAttributes,
-  AdmissionOperation,
-  AdmissionPlugin,
-  AdmissionResource,
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  type Handles,
+  WRITES,
 } from "../admission.js";
 import { isExempt } from "../matching/rule-context.js";
 
@@ -28,14 +28,8 @@ export class ReservedNames implements AdmissionPlugin {
     this.#isReserved = isReserved;
   }
 
-  handles(
-    operation: AdmissionOperation,
-    resource: AdmissionResource,
-    subresource: string,
-  ): boolean {
-    if (operation !== "CREATE" && operation !== "UPDATE") return false;
-    return subresource === "" && isExempt(this.#naming, resource);
-  }
+  readonly handles: Handles = (operation, resource, subresource) =>
+    WRITES.includes(operation) && subresource === "" && isExempt(this.#naming, resource);
 
   validate(attributes: AdmissionAttributes): undefined {
     const { operation, resource, object } = attributes;

@@ -14,7 +14,6 @@ export const ENDLESS = 2 ** 64;
 export const UNKNOWN: Range = { min: 0, max: ENDLESS };
 
 export const exactly = (size: number): Range => ({ min: size, max: size });
-export const upTo = (max: number): Range => ({ min: 0, max });
 
 export const sum = (left: number, right: number): number => Math.min(left + right, ENDLESS);
 export const product = (left: number, right: number): number =>

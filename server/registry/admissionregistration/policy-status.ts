@@ -3,8 +3,8 @@ import { requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { type Condition, validateConditions } from "../../api/validation-conditions.js";
 import type { Maybe } from "../../api/validation-values.js";
-import { type Condition, validateConditions } from "../generic/conditions.js";
 
 interface PolicyStatus {
   readonly conditions?: Maybe<readonly Condition[]>;

@@ -3,6 +3,7 @@
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
+import { type Condition, validateConditions } from "../../api/validation-conditions.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import {
   type Maybe,
@@ -11,7 +12,6 @@ import {
   type Whole,
 } from "../../api/validation-values.js";
 import { validateCounts } from "../core/workload-rules.js";
-import { type Condition, validateConditions } from "../generic/conditions.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface Budget extends ApiObject {

@@ -5,10 +5,11 @@
  */
 
 import { type PartitionId, partitionId } from "../../../storage/objects/keys.js";
-import type {
-  AdmissionAttributes,
-  AdmissionPlugin,
-  AdmissionResource,
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  type AdmissionResource,
+  WRITES,
 } from "../../admission/admission.js";
 import type { WriteGuard } from "../../authz/rbac/grant-guard.js";
 import { signalOf } from "../../request/lazy-signal.js";
@@ -23,9 +24,7 @@ export function createGrantGuardPlugin(
     name: "RbacGrantGuard",
     isGuard: true,
     handles: (operation, resource, subresource) =>
-      (operation === "CREATE" || operation === "UPDATE") &&
-      subresource === "" &&
-      guardOf(resource) !== undefined,
+      WRITES.includes(operation) && subresource === "" && guardOf(resource) !== undefined,
     validate(attributes, signal) {
       const { object, oldObject, namespace, user } = attributes;
       if (object === undefined) return undefined;

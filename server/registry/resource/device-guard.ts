@@ -3,7 +3,11 @@
  * change which part of a claim's status. It cannot be switched off, so no flag names it. What it finds
  * are errors of the object's fields (422), as existing clients know them, before those of its rules.
  */
-import type { AdmissionAttributes, AdmissionPlugin } from "../../admission/admission.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  WRITES,
+} from "../../admission/admission.js";
 import { type AdmissionView, findObject } from "../../admission/stored-objects.js";
 import type { Naming } from "../../api/naming.js";
 import { type FieldError, invalid } from "../../api/status.js";
@@ -31,7 +35,7 @@ export function createDeviceGuard(options: DeviceGuardOptions): AdmissionPlugin 
     isGuard: true,
     handles: (operation, resource, subresource) =>
       resource.group === group &&
-      (operation === "UPDATE" || operation === "CREATE") &&
+      WRITES.includes(operation) &&
       partOf(resource.resource, subresource) !== undefined,
     validate(attributes, signal) {
       const { object, oldObject, resource, subresource } = attributes;
