@@ -7,9 +7,11 @@
  *     --profile=DIR       keeps a CPU profile of the server there, for the developer tools of a browser
  *     --store=embedded  --protocols=h2  --seconds=3  --objects=10000  --watchers=500
  *     --bare              without what the command and the image set for memory
+ *     --chart=FILE        draws the rows over HTTP/1.1 beside kube-apiserver's (SVG)
  *
  * Figures are printed, never asserted: they are only true with their conditions.
  */
+import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { shippedEnvironment, shippedNodeFlags } from "../harness/command.js";
 import { startServer } from "../harness/server-process.js";
@@ -22,6 +24,7 @@ import { cpuUs } from "./cpu.js";
 import { Http1Connection } from "./http1-connection.js";
 import { Http2Connection } from "./http2-connection.js";
 import { pinGenerator, pinToServerCore } from "./pin.js";
+import { type MeasuredRow, toChart } from "./rows-chart.js";
 import { type Bench, SCENARIOS, unitOf } from "./scenarios.js";
 
 const OPEN: Readonly<Record<string, (target: Target) => Promise<BenchConnection>>> = {
@@ -39,6 +42,7 @@ const { values, positionals } = parseArgs({
     watchers: { type: "string", default: "500" },
     profile: { type: "string" },
     bare: { type: "boolean", default: false },
+    chart: { type: "string" },
   },
 });
 const UNIT_SECONDS = 1;
@@ -68,6 +72,7 @@ cells("scenario", [
   "h2/h1",
   "RSS MiB",
 ]);
+const rows: MeasuredRow[] = [];
 for (const name of positionals.length > 0 ? positionals : Object.keys(SCENARIOS)) {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`unknown scenario ${name}`);
@@ -91,6 +96,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(SCENARIOS)
     if (name === "delete" && protocol !== protocols.at(-1)) await SCENARIOS.create?.(bench);
   }
   const [first = Number.NaN, second] = measured.map(({ unit, cost }) => cost / unit);
+  rows.push({ scenario: name, units: first });
   cells(name, [
     ...measured.flatMap(({ unit, cost }) => [
       unit.toFixed(1),
@@ -102,3 +108,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(SCENARIOS)
   ]);
 }
 await server.stop();
+if (values.chart !== undefined) {
+  const basis = `${new Date().toISOString().slice(0, 10)}, Node.js ${process.versions.node}, ${values.store}, two cores, ${objects} objects of 1 KiB`;
+  await writeFile(values.chart, toChart(rows, basis));
+}
