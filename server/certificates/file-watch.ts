@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../../storage/base/clock.js";
+import { type Clock, runAtIntervals } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 
@@ -27,17 +27,13 @@ export interface FileWatchOptions {
 export async function runFileWatch(options: FileWatchOptions, signal: AbortSignal): Promise<void> {
   const { files, clock, logger, intervalMs = CHECK_INTERVAL_MS } = options;
   let last = await fingerprint(files);
-  while (!signal.aborted) {
-    try {
-      await clock.sleep(intervalMs, signal);
-    } catch {
-      return;
-    }
+  const check = async () => {
     const current = await fingerprint(files);
-    if (current === last) continue;
+    if (current === last) return;
     last = current;
     await applyOnce(options, logger);
-  }
+  };
+  await runAtIntervals({ clock, intervalMs }, check, signal);
 }
 
 async function applyOnce(

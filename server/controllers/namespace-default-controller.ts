@@ -2,7 +2,7 @@
  * Objects that every active namespace has, for example its default service account: created with
  * the namespace, recreated after deletion, and repaired if their contents are fixed.
  */
-import type { Clock } from "../../storage/base/clock.js";
+import { type Clock, runAtIntervals } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
@@ -89,21 +89,11 @@ export async function runNamespaceDefault(
     signal,
     CONCURRENCY,
   );
-  const rechecking = recheck(() => {
+  const addAll = () => {
     for (const { metadata } of objects.list(namespaces, "")) queue.add(metadata.name ?? "");
-  });
+  };
+  const rechecking = runAtIntervals({ clock, intervalMs: RECHECK_MS }, addAll, signal);
   await Promise.all([watchingNamespaces, watchingObjects, working, rechecking]);
-
-  async function recheck(addAll: () => void): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        await clock.sleep(RECHECK_MS, signal);
-        addAll();
-      } catch {
-        return;
-      }
-    }
-  }
 }
 
 /** Once, in each active namespace, without a loop. @throws {StatusError} */

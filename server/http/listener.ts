@@ -22,7 +22,8 @@ import type { Metrics } from "../metrics/metrics.js";
 import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
 import { takeStream } from "./http2-streams.js";
-import { LOOK_INTERVAL_MS, PeerConduct } from "./peer-conduct.js";
+import { PeerConduct } from "./peer-conduct.js";
+import { PeerConducts } from "./peer-conducts.js";
 import { closeWithConnection } from "./queued-responses.js";
 import type { RequestListener } from "./request-listener.js";
 import { StreamTurns } from "./stream-turns.js";
@@ -49,9 +50,6 @@ const HTTP2_INVALID_FRAMES_MAX = 100;
 const HTTP2_SESSION_MEGABYTES_MAX = 64;
 const HTTP2_WINDOW_BYTES = 256 * 1024;
 const CLOSE_POLL_MS = 50;
-/** Time between two glances at all HTTP/2 connections, and a further millisecond for so many of them. */
-const GLANCE_MS = 20;
-const GLANCED_PER_MS = 20;
 
 /** Keys, certificates and client authorities, all PEM. */
 export interface ServingCredentials {
@@ -81,13 +79,14 @@ export class Listener {
   /** Connections in their TLS handshake, by the client's address and port. */
   readonly #handshakes = new Map<string, Socket>();
   readonly #clock: Clock;
-  readonly #conducts = new Set<PeerConduct>();
-  #glancedAtMs = 0;
+  readonly #conducts: PeerConducts;
+  readonly #closing = new AbortController();
 
   private constructor(server: Server, clock: Clock) {
     this.#server = server;
     this.#clock = clock;
     this.#connections = new Connections(clock);
+    this.#conducts = new PeerConducts(clock);
   }
 
   /** Opens the port. @throws {Error} EADDRINUSE, EACCES and the like */
@@ -101,7 +100,7 @@ export class Listener {
         request.socket.destroy();
         return;
       }
-      listener.#glance();
+      listener.#conducts.glance();
       if (goawayChance > 0 && Math.random() < goawayChance) connections.sendAway(request, response);
       onRequest(request, response);
     };
@@ -132,6 +131,7 @@ export class Listener {
       });
     });
     server.on("error", (error) => options.logger.error({ err: error }, "listener failed"));
+    void listener.#conducts.run(listener.#closing.signal);
     return listener;
   }
 
@@ -169,6 +169,7 @@ export class Listener {
     await closed;
     until.abort();
     await ends;
+    this.#closing.abort();
     // Also ends its timer.
     this.#server.close();
   }
@@ -194,16 +195,6 @@ export class Listener {
   /** A connection without a finished handshake has no requests. */
   #cutHandshakes(): void {
     for (const socket of this.#handshakes.values()) socket.destroy();
-  }
-
-  /** Whoever asks for something would wait for a flood. */
-  #glance(): void {
-    const { size } = this.#conducts;
-    if (size === 0) return;
-    const nowMs = this.#clock.monotonic();
-    if (nowMs - this.#glancedAtMs < GLANCE_MS + size / GLANCED_PER_MS) return;
-    this.#glancedAtMs = nowMs;
-    for (const conduct of this.#conducts) conduct.glance();
   }
 
   /** Sends each new connection to the protocol that it chose. */
@@ -277,12 +268,8 @@ export class Listener {
         turns.take({ stream, headers, rawHeaders, socket, bodyTaken });
       },
     );
-    const looking = setInterval(() => conduct.look(), LOOK_INTERVAL_MS).unref();
     this.#conducts.add(conduct);
-    session.once("close", () => {
-      clearInterval(looking);
-      this.#conducts.delete(conduct);
-    });
+    session.once("close", () => this.#conducts.remove(conduct));
     session.setTimeout(IDLE_TIMEOUT_MS, () => {
       // A quiet watch is not idle.
       if (streams === 0) session.close();

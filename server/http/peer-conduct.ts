@@ -30,9 +30,6 @@ const UNTOLD_FRAME_BYTES = 13;
 const HEADERS_BYTES_MAX = 128 * 1024;
 /** Frames of a body are 16 KiB, and shorter at the ends of a client's pieces: one with its head has at least 9 x 64 bytes. */
 const BODY_BYTES_PER_HEAD_BYTE = 64;
-/** Time between two looks at the bytes of a connection. */
-export const LOOK_INTERVAL_MS = 5_000;
-
 /** For the GOAWAY to arrive. */
 const LINGER_MS = 250;
 
@@ -117,7 +114,7 @@ export class PeerConduct {
     if (beyond - this.#bodies * this.#streamWindowBytes >= SUSPICIOUS_BYTES) this.look();
   }
 
-  /** Called every LOOK_INTERVAL_MS. */
+  /** Called every few seconds. */
   look(): void {
     const { bytesRead, bytesWritten } = this.#bytes;
     const read = bytesRead - this.#read;

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { systemClock } from "../../storage/base/clock.js";
+import { runAtIntervals, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import { KeySpace, partitionId } from "../../storage/objects/keys.js";
 import { ObjectPatterns } from "../../storage/objects/object-patterns.js";
@@ -161,12 +161,9 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       lifecycle.spawn("watches of control planes", "restart", (signal) =>
         runTickers(systemClock, () => planes.loaded, signal),
       );
-      lifecycle.spawn("feeds of control planes", "restart", async (signal) => {
-        while (!signal.aborted) {
-          await systemClock.sleep(TELL_MS, signal);
-          feed.tellAll();
-        }
-      });
+      lifecycle.spawn("feeds of control planes", "restart", (signal) =>
+        runAtIntervals({ clock: systemClock, intervalMs: TELL_MS }, () => feed.tellAll(), signal),
+      );
       const loop = { objects, naming, clock: systemClock, logger };
       lifecycle.spawn("status of control planes", "restart", (signal) =>
         runStatusReports({ ...loop, planes }, signal),

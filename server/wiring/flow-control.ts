@@ -2,7 +2,7 @@
  * Wiring of priority and fairness: the stored configuration is followed in the turn of the feed;
  * request widths come from the view, which knows a list's size in advance.
  */
-import { systemClock } from "../../storage/base/clock.js";
+import { runAtIntervals, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { PartitionObserver } from "../../storage/cache/partition-observer.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
@@ -96,12 +96,10 @@ export function createFlowControl(options: {
     }),
     documents: dumpDocuments(flowControl),
     spawn(lifecycle) {
-      lifecycle.spawn("flow-control", "restart", async (signal) => {
-        while (!signal.aborted) {
-          await systemClock.sleep(ADJUST_INTERVAL_MS, signal);
-          flowControl.adjust(performance.now());
-        }
-      });
+      const intervals = { clock: systemClock, intervalMs: ADJUST_INTERVAL_MS };
+      lifecycle.spawn("flow-control", "restart", (signal) =>
+        runAtIntervals(intervals, () => flowControl.adjust(performance.now()), signal),
+      );
     },
   };
 }

@@ -11,7 +11,7 @@
  *     2:01  0 s
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { type Clock, systemClock } from "../../storage/base/clock.js";
+import { type Clock, runAtIntervals, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Metrics } from "../metrics/metrics.js";
 
@@ -41,13 +41,13 @@ export function spawnLongestDelay(
     },
     (set) => set(Math.max(minuteBefore, longestSeconds(delays))),
   );
-  lifecycle.spawn("longest delay", "restart", async (signal) => {
-    for (;;) {
-      await clock.sleep(MINUTE_MS, signal);
-      minuteBefore = longestSeconds(delays);
-      delays.reset();
-    }
-  });
+  const begin = () => {
+    minuteBefore = longestSeconds(delays);
+    delays.reset();
+  };
+  lifecycle.spawn("longest delay", "restart", (signal) =>
+    runAtIntervals({ clock, intervalMs: MINUTE_MS }, begin, signal),
+  );
 }
 
 function watchEventLoop(): Delays {

@@ -34,3 +34,24 @@ export const systemClock: Clock = {
       signal.addEventListener("abort", onAbort, { once: true });
     }),
 };
+
+export interface Intervals {
+  readonly clock: Clock;
+  readonly intervalMs: number;
+}
+
+/** Works after each interval until the signal aborts. Rejects with what `work` throws. */
+export async function runAtIntervals(
+  { clock, intervalMs }: Intervals,
+  work: () => unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(intervalMs, signal);
+    } catch {
+      return;
+    }
+    await work();
+  }
+}

@@ -5,7 +5,7 @@
  */
 import type { ChannelCredentials } from "@grpc/grpc-js";
 import type { AbortHub } from "../base/abort-hub.js";
-import type { Clock } from "../base/clock.js";
+import { type Clock, runAtIntervals } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
@@ -105,7 +105,9 @@ export class EndpointPool {
     this.#logger = options.logger;
     // Spreads replicas that start with the same list of endpoints over them.
     this.#preferred = Math.floor(Math.random() * this.#connections.length);
-    options.lifecycle.spawn("etcd deadlines", "restart", (signal) => this.#tick(signal));
+    options.lifecycle.spawn("etcd deadlines", "restart", (signal) =>
+      runAtIntervals({ clock: this.#clock, intervalMs: TICK_MS }, () => this.#tick(), signal),
+    );
   }
 
   /** @throws {StorageError} @throws the signal's reason */
@@ -252,12 +254,9 @@ export class EndpointPool {
     throw new StorageError("Closed", "the store is closed", { cause: error, outcomeUnknown });
   }
 
-  async #tick(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      await this.#clock.sleep(TICK_MS, signal);
-      this.#ticks++;
-      for (const connection of this.#connections) connection.tick();
-    }
+  #tick(): void {
+    this.#ticks++;
+    for (const connection of this.#connections) connection.tick();
   }
 }
 

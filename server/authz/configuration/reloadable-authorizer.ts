@@ -7,6 +7,7 @@
  * File contents are compared at an interval, because notifications get lost on network file systems and
  * behind the symbolic links of mounted volumes.
  */
+import { runAtIntervals } from "../../../storage/base/clock.js";
 import { oneLine } from "../../../storage/base/one-line.js";
 import type { LazySignal } from "../../request/lazy-signal.js";
 import type { UserInfo } from "../../request/user-info.js";
@@ -94,14 +95,7 @@ export class ReloadableAuthorizer implements Authorizer, RulesSource {
   /** Follows the files until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, intervalMs = CHECK_INTERVAL_MS } = this.#options;
-    while (!signal.aborted) {
-      try {
-        await clock.sleep(intervalMs, signal);
-      } catch {
-        return;
-      }
-      await this.check();
-    }
+    await runAtIntervals({ clock, intervalMs }, () => this.check(), signal);
   }
 
   /** Checks for changes once; returns whether a new chain was installed. */

@@ -11,7 +11,7 @@ import { request as httpsRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
-import { systemClock } from "../../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../../storage/base/clock.js";
 import { type LogFields, type Logger, silentLogger } from "../../../storage/base/logger.js";
 import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
 import { AnonymousAuthenticator } from "../../authn/anonymous.js";
@@ -74,6 +74,8 @@ export interface FrontOptions {
   readonly shutdownRefusal?: RequestStep;
   readonly impersonation?: Impersonation;
   readonly flowControl?: RequestStep;
+  /** Of the listener. */
+  readonly clock?: Clock;
 }
 
 export interface Answer {
@@ -180,7 +182,7 @@ export async function openFront(options: FrontOptions = {}): Promise<Front> {
       goawayChance: options.goawayChance ?? 0,
       logger,
       metrics,
-      clock: systemClock,
+      clock: options.clock ?? systemClock,
     },
     createApplication(chain),
   );

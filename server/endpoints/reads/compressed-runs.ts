@@ -17,7 +17,7 @@
  * forgotten soon: most of it is of objects that have changed since.
  */
 import { assert } from "../../../storage/base/assert.js";
-import type { Clock } from "../../../storage/base/clock.js";
+import { type Clock, runAtIntervals } from "../../../storage/base/clock.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { deflatePiece, type GzipPiece } from "../../response/gzip-member.js";
 import type { ChunkWriter } from "../chunk-writer.js";
@@ -133,11 +133,9 @@ export class CompressedRuns {
   }
 
   /** Forgets runs that nobody uses any more, until aborted. */
-  async run(clock: Clock, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await clock.sleep(FORGETTING_INTERVAL_MS, signal);
-      this.forgetUnused();
-    }
+  run(clock: Clock, signal: AbortSignal): Promise<void> {
+    const intervals = { clock, intervalMs: FORGETTING_INTERVAL_MS };
+    return runAtIntervals(intervals, () => this.forgetUnused(), signal);
   }
 
   forgetUnused(): void {

@@ -2,7 +2,7 @@
  * WatchTicker: one timer for all watches. Otherwise thousands of idle watches would keep two timers
  * each.
  */
-import type { Clock } from "../../../storage/base/clock.js";
+import { type Clock, runAtIntervals } from "../../../storage/base/clock.js";
 import { type Catalog, isShownAlike } from "../../kinds/catalog.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 
@@ -100,13 +100,13 @@ export class WatchTicker {
 }
 
 /** Ticks until the signal aborts; one timer for the watches of many. */
-export async function runTickers(
+export function runTickers(
   clock: Clock,
   tickers: () => readonly Pick<WatchTicker, "tick">[],
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) {
-    await clock.sleep(TICK_MS, signal);
+  const tickAll = () => {
     for (const ticker of tickers()) ticker.tick();
-  }
+  };
+  return runAtIntervals({ clock, intervalMs: TICK_MS }, tickAll, signal);
 }

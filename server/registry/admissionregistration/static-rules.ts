@@ -4,7 +4,7 @@
  * stay. File contents are compared at an interval, as notifications get lost on network file systems
  * and behind the symbolic links through which clusters mount files.
  */
-import type { Clock } from "../../../storage/base/clock.js";
+import { type Clock, runAtIntervals } from "../../../storage/base/clock.js";
 import type { Logger } from "../../../storage/base/logger.js";
 import { oneLine } from "../../../storage/base/one-line.js";
 import type { RulePlugin } from "../../admission/static/admission-configuration.js";
@@ -69,14 +69,7 @@ export class StaticRules implements ManifestSource {
   /** Follows the files until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, intervalMs = CHECK_INTERVAL_MS } = this.#options;
-    while (!signal.aborted) {
-      try {
-        await clock.sleep(intervalMs, signal);
-      } catch {
-        return;
-      }
-      await this.check();
-    }
+    await runAtIntervals({ clock, intervalMs }, () => this.check(), signal);
   }
 
   /** Checks once. All rules of a directory change together. */
