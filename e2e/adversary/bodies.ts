@@ -125,6 +125,29 @@ const BODIES: readonly Body[] = [
     body: () => pod(`"hostAliases":[${items(14_000, '{"ip":"1.2.3.4","hostnames":["a"]}')}]`),
   },
   {
+    name: "9,000 mounts beside 9,000 devices of a container",
+    path: `${CORE}/pods${DRY}`,
+    body: () => {
+      const mounts = items(9_000, (at) => `{"name":"v","mountPath":"/m${at}"}`);
+      const devices = items(9_000, (at) => `{"name":"d${at}","devicePath":"/d${at}"}`);
+      return `{${meta},"spec":{"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","image":"i","volumeMounts":[${mounts}],"volumeDevices":[${devices}]}]}}`;
+    },
+  },
+  {
+    name: "19,000 settings of the kernel",
+    path: `${CORE}/pods${DRY}`,
+    body: () =>
+      pod(
+        `"securityContext":{"sysctls":[${items(19_000, (at) => `{"name":"a.b${at}","value":"1"}`)}]}`,
+      ),
+  },
+  {
+    name: "29,000 scheduling gates",
+    path: `${CORE}/pods${DRY}`,
+    body: () => pod(`"schedulingGates":[${items(29_000, (at) => `{"name":"g${at}"}`)}]`),
+    isShort: true,
+  },
+  {
     name: "59,000 owner references",
     path: `${CORE}/configmaps${DRY}`,
     body: () => `{"metadata":{"name":"x","ownerReferences":[${items(59_000, "{}")}]}}`,

@@ -104,6 +104,21 @@ export const PATCH_ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: "merge patch: 29,000 other finalizers of an object that is being deleted",
+    run: async (attacker) => {
+      const metadata = (mark: string) => ({
+        finalizers: numbers(29_000).map((at) => `e.com/${mark}${at}`),
+      });
+      const path = `${CORE}/configmaps/leaving`;
+      const object = { metadata: { name: "leaving", ...metadata("a") } };
+      await attacker.post(`${CORE}/configmaps`, JSON.stringify(object));
+      await attacker.send(path, { method: "DELETE" });
+      const change = JSON.stringify({ metadata: metadata("b") });
+      await attacker.many(3, 3, () => attacker.patch(path, "merge-patch+json", change));
+      await attacker.patch(path, "merge-patch+json", '{"metadata":{"finalizers":null}}');
+    },
+  },
+  {
     name: "strategic merge: 40,000 containers in an order of their own",
     run: async (attacker) => {
       const path = await withPod(attacker);

@@ -145,9 +145,14 @@ function claimOf({ metadata }: Pod, volume: Volume): string | undefined {
 /** Only the status has the names of claims made from a template. */
 function resourceClaimsOf({ spec, status }: Pod): ReadonlySet<string> {
   const names = new Names();
-  const made = status?.resourceClaimStatuses ?? [];
+  // The first of a name counts.
+  const made = new Map(
+    (status?.resourceClaimStatuses ?? [])
+      .toReversed()
+      .map((one) => [one.name, one.resourceClaimName]),
+  );
   for (const { name, resourceClaimName } of spec?.resourceClaims ?? []) {
-    names.add(resourceClaimName ?? made.find((item) => item.name === name)?.resourceClaimName);
+    names.add(resourceClaimName ?? made.get(name));
   }
   names.add(status?.extendedResourceClaimStatus?.resourceClaimName);
   return names.all;

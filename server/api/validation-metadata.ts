@@ -68,8 +68,8 @@ export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldE
 export function validateMetadataUpdate(next: ObjectMeta, current: ObjectMeta): FieldError[] {
   const errors = new Problems();
   if (current.deletionTimestamp !== undefined && next.finalizers !== undefined) {
-    const known = current.finalizers ?? [];
-    const added = next.finalizers.filter((finalizer) => !known.includes(finalizer));
+    const known = new Set(current.finalizers);
+    const added = next.finalizers.filter((finalizer) => !known.has(finalizer));
     if (added.length > 0) {
       errors.push(
         forbiddenField(

@@ -19,6 +19,15 @@ const PORT_NAME_CHARS_MAX = 15;
 const CONFIG_KEY_CHARS_MAX = 253;
 const PARENT = "..";
 
+/**
+ * For lists without duplicates. A look at the items before each one would cost the square of their number.
+ * @returns whether it was called with the key before
+ */
+export function repeats<Key = string>(): (key: Key) => boolean {
+  const seen = new Set<Key>();
+  return (key) => seen.size === seen.add(key).size;
+}
+
 /** "must be between 1 and 65535, inclusive" */
 export function rangeText(low: number, high: number): string {
   return `must be between ${low} and ${high}, inclusive`;

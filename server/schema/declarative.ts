@@ -8,6 +8,7 @@
  */
 import { deepEqual } from "../api/deep-equal.js";
 import { invalidValue } from "../api/field-errors.js";
+import { KnownValues } from "../api/known-values.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import {
@@ -188,19 +189,29 @@ function listNode(item: Node | undefined, field: Field): Node | undefined {
   return (place, findings) => {
     const { value, old, isUpdate, path, owner } = place;
     const olds: readonly JsonValue[] = isUpdate && Array.isArray(old) ? old : [];
+    const byKey = keys.length === 0 ? undefined : firstByKey(olds, keys);
+    let known: KnownValues | undefined;
     (value as JsonValue[]).forEach((one, index) => {
       if (!isPresent(one)) return;
-      const was =
-        keys.length === 0
-          ? undefined
-          : olds.find((other) => isPresent(other) && keyOf(other, keys) === keyOf(one, keys));
+      const was = byKey?.get(keyOf(one, keys));
       const before = sizeOf(findings);
       const isKnown = was !== undefined;
       item({ value: one, old: was, isUpdate: isKnown, path: `${path}[${index}]`, owner }, findings);
       if (isKnown || !hasGrown(findings, before)) return;
-      if (olds.some((other) => deepEqual(one, other))) waive(findings, before);
+      known ??= new KnownValues(olds);
+      if (known.has(one)) waive(findings, before);
     });
   };
+}
+
+function firstByKey(items: readonly JsonValue[], keys: readonly string[]): Map<string, JsonValue> {
+  const found = new Map<string, JsonValue>();
+  for (const item of items) {
+    if (!isPresent(item)) continue;
+    const key = keyOf(item, keys);
+    if (!found.has(key)) found.set(key, item);
+  }
+  return found;
 }
 
 function mapNode(item: Node | undefined): Node | undefined {

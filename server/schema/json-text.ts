@@ -5,6 +5,7 @@
 
 import type { Steps } from "../../storage/base/steps.js";
 import type { JsonValue } from "../api/meta.js";
+import { LongText } from "./long-text.js";
 
 /** A value that its JSON type does not have, such as a number beyond a double. */
 export class Unwritable extends RangeError {
@@ -61,16 +62,20 @@ export function* stringifyInSteps(value: JsonValue): Steps<string> {
   const keys = isList ? undefined : Object.keys(value);
   const count = keys?.length ?? (value as readonly JsonValue[]).length;
   if (count <= STRETCH && isFlat(value)) return stringifyJson(value);
-  let text = "";
+  const text = new LongText();
+  let separator = "";
   for (let at = 0; at < count; at++) {
-    if (at % STRETCH === STRETCH - 1) yield;
+    if (at % STRETCH === STRETCH - 1) {
+      text.endStretch();
+      yield;
+    }
     const key = keys?.[at] ?? at;
     const member = (value as { readonly [key: string | number]: JsonValue | undefined })[key];
     if (member === undefined && !isList) continue;
-    if (text !== "") text += ",";
-    if (!isList) text += `${quoteString(key as string)}:`;
     const isScalar = typeof member !== "object" || member === null;
-    text += isScalar ? stringifyJson(member ?? null) : yield* stringifyInSteps(member);
+    const written = isScalar ? stringifyJson(member ?? null) : yield* stringifyInSteps(member);
+    text.add(isList ? separator + written : `${separator}${quoteString(key as string)}:${written}`);
+    separator = ",";
   }
   return isList ? `[${text}]` : `{${text}}`;
 }

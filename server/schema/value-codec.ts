@@ -14,6 +14,7 @@ import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { cutPath } from "../api/shown-value.js";
 import { isWrittenNumber, plainNumbersInSteps, withPlainNumbers } from "../api/written-number.js";
 import { quoteString, stringifyInSteps, stringifyJson, Unwritable } from "./json-text.js";
+import { LongText } from "./long-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
 import { sortedKeys } from "./sorted-keys.js";
@@ -408,13 +409,17 @@ export function listCodec(items: ValueCodec, isNullable: boolean): ValueCodec {
       return `${text}]`;
     },
     *encodeInSteps(value) {
-      let text = "[";
+      const text = new LongText();
       for (const [at, item] of (value as JsonArray).entries()) {
-        if (at % STRETCH === STRETCH - 1) yield;
-        if (at > 0) text += ",";
-        text += item === null || item === undefined ? "null" : yield* encodeAny(items, item);
+        if (at % STRETCH === STRETCH - 1) {
+          text.endStretch();
+          yield;
+        }
+        const encoded =
+          item === null || item === undefined ? "null" : yield* encodeAny(items, item);
+        text.add(at === 0 ? encoded : `,${encoded}`);
       }
-      return `${text}]`;
+      return `[${text}]`;
     },
     isEmpty: (value) => (value as JsonArray).length === 0,
     zero: () => null,
@@ -476,16 +481,21 @@ export function mapCodec(keyType: string, values: ValueCodec, isNullable: boolea
     },
     *encodeInSteps(value) {
       const object = value as JsonObject;
-      let text = "";
+      const text = new LongText();
+      let separator = "";
       let written = 0;
       for (const key of sortedKeys(object)) {
-        if (++written % STRETCH === 0) yield;
+        if (++written % STRETCH === 0) {
+          text.endStretch();
+          yield;
+        }
         const member = object[key];
         if (member === undefined) continue;
-        text += `${text === "" ? "{" : ","}${quoteString(key)}:`;
-        text += member === null ? "null" : yield* encodeAny(values, member);
+        const encoded = member === null ? "null" : yield* encodeAny(values, member);
+        text.add(`${separator}${quoteString(key)}:${encoded}`);
+        separator = ",";
       }
-      return text === "" ? "{}" : `${text}}`;
+      return `{${text}}`;
     },
     isEmpty(value) {
       for (const _ in value as JsonObject) return false;

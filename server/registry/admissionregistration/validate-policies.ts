@@ -30,6 +30,7 @@ import {
 } from "../../api/validation-names.js";
 import { validateLabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
+import { repeats } from "../../api/validation-values.js";
 import { validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
 import { validatePolicyStatus } from "./policy-status.js";
@@ -367,10 +368,11 @@ function validateActions(actions: readonly string[], errors: FieldError[]): void
   if (actions.length === 0) {
     errors.push(requiredValue(field, "at least one validation action is required"));
   }
+  const isRepeated = repeats();
   actions.forEach((action, index) => {
     const at = `${field}[${index}]`;
     if (!ACTIONS.includes(action)) errors.push(unsupportedValue(at, action, ACTIONS));
-    if (actions.indexOf(action) < index) errors.push(duplicateValue(at, action));
+    if (isRepeated(action)) errors.push(duplicateValue(at, action));
   });
   if (actions.includes("Deny") && actions.includes("Warn")) {
     const why =

@@ -18,7 +18,12 @@ import {
   validateLabelKey,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
-import { type Maybe, validateServicePort, type Whole } from "../../api/validation-values.js";
+import {
+  type Maybe,
+  repeats,
+  validateServicePort,
+  type Whole,
+} from "../../api/validation-values.js";
 import type { CelEnvironment } from "../../cel/environment.js";
 import type { WebhookClientConfig } from "../../client/webhook-places.js";
 import { type Rules, validated } from "../generic/validated.js";
@@ -285,9 +290,10 @@ function validateReviewVersions(hook: Webhook, field: string, errors: FieldError
     errors.push(requiredValue(field, `must specify one of ${REVIEW_VERSIONS.join(", ")}`));
     return;
   }
+  const isRepeated = repeats();
   versions.forEach((version, index) => {
     const at = `${field}[${index}]`;
-    if (versions.indexOf(version) < index) {
+    if (isRepeated(version)) {
       errors.push(invalidValue(at, version, "duplicate version"));
       return;
     }

@@ -60,3 +60,17 @@ test("D16: a definition that is established stays so, whatever its caBundle", ()
   const { status } = established(READABLE);
   assert.equal(established(base64("no certificate"), status).told[0], "True");
 });
+
+test("39.1: a schema with more mistakes than are told has the condition that says so", () => {
+  const { spec } = definition("");
+  const anyOf = Array.from({ length: 300 }, () => ({ type: "object", title: "a" }));
+  const versions = [
+    { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { anyOf } } },
+  ];
+  const options = { naming: createNaming("k8s"), now: "2026-01-31T12:00:00Z", holders: [] };
+  const next = { metadata: { name: "cars.example.com" }, spec: { ...spec, versions } };
+  const { conditions } = statusOf(next as unknown as Definition, undefined, options);
+  const found = conditions?.find(({ type }) => type === "NonStructuralSchema");
+  assert.equal(found?.status, "True");
+  assert.match(found?.message ?? "", /anyOf\[0\]\.type: .*omitting \d+ further errors\]$/s);
+});

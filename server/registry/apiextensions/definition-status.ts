@@ -12,6 +12,7 @@
 
 import { deepEqual } from "../../api/deep-equal.js";
 import type { Naming } from "../../api/naming.js";
+import { collectProblems } from "../../api/problems.js";
 import { checkStructural } from "../../structural/definition/check-structural.js";
 import { approvalOf, isProtectedGroup } from "./api-approval.js";
 import { isBundle } from "./ca-bundle.js";
@@ -160,7 +161,7 @@ function structureOf({ spec }: Definition): DefinitionCondition | undefined {
   const messages = (spec?.versions ?? []).flatMap((version, index) => {
     const schema = schemaOf(version);
     const path = `spec.versions[${index}].schema.openAPIV3Schema`;
-    return schema === undefined ? [] : checkStructural(schema, path);
+    return schema === undefined ? [] : collectProblems(() => checkStructural(schema, path));
   });
   if (spec?.preserveUnknownFields === true) {
     const text = "spec.preserveUnknownFields: Invalid value: true: must be false";

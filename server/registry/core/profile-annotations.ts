@@ -26,14 +26,16 @@ export function validateProfileAnnotations(
   { field, naming, errors }: { field: string; naming: Naming; errors: FieldError[] },
 ): void {
   const { pod, seccomp, appArmor } = prefixesOf(naming);
+  let names: ReadonlySet<string> | undefined;
   for (const key of Object.keys(annotations).sort()) {
     const value = annotations[key] ?? "";
     if (key === pod || key.startsWith(seccomp)) {
       validateSeccompName(value, `${field}.${key}`, errors);
     } else if (key.startsWith(appArmor)) {
       const name = key.slice(appArmor.length);
-      const isThere = placedContainers(spec).some(([container]) => container.name === name);
-      if (!isThere) errors.push(invalidValue(`${field}[${key}]`, name, "container not found"));
+      names ??= new Set(placedContainers(spec).map(([container]) => container.name));
+      if (!names.has(name))
+        errors.push(invalidValue(`${field}[${key}]`, name, "container not found"));
       if (isAppArmorName(value)) continue;
       const why = `invalid AppArmor profile name: ${JSON.stringify(value)}`;
       errors.push(invalidValue(`${field}[${key}]`, value, why));

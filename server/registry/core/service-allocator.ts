@@ -153,6 +153,7 @@ function assignAddresses(
   { pools, addressPartition, isTaken }: AddressPools,
 ): FieldError | undefined {
   const ips = [...(spec.clusterIPs ?? [])];
+  const kept = new Set(before?.clusterIPs);
   for (const [index, family] of (spec.ipFamilies ?? []).entries()) {
     const block = pools.get(family);
     const wanted = ips[index];
@@ -162,7 +163,7 @@ function assignAddresses(
         throw internalError("failed to allocate a serviceIP: range is full");
       }
       ips.push(ip);
-    } else if (!(before?.clusterIPs ?? []).includes(wanted)) {
+    } else if (!kept.has(wanted)) {
       // A Service keeps its previous addresses, even if the ranges have changed.
       const problem = outOfRange(wanted, block);
       if (problem !== undefined) {

@@ -19,6 +19,7 @@ import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   type Maybe,
   parseCidr,
+  repeats,
   validateDnsLabel,
   validateDnsSubdomain,
   validatePort,
@@ -75,9 +76,9 @@ const nodeRules: Rules<Node> = {
     validateNodeAmounts(next, context, errors);
     validateFeatures(next.status?.declaredFeatures ?? [], errors);
     const addresses = next.status?.addresses ?? [];
+    const isRepeated = repeats();
     addresses.forEach((address, index) => {
-      const isRepeated = addresses.slice(0, index).some((other) => deepEqual(other, address));
-      if (!isRepeated) return;
+      if (!isRepeated(JSON.stringify([address.type, address.address]))) return;
       // Shown in messages as upstream's struct.
       const shown = { Type: address.type, Address: address.address };
       errors.push(duplicateValue(`status.addresses[${index}]`, shown));
@@ -158,9 +159,10 @@ function validateFeatures(features: readonly string[], errors: FieldError[]): vo
 
 function validatePodCidrs(cidrs: readonly string[], errors: FieldError[]): void {
   const field = "spec.podCIDRs";
+  const isRepeated = repeats();
   cidrs.forEach((cidr, index) => {
     validateCidr(cidr, `${field}[${index}]`, errors);
-    if (cidrs.indexOf(cidr) < index) errors.push(duplicateValue(`${field}[${index}]`, cidr));
+    if (isRepeated(cidr)) errors.push(duplicateValue(`${field}[${index}]`, cidr));
   });
   const versions = cidrs.map((cidr) => parseCidr(cidr)?.version);
   if (cidrs.length > 2 || (cidrs.length === 2 && versions[0] === versions[1])) {

@@ -12,6 +12,7 @@ import { eachItem } from "../../api/long-work.js";
 import type { FieldError } from "../../api/status.js";
 import {
   checkPortName,
+  repeats,
   validateDnsLabel,
   validateLocalPath,
   validatePort,
@@ -255,7 +256,8 @@ function validateMounts(
 ): void {
   const { errors, volumes } = check;
   const paths = new Set<string>();
-  const devices = volumeDevices ?? [];
+  const deviceNames = new Set(volumeDevices?.map(({ name }) => name));
+  const devicePaths = new Set(volumeDevices?.map(({ devicePath }) => devicePath));
   // Some rules report the list, whichever mount it is.
   const list = `${field}.volumeMounts`;
   volumeMounts?.forEach((mount, index) => {
@@ -269,10 +271,10 @@ function validateMounts(
       errors.push(invalidValue(`${at}.mountPath`, mountPath, "must be unique"));
     }
     paths.add(mountPath);
-    if (devices.some((device) => device.name === name)) {
+    if (deviceNames.has(name)) {
       errors.push(invalidValue(`${at}.name`, name, "must not already exist in volumeDevices"));
     }
-    if (devices.some((device) => device.devicePath === mountPath)) {
+    if (devicePaths.has(mountPath)) {
       const why = "must not already exist as a path in volumeDevices";
       errors.push(invalidValue(`${at}.mountPath`, mountPath, why));
     }
@@ -326,13 +328,15 @@ function validateDevices(
   field: string,
   { errors, volumes }: PodCheck,
 ): void {
-  const mounts = volumeMounts ?? [];
+  const mountNames = new Set(volumeMounts?.map(({ name }) => name));
+  const mountPaths = new Set(volumeMounts?.map(({ mountPath }) => mountPath));
+  const isRepeatedName = repeats();
+  const isRepeatedPath = repeats();
   volumeDevices?.forEach(({ name, devicePath }, index) => {
     const at = `${field}.volumeDevices[${index}]`;
-    const others = volumeDevices.slice(0, index);
     const volume = volumes.get(name);
     if (name === "") errors.push(requiredValue(`${at}.name`));
-    else if (others.some((other) => other.name === name)) {
+    else if (isRepeatedName(name)) {
       errors.push(invalidValue(`${at}.name`, name, "must be unique"));
     }
     if (volume === undefined) errors.push(notFoundValue(`${at}.name`, name));
@@ -342,17 +346,17 @@ function validateDevices(
       errors.push(invalidValue(`${at}.name`, name, why));
     }
     if (devicePath === "") errors.push(requiredValue(`${at}.devicePath`));
-    if (others.some((other) => other.devicePath === devicePath)) {
+    if (isRepeatedPath(devicePath)) {
       errors.push(invalidValue(`${at}.devicePath`, devicePath, "must be unique"));
     }
     if (devicePath.split("/").includes("..")) {
       const why = "can not contain backsteps ('..')";
       errors.push(invalidValue(`${at}.devicePath`, devicePath, why));
     }
-    if (mounts.some((mount) => mount.name === name)) {
+    if (mountNames.has(name)) {
       errors.push(invalidValue(`${at}.name`, name, "must not already exist in volumeMounts"));
     }
-    if (mounts.some((mount) => mount.mountPath === devicePath)) {
+    if (mountPaths.has(devicePath)) {
       const why = "must not already exist as a path in volumeMounts";
       errors.push(invalidValue(`${at}.devicePath`, devicePath, why));
     }

@@ -17,7 +17,12 @@ import type { FieldError } from "../../api/status.js";
 import { validateIp } from "../../api/validation-addresses.js";
 import { validateAnnotations, validateLabels } from "../../api/validation-metadata.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
-import { rangeText, validateDnsLabel, validateDnsSubdomain } from "../../api/validation-values.js";
+import {
+  rangeText,
+  repeats,
+  validateDnsLabel,
+  validateDnsSubdomain,
+} from "../../api/validation-values.js";
 import { containerTotals } from "../../schema/defaults/pod-resources.js";
 import { formatQuantity } from "../../schema/quantity.js";
 import { validatePodAnnotations } from "./pod-annotations.js";
@@ -118,12 +123,13 @@ const PREEMPTIONS = ["PreemptLowerPriority", "Never"];
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 
 function validateClaims(claims: readonly PodClaim[], field: string, errors: FieldError[]): void {
+  const isRepeated = repeats();
   claims.forEach((claim, index) => {
     const at = `${field}[${index}]`;
     const { name, resourceClaimName, resourceClaimTemplateName } = claim;
     if (name === "") errors.push(requiredValue(`${at}.name`));
     else {
-      if (claims.slice(0, index).some((other) => other.name === name)) {
+      if (isRepeated(name)) {
         errors.push(duplicateValue(`${at}.name`, name));
       } else validateDnsLabel(name, `${at}.name`, errors);
     }
@@ -282,10 +288,11 @@ function validateGates(field: string, { errors, spec }: PodCheck): void {
   spec.readinessGates?.forEach(({ conditionType }, index) => {
     validateLabelKey(conditionType, `${field}.readinessGates[${index}].conditionType`, errors);
   });
+  const isRepeated = repeats();
   spec.schedulingGates?.forEach(({ name }, index) => {
     const at = `${field}.schedulingGates[${index}]`;
     validateLabelKey(name, at, errors);
-    if (spec.schedulingGates?.slice(0, index).some((other) => other.name === name)) {
+    if (isRepeated(name)) {
       errors.push(duplicateValue(at, name));
     }
   });

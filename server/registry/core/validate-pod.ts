@@ -165,9 +165,8 @@ function validateTolerationChange(
   before: readonly Toleration[],
   errors: FieldError[],
 ): void {
-  const isKept = (old: Toleration) =>
-    next.some((toleration) => deepEqual(withoutSeconds(toleration), withoutSeconds(old)));
-  if (before.every(isKept)) {
+  const kept = new Set(next.map(identityOf));
+  if (before.every((toleration) => kept.has(identityOf(toleration)))) {
     // Told by the rules of all pods, and once more by those of changed ones.
     validateTolerations(next, "spec.tolerations", errors);
     return;
@@ -176,8 +175,9 @@ function validateTolerationChange(
   errors.push(forbiddenField("spec.tolerations", why));
 }
 
-function withoutSeconds(toleration: Toleration): object {
-  return dropMissing({ ...toleration, tolerationSeconds: undefined });
+/** All of a toleration but its seconds. */
+function identityOf({ key = "", operator = "", value = "", effect = "" }: Toleration): string {
+  return JSON.stringify([key, operator, value, effect]);
 }
 
 function validateGateChange(spec: PodSpec, before: PodSpec, errors: FieldError[]): void {

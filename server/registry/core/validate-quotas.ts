@@ -13,6 +13,7 @@ import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import type { Maybe } from "../../api/validation-values.js";
+import { repeats } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { type Rules, validated } from "../generic/validated.js";
 import type { Quantities } from "./pod-types.js";
@@ -191,10 +192,11 @@ const limitRangeRules: Rules<LimitRange> = {
   object({ spec }, { naming }) {
     const errors = new Problems();
     const limits = spec?.limits ?? [];
+    const isRepeated = repeats();
     limits.forEach((item, index) => {
       const field = `spec.limits[${index}]`;
       validateLimitType(item.type, `${field}.type`, errors);
-      if (limits.slice(0, index).some(({ type }) => type === item.type)) {
+      if (isRepeated(item.type)) {
         errors.push(duplicateValue(`${field}.type`, item.type));
       }
       validateLimits(item, field, { naming, errors });

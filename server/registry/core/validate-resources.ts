@@ -11,7 +11,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
-import { type Maybe, validateDnsLabel } from "../../api/validation-values.js";
+import { type Maybe, repeats, validateDnsLabel } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type { Quantities, ResizePolicy, Resources } from "./pod-types.js";
 import {
@@ -52,6 +52,7 @@ export function validateResources(
   if (hasOnlyHugePages(limits, requests)) {
     errors.push(forbiddenField(field, "HugePages require cpu or memory"));
   }
+  const requestsOf = new Map<string, Set<string>>();
   claims?.forEach(({ name, request = "" }, index) => {
     const at = `${field}.claims[${index}]`;
     if (name === "") {
@@ -59,9 +60,10 @@ export function validateResources(
       return;
     }
     // A claim is used as a whole or by requests, and each of these once.
-    const used = claims.slice(0, index).filter((other) => other.name === name);
-    const isWhole = request === "" || used.some((other) => (other.request ?? "") === "");
-    const isRepeated = isWhole ? used.length > 0 : used.some((other) => other.request === request);
+    const used = requestsOf.get(name) ?? new Set();
+    const isWhole = request === "" || used.has("");
+    const isRepeated = isWhole ? used.size > 0 : used.has(request);
+    requestsOf.set(name, used.add(request));
     if (isRepeated) errors.push(duplicateValue(at, isWhole ? name : `${name}/${request}`));
     if (request !== "") validateDnsLabel(request, `${at}.request`, errors);
     if (claimNames.has(name)) return;
@@ -123,8 +125,9 @@ export function validateResizePolicies(
   field: string,
   { errors, spec }: PodCheck,
 ): void {
+  const isRepeated = repeats();
   policies.forEach(({ resourceName = "", restartPolicy = "" }, index) => {
-    if (policies.slice(0, index).some((other) => other.resourceName === resourceName)) {
+    if (isRepeated(resourceName)) {
       errors.push(duplicateValue(`${field}[${index}]`, resourceName));
     }
     if (resourceName === "") errors.push(requiredValue(field));

@@ -179,8 +179,9 @@ function validateTermKeys(
     });
   }
   validateKeysOnce(matchLabelKeys ?? [], field, { labelSelector, errors });
+  const mismatching = new Set(mismatchLabelKeys);
   matchLabelKeys?.forEach((key, index) => {
-    if (!mismatchLabelKeys?.includes(key)) return;
+    if (!mismatching.has(key)) return;
     const why = "exists in both matchLabelKeys and mismatchLabelKeys";
     errors.push(invalidValue(`${field}.matchLabelKeys[${index}]`, key, why));
   });
@@ -196,9 +197,10 @@ function validateKeysOnce(
   { labelSelector, errors }: { labelSelector: Maybe<LabelSelector>; errors: FieldError[] },
 ): void {
   const found = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
+  const places = new Map(keys.map((key, index) => [key, index]));
   for (const { key } of labelSelector?.matchExpressions ?? []) {
-    const index = keys.lastIndexOf(key);
-    if (index >= 0 && found.has(key)) {
+    const index = places.get(key);
+    if (index !== undefined && found.has(key)) {
       const why = "exists in both matchLabelKeys and labelSelector";
       errors.push(invalidValue(`${field}[${index}]`, key, why));
     }
@@ -296,6 +298,9 @@ export function validateSpreading(
   field: string,
   errors: FieldError[],
 ): void {
+  const identityOf = ({ topologyKey, whenUnsatisfiable }: SpreadConstraint) =>
+    `{${topologyKey}, ${whenUnsatisfiable}}`;
+  const last = new Map(constraints.map((constraint, index) => [identityOf(constraint), index]));
   constraints.forEach((constraint, index) => {
     const at = `${field}[${index}]`;
     const { maxSkew, minDomains, topologyKey, whenUnsatisfiable, labelSelector } = constraint;
@@ -305,14 +310,8 @@ export function validateSpreading(
       const when = `${at}.whenUnsatisfiable`;
       errors.push(unsupportedValue(when, whenUnsatisfiable, WHEN_UNSATISFIABLE));
     }
-    const isRepeated = constraints
-      .slice(index + 1)
-      .some(
-        (other) =>
-          other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable,
-      );
-    if (isRepeated) {
-      const shown = `{${topologyKey}, ${whenUnsatisfiable}}`;
+    const shown = identityOf(constraint);
+    if (last.get(shown) !== index) {
       errors.push(duplicateValue(`${at}.{topologyKey, whenUnsatisfiable}`, shown));
     }
     if (minDomains !== undefined && minDomains !== null) {

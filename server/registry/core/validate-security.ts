@@ -10,7 +10,7 @@ import {
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
-import { type Maybe, validateId, validateLocalPath } from "../../api/validation-values.js";
+import { type Maybe, repeats, validateId, validateLocalPath } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type { Container, PodSecurityContext, Profile, SecurityContext } from "./pod-types.js";
 
@@ -91,6 +91,7 @@ function validateSysctls(
   field: string,
   errors: FieldError[],
 ): void {
+  const isRepeated = repeats();
   sysctls.forEach(({ name }, index) => {
     const at = `${field}[${index}].name`;
     if (name === "") {
@@ -100,7 +101,7 @@ function validateSysctls(
     if (name.length > SYSCTL_CHARS_MAX || !SYSCTL_NAME.test(name)) {
       const why = `must have at most ${SYSCTL_CHARS_MAX} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`;
       errors.push(invalidValue(at, name, why));
-    } else if (sysctls.findIndex((other) => other.name === name) < index) {
+    } else if (isRepeated(name)) {
       errors.push(duplicateValue(at, name));
     }
   });

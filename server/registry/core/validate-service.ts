@@ -21,6 +21,7 @@ import { validateLabels } from "../../api/validation-metadata.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   type Maybe,
+  repeats,
   validateDnsLabel,
   validateDnsSubdomain,
   validatePort,
@@ -186,12 +187,13 @@ function validateAddresses(spec: ServiceSpec): FieldError[] {
     errors.push(invalidValue(field, ips, "must be empty when `clusterIP` is not specified"));
   }
   const families = spec.ipFamilies ?? [];
+  const isRepeated = repeats();
   families.forEach((family, index) => {
     const at = `spec.ipFamilies[${index}]`;
     if (FAMILY_VERSIONS[family] === undefined) {
       errors.push(unsupportedValue(at, family, ["IPv4", "IPv6"]));
     }
-    if (families.indexOf(family) < index) errors.push(duplicateValue(at, family));
+    if (isRepeated(family)) errors.push(duplicateValue(at, family));
   });
   const before = errors.length;
   ips.forEach((ip, index) => {

@@ -18,7 +18,7 @@ import {
   validateLabelKey,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
-import { type Maybe, validateId, type Whole } from "../../api/validation-values.js";
+import { type Maybe, repeats, validateId, type Whole } from "../../api/validation-values.js";
 import { type VolumeSpec, validateVolumeSpec } from "../core/validate-persistent-volumes.js";
 import { validateDriverName, validateTokenLifetime } from "../core/validate-volumes.js";
 import { checkImmutable } from "../generic/status-parts.js";
@@ -108,8 +108,9 @@ function validateTopology(term: TopologyTerm, field: string, errors: FieldError[
   const keys = new Set<string>();
   term.matchLabelExpressions?.forEach(({ key, values }, index) => {
     const at = `${field}.matchLabelExpressions[${index}]`;
+    const isRepeated = repeats();
     values?.forEach((value, valueIndex) => {
-      if (values.indexOf(value) === valueIndex) return;
+      if (!isRepeated(value)) return;
       errors.push(duplicateValue(`${at}.values[${valueIndex}]`, value));
     });
     validateLabelKey(key, `${at}.key`, errors);
@@ -154,9 +155,10 @@ const csiDriverRules: Rules<CsiDriver> = {
       errors.push(unsupportedValue("spec.fsGroupPolicy", policy, FS_GROUP_POLICIES));
     }
     const requests = spec.tokenRequests ?? [];
+    const isRepeated = repeats();
     requests.forEach(({ audience, expirationSeconds }, index) => {
       const field = `spec.tokenRequests[${index}]`;
-      if (requests.findIndex((other) => other.audience === audience) < index) {
+      if (isRepeated(audience)) {
         errors.push(duplicateValue(`${field}.audience`, audience));
       }
       validateTokenLifetime(expirationSeconds, `${field}.expirationSeconds`, errors);
@@ -211,10 +213,11 @@ const csiNodeRules: Rules<CsiNode> = {
   object({ spec }) {
     const errors = new Problems();
     const drivers = spec?.drivers ?? [];
+    const isRepeated = repeats();
     drivers.forEach(({ name, nodeID, topologyKeys, allocatable }, index) => {
       const field = `spec.drivers[${index}]`;
       validateDriverName(name, `${field}.name`, errors);
-      if (drivers.findIndex((other) => other.name === name) < index) {
+      if (isRepeated(name)) {
         errors.push(duplicateValue(`${field}.name`, name));
       }
       if (nodeID.length > NODE_ID_BYTES_MAX) {

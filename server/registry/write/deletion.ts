@@ -147,8 +147,8 @@ function setPropagationFinalizers(
     (finalizer) => finalizer !== ORPHAN_FINALIZER && finalizer !== FOREGROUND_FINALIZER,
   );
   if (wanted !== undefined) after.push(wanted);
-  const isSame =
-    after.length === before.length && after.every((finalizer) => before.includes(finalizer));
+  const known = new Set(before);
+  const isSame = after.length === before.length && after.every((finalizer) => known.has(finalizer));
   if (isSame) return false;
   if (after.length === 0) delete metadata.finalizers;
   else metadata.finalizers = after;
