@@ -7,7 +7,8 @@
 #   e2e/run-tests.sh --unit             the tests beside the code, without lint: `npm run test:unit`
 #   e2e/run-tests.sh storage/ kubectl   only test files whose path contains one of these words
 #
-# KEELSON_TEST_CONCURRENCY (default 2): test files at a time; each may start servers and an etcd.
+# KEELSON_TEST_CONCURRENCY (default 3): test files at a time; each may start servers and an etcd. With two, a fifth of
+# two cores stands idle, as tests wait for deadlines and for disks.
 # CI: where it is set, a test that is skipped fails the run.
 # KEELSON_TEST_LONG (`npm run test:long`): the long variants, which need the machine for themselves.
 set -eu
@@ -32,7 +33,7 @@ tests=$(select_tests "$@" | sh e2e/group-units.sh)
 [ -n "$tests" ] || { echo "run-tests: no test file matches: $*" >&2; exit 1; }
 
 # A test that hangs fails by name instead of holding up everything. The runner counts a file as a test.
-if [ -n "${KEELSON_TEST_LONG:-}" ]; then concurrency=1 timeout_ms=3600000; else concurrency=2 timeout_ms=600000; fi
+if [ -n "${KEELSON_TEST_LONG:-}" ]; then concurrency=1 timeout_ms=3600000; else concurrency=3 timeout_ms=600000; fi
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 # shellcheck disable=SC2086 # one word per file
