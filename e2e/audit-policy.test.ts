@@ -161,7 +161,7 @@ test("S2-REQ-09: each request is recorded at the level and the stages that the p
   }
 });
 
-test("S2-REQ-09: in strict mode a request whose record cannot be made is refused and does nothing", async () => {
+test("S2-REQ-09: in strict mode a request whose record cannot be made is refused and does nothing, and another webhook takes over when its file says so", async () => {
   await using folder = await makeTempDir("audit-strict");
   await using stub = await openWebhookStub();
   const policy = join(folder.path, "policy.yaml");
@@ -195,6 +195,18 @@ test("S2-REQ-09: in strict mode a request whose record cannot be made is refused
   const outside = new HttpsClient(server.url, { ca: server.credentials.ca });
   (await outside.get(maps)).expect(403);
   outside.close();
+
+  // The webhook's file is followed; one that is no good changes nothing.
+  await using other = await openWebhookStub(() => ({ status: 200 }));
+  await writeFile(webhook, "kind: Nonsense");
+  await writeFile(webhook, other.kubeconfig);
+  await eventually("records go to the other webhook", async () => {
+    (await client.get(maps)).expect(200);
+    return other.calls.length > 0;
+  });
+  const recorded = stub.calls.length;
+  (await client.post(maps, { metadata: { name: "three" } })).expect(201);
+  assert.equal(stub.calls.length, recorded);
 });
 
 test("a policy file that is no good ends the start with one line", async () => {
