@@ -329,6 +329,20 @@ test("comments point at pages that are part of the repository", () => {
   );
 });
 
+test("comments name files that are there", () => {
+  const comments = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm;
+  const all = files.map(({ path }) => `/${path}`);
+  expectNone(
+    files.flatMap(({ path, text }) =>
+      [...text.matchAll(comments)]
+        .flatMap(([comment]) => [...comment.matchAll(/(?<![\w./-])[a-z][\w./-]*\.tsx?\b/g)])
+        .map(([name]) => ({ path, name }))
+        .filter(({ name }) => !all.some((file) => file.endsWith(`/${name}`))),
+    ),
+    ({ path, name }) => `${path} names ${name}, which does not exist`,
+  );
+});
+
 test("server/api/naming.ts alone spells a vendor", () => {
   const offenders = layered.flatMap(({ path, code }) => {
     const found = VENDOR_SPELLINGS.exec(code);

@@ -28,7 +28,7 @@ import { isWrittenNumber, withPlainNumbers } from "./written-number.js";
 const JSON_PATCH_OPERATIONS_MAX = 10_000;
 /** The limit of a request's body: a small document must not make a large object by copying. */
 const JSON_PATCH_COPIED_BYTES_MAX = 3 * 1024 * 1024;
-/** Steps of a pointer: no value is nested deeper (JSON_DEPTH_MAX of codec/json-parser.ts), so it can have no such place. */
+/** Steps of a pointer: no value is nested deeper (JSON_DEPTH_MAX of schema/json-parser.ts), so it can have no such place. */
 const JSON_PATCH_STEPS_MAX = 1_000;
 /** Items of arrays that may move, all operations together: each one takes about two nanoseconds. */
 const JSON_PATCH_MOVED_ITEMS_MAX = 10_000_000;

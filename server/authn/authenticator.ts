@@ -8,8 +8,14 @@
  * backend must not break the other authenticators. If nobody accepts, the client gets the first refusal or
  * failure. Anonymous is the last resort of requests without any credential.
  *
- *   client-certificate.ts  the TLS client certificate        anonymous.ts  nobody in particular
- *   unknown-bearer.ts      a bearer token that no member knew is refused
+ * The members, in this order, are chosen in wiring/authentication.ts:
+ *
+ *   front-proxy.ts, client-certificate.ts   headers of a proxy that is believed, and certificates
+ *   token-file.ts                           bearer tokens: of a file,
+ *   service-account/, bootstrap-token.ts    of objects of this registry,
+ *   jwt/, webhook/                          of issuers, and those that a webhook knows
+ *   unknown-bearer.ts                       a bearer token that no member knew is refused
+ *   anonymous.ts                            the last resort: nobody in particular
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { TLSSocket } from "node:tls";

@@ -1,7 +1,8 @@
 /**
  * The APIServices for this server's own group-versions: one each, created and removed with it, so that
  * clients find every group-version in one place. Other APIServices are left alone but for their
- * status, which is reported by whoever checks them (reportAvailability).
+ * status: aggregation/aggregation.ts checks the servers behind them, and reportAvailability writes what
+ * it found.
  */
 
 import type { Clock } from "../../storage/base/clock.js";

@@ -4,7 +4,7 @@
  * object in it.
  *
  *   recorder.ts        takes what happens           record-endpoints.ts   answers, with the rights of who asks
- *   write-ring.ts, read-table.ts, delivery-ring.ts  keep it, bounded
+ *   records.ts, byte-ring.ts, delivery-ring.ts, clients.ts  keep it, bounded
  *   links.ts, blame.ts, loops.ts                    pure: what follows from it
  */
 import type { NamedCause } from "../request/write-notes.js";

@@ -1,6 +1,6 @@
 /**
- * WatchTicker: one timer for all watches. Otherwise thousands of idle watches would keep two timers
- * each.
+ * WatchTicker: one timer for all watches, which have their bookmarks and their end by it (watch.ts says
+ * when). Otherwise thousands of idle watches would keep two timers each.
  */
 import { type Clock, runAtIntervals } from "../../../storage/base/clock.js";
 import { type Catalog, isShownAlike } from "../../kinds/catalog.js";

@@ -7,7 +7,8 @@
  *                             "associated-node:patch" for a service account on the node of the
  *                             allocation, else "arbitrary-node:patch"
  *
- * Entries of devices are asked about only while the claim is allocated, as they go with the allocation.
+ * The plugin of device-guard.ts asks, for each write to a status; status itself is a part of the object
+ * (strategies.ts). Entries of devices are asked about only while the claim is allocated, as they go with the allocation.
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField } from "../../api/field-errors.js";
