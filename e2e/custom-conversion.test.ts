@@ -11,6 +11,11 @@ import {
   type StubCall,
   type WebhookStub,
 } from "../server/client/testing/webhook-stub.js";
+import {
+  answerConversion,
+  type ConversionReview,
+  hostsConvertedBy,
+} from "./harness/converted-hosts.js";
 import { eventually } from "./harness/eventually.js";
 import type { ApiObject, HttpsClient, WatchEvent } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -32,64 +37,38 @@ const schema = (properties: object) => ({
 const PORT = { specReplicasPath: ".spec.port", statusReplicasPath: ".status.port" };
 
 /** v1 has a host and a port, v2 an address; v2 is stored. */
-function definition({ url, ca }: WebhookStub): object {
-  const clientConfig = { url, caBundle: Buffer.from(ca).toString("base64") };
+function definition(hook: WebhookStub): object {
   const v1 = schema({
     host: { ...text, maxLength: 8 },
     port: { type: "integer", maximum: 65_535 },
   });
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: "hosts.example.com" },
-    spec: {
-      group: "example.com",
-      scope: "Namespaced",
-      names: { plural: "hosts", kind: "Host" },
-      conversion: {
-        strategy: "Webhook",
-        webhook: { clientConfig, conversionReviewVersions: ["v1"] },
-      },
-      versions: [
-        { name: "v2", served: true, storage: true, schema: schema({ address: text }) },
-        {
-          name: "v1",
-          served: true,
-          storage: false,
-          schema: v1,
-          subresources: { scale: PORT },
-          selectableFields: [{ jsonPath: ".spec.host" }],
-        },
-      ],
+  return hostsConvertedBy(hook, [
+    { name: "v2", served: true, storage: true, schema: schema({ address: text }) },
+    {
+      name: "v1",
+      served: true,
+      storage: false,
+      schema: v1,
+      subresources: { scale: PORT },
+      selectableFields: [{ jsonPath: ".spec.host" }],
     },
-  };
+  ]);
 }
 
 type Spec = Readonly<Record<string, unknown>>;
 
-interface Review {
-  readonly request: {
-    readonly uid: string;
-    readonly desiredAPIVersion: string;
-    readonly objects: readonly (ApiObject & { spec: Spec })[];
-  };
-}
+const reviewOf = ({ body }: StubCall) => body as unknown as ConversionReview;
 
-const reviewOf = ({ body }: StubCall) => body as unknown as Review;
-
+/** @param change of what it answers, its version too */
 function convert(call: StubCall, change = (object: ApiObject): ApiObject => object): StubAnswer {
-  const { request } = reviewOf(call);
-  const convertedObjects = request.objects.map((object) => {
+  return answerConversion(call, (object, apiVersion) => {
     const { spec } = object;
     const [host, port] = String(spec.address ?? "").split(":");
-    const isToV1 = request.desiredAPIVersion.endsWith("/v1");
-    const converted = isToV1
+    const converted = apiVersion.endsWith("/v1")
       ? { host, port: Number(port) }
       : { address: `${spec.host}:${spec.port}` };
-    return change({ ...object, apiVersion: request.desiredAPIVersion, spec: converted });
+    return change({ ...object, apiVersion, spec: converted });
   });
-  const response = { uid: request.uid, result: { status: "Success" }, convertedObjects };
-  return { body: { ...call.body, response } };
 }
 
 describe("conversion by webhook", () => {

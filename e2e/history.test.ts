@@ -60,3 +60,59 @@ test("People 10: who changed which fields, and what differs between two versions
   const missing = parseHistoryOptions(["cm", "none", `--kubeconfig=${api.kubeconfigPath}`]);
   await assert.rejects(showHistory(missing, never), { message: /"none" not found \(404\)/ });
 });
+
+test("#46 history asks the recorder who wrote what, as blame does: managedFields cannot tell two writers of one second", async () => {
+  await using api = await startKeelson({ record: true });
+  const admin = new HttpsClient(api.url, api);
+  const metadata = { name: "it" };
+  const body = { metadata, data: { a: "1" } };
+  (await admin.post(`${CONFIG_MAPS}?fieldManager=alice`, body)).expect(201);
+  const put = (manager: string, a: string) =>
+    admin.request(`${CONFIG_MAPS}/it?fieldManager=${manager}`, {
+      ...{ method: "PUT", body: { metadata, data: { a } } },
+      headers: { "user-agent": "robot/1" },
+    });
+  // The second of the two owns no field more than before: only the recorder knows who it was.
+  for (const [manager, a] of [
+    ["bob", "2"],
+    ["bob", "3"],
+    ["alice", "4"],
+    ["bob", "5"],
+  ] as const) {
+    (await put(manager, a)).expect(200);
+  }
+  admin.close();
+  const object = ["cm", "it", `--kubeconfig=${api.kubeconfigPath}`, "-o", "json"];
+  const { kind, versions } = JSON.parse(await showHistory(parseHistoryOptions(object), never));
+  assert.equal(kind, "History");
+  assert.deepEqual(
+    versions.map((one: Record<string, unknown>) => [one.who, one.agent, one.how, one.changedPaths]),
+    [
+      ["bob (Update)", "robot/1", "recorded", ["data.a"]],
+      ["alice (Update)", "robot/1", "recorded", ["data.a"]],
+      ["bob (Update)", "robot/1", "recorded", ["data.a"]],
+      ["bob (Update)", "robot/1", "recorded", ["data.a"]],
+      ["alice (Update)", versions.at(-1).agent, "recorded", []],
+    ],
+  );
+  const { changes } = JSON.parse(await showDiff(parseDiffOptions(object), never));
+  assert.deepEqual(changes, [{ path: "data.a", before: "4", after: "5" }]);
+  // Of a server without a recorder managedFields say it.
+  await using other = await startKeelson();
+  const client = new HttpsClient(other.url, other);
+  (await client.post(`${CONFIG_MAPS}?fieldManager=alice`, body)).expect(201);
+  client.close();
+  const without = ["cm", "it", `--kubeconfig=${other.kubeconfigPath}`, "-o", "json"];
+  const managed = JSON.parse(await showHistory(parseHistoryOptions(without), never));
+  assert.deepEqual([managed.versions[0].how, managed.versions[0].user], ["managed", ""]);
+});
+
+test("#46 the picture of an API's first second has nothing of its own start", async () => {
+  await using api = await startKeelson({ record: true });
+  const admin = new HttpsClient(api.url, api);
+  (await admin.post(CONFIG_MAPS, { metadata: { name: "mine" } })).expect(201);
+  admin.close();
+  const svg = await api.timeline({ lastMs: 60_000 });
+  assert.match(svg, /configmaps default\/mine/);
+  assert.doesNotMatch(svg, /create {2}(?:clusterroles|flowschemas|namespaces) /);
+});

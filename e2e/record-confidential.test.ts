@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import type { Loops, Timeline } from "../server/recorder/record-types.js";
 import { eventually } from "./harness/eventually.js";
 import { HttpsClient } from "./harness/https-client.js";
@@ -77,6 +78,25 @@ const TALKATIVE_POLICY = {
     ],
   },
 };
+
+/** A webhook that refuses what carries a label, for a reason of its own words: of vaults of any group. */
+function refusingHook(clientConfig: object) {
+  return {
+    metadata: { name: "refuser" },
+    webhooks: [
+      {
+        name: "refuser.example.com",
+        clientConfig,
+        rules: [
+          { apiGroups: ["*"], apiVersions: ["*"], resources: ["vaults"], operations: ["CREATE"] },
+        ],
+        objectSelector: { matchLabels: { refuse: "yes" } },
+        sideEffects: "None",
+        admissionReviewVersions: ["v1"],
+      },
+    ],
+  };
+}
 
 async function filesIn(path: string): Promise<string> {
   const names = (await readdir(path)).filter((name) => name.endsWith(".records"));
@@ -161,6 +181,12 @@ for (const [name, resources, groups] of CONFIGURATIONS) {
     (await client.post(`${admission}/validatingadmissionpolicies`, policy)).expect(201);
     const binding = { metadata, spec: { policyName: "talkative", validationActions: ["Deny"] } };
     (await client.post(`${admission}/validatingadmissionpolicybindings`, binding)).expect(201);
+    await using refuser = await openAdmissionHook(() => ({
+      allowed: false,
+      status: { code: 409, reason: "PlantedReason", message: "planted words of the webhook" },
+    }));
+    const hook = refusingHook(refuser.clientConfig());
+    (await client.post(`${admission}/validatingwebhookconfigurations`, hook)).expect(201);
     const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     for (const group of groups) {
       // What a definition says is not what its objects say: where it is not encrypted, it is no secret.
@@ -185,6 +211,13 @@ for (const [name, resources, groups] of CONFIGURATIONS) {
         // The answer itself quotes it.
         assert.ok((await client.post(vaults, body)).expect(422).text.includes(word));
       }
+    }
+    for (const group of groups) {
+      const vaults = `/apis/${group}/v1/namespaces/default/vaults`;
+      const about = { apiVersion: `${group}/v1`, kind: "Vault" };
+      const body = { ...about, metadata: { name: "hooked", labels: { refuse: "yes" } }, spec: {} };
+      const answer = await client.post(vaults, body);
+      assert.ok(answer.text.includes("PlantedReason"), answer.text);
     }
     const core = "/api/v1/namespaces/default";
     await plant(client, `${core}/secrets`, (word) => ({
@@ -250,6 +283,11 @@ for (const [name, resources, groups] of CONFIGURATIONS) {
         "refused",
       ]);
     }
+    const hooked = writes.filter(({ name }) => name === "hooked");
+    assert.deepEqual(
+      hooked.map(({ outcome, reason, causes }) => [outcome, reason, causes.at(-1)?.by]),
+      groups.map(() => ["refused", "", "admission-webhook"]),
+    );
     const paths = new Set(
       of("vaults").flatMap(({ group, changedPaths }) => (group === first ? changedPaths : [])),
     );

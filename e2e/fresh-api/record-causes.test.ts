@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jsonPatch, openAdmissionHook } from "../../server/admission/testing/admission-webhook.js";
-import { openWebhookStub } from "../../server/client/testing/webhook-stub.js";
+import { openWebhookStub, type StubCall } from "../../server/client/testing/webhook-stub.js";
 import type { Explanation, RecordedWrite, Timeline } from "../../server/recorder/record-types.js";
+import { answerConversion, hostsConvertedBy } from "../harness/converted-hosts.js";
 import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { shareApi } from "./running-api.js";
@@ -128,37 +129,14 @@ test("#46 a mutating policy that changed a write names itself", async () => {
 
 test("#46 defaults of a definition and its conversion by a webhook name themselves", async () => {
   const { admin } = theApi();
-  await using converter = await openWebhookStub(({ body }) => {
-    const { request } = body as unknown as {
-      request: { uid: string; desiredAPIVersion: string; objects: readonly object[] };
-    };
-    const convertedObjects = request.objects.map((object) => {
-      return { ...object, apiVersion: request.desiredAPIVersion };
-    });
-    const response = { uid: request.uid, result: { status: "Success" }, convertedObjects };
-    return { body: { ...body, response } };
-  }, true);
-  const clientConfig = {
-    url: converter.url,
-    caBundle: Buffer.from(converter.ca).toString("base64"),
-  };
+  const convert = (call: StubCall) =>
+    answerConversion(call, (object, apiVersion) => ({ ...object, apiVersion }));
+  await using converter = await openWebhookStub(convert, true);
   const size = { type: "integer", default: 3 };
   const spec = { type: "object", properties: { size, color: { type: "string" } } };
   const schema = { openAPIV3Schema: { type: "object", properties: { spec } } };
   const version = (name: string) => ({ name, served: true, storage: name === "v2", schema });
-  const definition = {
-    metadata: { name: "hosts.example.com" },
-    spec: {
-      group: "example.com",
-      scope: "Namespaced",
-      names: { plural: "hosts", kind: "Host" },
-      conversion: {
-        strategy: "Webhook",
-        webhook: { clientConfig, conversionReviewVersions: ["v1"] },
-      },
-      versions: [version("v2"), version("v1")],
-    },
-  };
+  const definition = hostsConvertedBy(converter, [version("v2"), version("v1")]);
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   (await admin.post(definitions, definition)).expect(201);
   const path = `${EXAMPLE}/v1/namespaces/default/hosts`;

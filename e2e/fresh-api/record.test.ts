@@ -268,3 +268,63 @@ test("timeline() draws what was written lately, for reports of failed tests", as
   assert.match(svg, /<title>a failed test<\/title>/);
   assert.match(svg, /create {2}configmaps default\/drawn/);
 });
+
+test("#46 a timeline without heartbeats has who took a Lease, and not who only renewed it", async () => {
+  const { admin } = theApi();
+  const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+  const spec = { holderIdentity: "me", renewTime: "2030-01-01T00:00:00.000000Z" };
+  await admin.post(leases, { metadata: { name: "beating" }, spec });
+  const patch = (change: object) => ({
+    method: "PATCH",
+    body: { spec: change },
+    headers: { "content-type": "application/merge-patch+json" },
+  });
+  const renewed = { renewTime: "2030-01-01T00:00:10.000000Z" };
+  await admin.request(`${leases}/beating`, patch(renewed));
+  const taken = { holderIdentity: "you", renewTime: "2030-01-01T00:00:20.000000Z" };
+  await admin.request(`${leases}/beating`, patch(taken));
+  const changesOf = async (more: string) => {
+    const path = `/debug/record/timeline?resource=leases&group=coordination.k8s.io&name=beating${more}`;
+    return (await ask<Timeline>(admin, path)).writes.map(({ changedPaths }) => changedPaths.join());
+  };
+  const [made, beat, took] = await changesOf("");
+  assert.deepEqual(
+    [made, beat, took],
+    ["", "spec.renewTime", "spec.holderIdentity,spec.renewTime"],
+  );
+  assert.deepEqual(await changesOf("&heartbeats=false"), [made, took]);
+});
+
+test("#46 the picture of a chain has its writes and the likeliest of each, and the text ends with it in short", async () => {
+  const { admin, api } = theApi();
+  const follower = new HttpsClient(api.url, api, { "user-agent": "follower/1" });
+  const watch = await follower.watch(`${CONFIG_MAPS}?watch=1`);
+  for (const name of ["noise-1", "noise-2", "noise-3", "cause"]) {
+    await admin.post(CONFIG_MAPS, { metadata: { name } });
+  }
+  let uid = "";
+  for (let name: unknown; name !== "cause"; ) {
+    const { value } = await watch.next();
+    name = value?.object.metadata.name;
+    uid = String(value?.object.metadata.uid);
+  }
+  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "cause", uid }];
+  await follower.post(CONFIG_MAPS, { metadata: { name: "effect", ownerReferences } });
+  await watch.return?.(undefined);
+  follower.close();
+  const options = { ...ASKED, kubeconfig: api.kubeconfigPath, name: "effect", isLoops: false };
+  const asked = { ...options, revision: "" };
+  const all = JSON.parse(
+    String(await explainWhy({ ...asked, form: "json" }, signal)),
+  ) as Explanation;
+  assert.ok((all.steps[0]?.candidates.length ?? 0) >= 4, "noise is among the candidates");
+  const svg = String(await explainWhy({ ...asked, form: "svg" }, signal));
+  assert.match(svg, /configmaps default\/cause/);
+  assert.doesNotMatch(svg, /noise-1/);
+  const text = String(await explainWhy({ ...asked, form: "text" }, signal));
+  const short = text.slice(text.indexOf("In short"));
+  assert.match(
+    short,
+    /^In short, each because of the next:\n {2}\d+ +create configmaps default\/effect .*\n {2}\d+ +create configmaps default\/cause .* candidate: it owns the object\n$/,
+  );
+});

@@ -1,5 +1,7 @@
-/** Who made one version of an object out of another, as far as managedFields tell. Pure. */
+/** Who made one version of an object out of another: the recorded write says it, else managedFields as far as they tell. Pure. */
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { operationOf } from "../recorder/blame.js";
+import type { RecordedClient, RecordedWrite } from "../recorder/record-types.js";
 
 interface Manager {
   readonly manager?: JsonValue;
@@ -10,11 +12,45 @@ interface Manager {
   readonly fieldsV1?: JsonValue;
 }
 
+export interface Authors {
+  /** "kubectl (Update)", "controller (Update, status)" */
+  readonly who: string;
+  readonly time: string;
+  /** Of the recorded write; "" = it is not recorded, and so for `agent`. */
+  readonly user: string;
+  readonly agent: string;
+  readonly how: "recorded" | "managed";
+}
+
+/** @param writes of this object @param before undefined = there was none, or it is not kept */
+export function authorsOf(
+  before: JsonObject | undefined,
+  after: JsonObject,
+  { writes, clients }: Recorded,
+): Authors {
+  const { resourceVersion } = (after.metadata ?? {}) as { resourceVersion?: JsonValue };
+  const write = writes.find(
+    ({ revision, changedAnything }) => changedAnything && revision === resourceVersion,
+  );
+  if (write === undefined)
+    return { ...managersOfChange(before, after), user: "", agent: "", how: "managed" };
+  const { user = "", agent = "" } = clients.find(({ id }) => id === write.client) ?? {};
+  const { fieldManager, subresource, time } = write;
+  const manager = fieldManager || agent.split(/[ /]/)[0] || user;
+  const where = subresource === "" ? "" : `, ${subresource}`;
+  return { who: `${manager} (${operationOf(write)}${where})`, time, user, agent, how: "recorded" };
+}
+
+interface Recorded {
+  readonly writes: readonly RecordedWrite[];
+  readonly clients: readonly RecordedClient[];
+}
+
 /**
  * Whoever owns more fields than before. Who lost some is no author; who changed only values has the newest time,
  * which is all that is known.
  */
-export function authorsOf(
+function managersOfChange(
   before: JsonObject | undefined,
   after: JsonObject,
 ): { readonly who: string; readonly time: string } {

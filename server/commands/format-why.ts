@@ -11,8 +11,9 @@ import type {
 } from "../recorder/record-types.js";
 import { parseJson } from "../schema/parse-json.js";
 
-const CANDIDATES_SHOWN = 5;
-const PATHS_SHOWN = 8;
+/** Of each write; `-o json` has all. */
+const CANDIDATES_SHOWN = 2;
+const PATHS_SHOWN = 4;
 
 const ENDS: Readonly<Record<Explanation["end"], string>> = {
   outer: "Nothing that is recorded led to it: a person, or something outside.",
@@ -26,7 +27,39 @@ export function formatExplanation(explanation: Explanation): string {
   const writes = new Map(explanation.writes.map((write) => [write.id, write]));
   const lines = steps.flatMap((step, at) => stepLines(step, at, writes, clients));
   const last = [`  ${ENDS[end]}`, ...notesOn(hidden, replicas)];
-  return [...lines, ...last, ""].join("\n");
+  const short = steps.length < SHORT_STEPS_MIN ? [] : inShort(steps, writes, clients);
+  return [...lines, ...last, ...short, ""].join("\n");
+}
+
+/** A chain of one needs no summary. */
+const SHORT_STEPS_MIN = 2;
+
+/** The chain with a line for each write, which is what most people look for; it stands where a terminal stays. */
+function inShort(
+  steps: readonly ExplainedStep[],
+  writes: ReadonlyMap<string, RecordedWrite>,
+  clients: ReadonlyMap<string, RecordedClient>,
+): string[] {
+  const rows = steps.flatMap(({ write: id }, at) => {
+    const write = writes.get(id);
+    if (write === undefined) return [];
+    const { verb, resource, revision } = write;
+    const before = steps[at - 1];
+    const link = [...(before?.exact ?? []), ...(before?.candidates ?? [])].find(
+      ({ to }) => to === id,
+    );
+    const [reason = ""] = link?.reasons ?? [];
+    const why = link === undefined ? "" : `${link.certainty}: ${reason}`;
+    return [[revision, `${verb} ${resource} ${placeOf(write)}`, nameOf(write, clients), why]];
+  });
+  const widths = [0, 1, 2].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const line = (row: readonly string[]) =>
+    row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("   ");
+  return [
+    "",
+    "In short, each because of the next:",
+    ...rows.map((row) => `  ${line(row)}`.trimEnd()),
+  ];
 }
 
 function stepLines(
@@ -38,7 +71,9 @@ function stepLines(
   const write = writes.get(id);
   if (write === undefined) return [];
   const head = at === 0 ? describe(write) : `because of ${describe(write)}`;
-  const shown = candidates.slice(0, CANDIDATES_SHOWN);
+  const shown = candidates.filter(
+    ({ to }, place) => place < CANDIDATES_SHOWN || (followed !== "" && to === followed),
+  );
   const more = candidates.length - shown.length;
   const line = (link: Link) => {
     const to = writes.get(link.to);
@@ -63,7 +98,7 @@ function stepLines(
       const { mark, text } = line(link);
       return `  ${mark} ${String(link.rank).padStart(2)}. candidate  ${text}`;
     }),
-    ...(more > 0 ? [`         and ${more} more candidates`] : []),
+    ...(more > 0 ? [`         and ${more} more (-o json has them)`] : []),
     "",
   ];
 }

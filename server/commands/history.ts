@@ -1,14 +1,16 @@
 /**
  * `keelson history` and `keelson diff`: the versions of an object that the store still keeps, by GETs of exact
  * versions. The version before one of revision r is the state at r - 1, whose own revision says where to go on.
+ * Who wrote one the recorder is asked, as by `keelson blame`.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { HttpsClient } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
 import type { HistoryOptions } from "../config/history-options.js";
 import { connect } from "../explain/connect.js";
-import { authorsOf } from "./authors-of.js";
+import { type Authors, authorsOf } from "./authors-of.js";
 import { compareObjects } from "./compare-objects.js";
+import { type RecordedWrites, readRecordedWrites } from "./recorded-writes.js";
 import { askServer, findResource, listResources, pathOf, reasonOf } from "./server-resources.js";
 
 const VALUE_CHARS_MAX = 200;
@@ -16,17 +18,41 @@ const PATHS_SHOWN_MAX = 8;
 
 /** @returns what is printed. @throws {Error} the object is not there, or the server cannot be asked */
 export async function showHistory(options: HistoryOptions, signal: AbortSignal): Promise<string> {
-  return await withVersions(options, signal, async (versions) => {
-    const lines = [["VERSION", "TIME", "WHO", "CHANGED"]];
+  return await withVersions(options, signal, async (versions, readRecorded) => {
+    const recorded = await readRecorded();
+    const entries: Entry[] = [];
     let current = await versions.read(undefined);
     for (let count = 1; current !== undefined && count <= options.limit; count++) {
       const before: JsonObject | undefined = await versions.before(current);
-      const { who, time } = authorsOf(before, current);
-      lines.push([versionOf(current), time, who, changed(before, current, versions.isGone)]);
+      const isFirst = before === undefined && !versions.isGone;
+      const paths =
+        before === undefined ? [] : compareObjects(before, current).map(({ path }) => path);
+      const authors = authorsOf(before, current, recorded);
+      const what = { isFirst, isKept: before !== undefined, changedPaths: paths };
+      entries.push({ revision: versionOf(current), ...authors, ...what });
       current = before;
     }
-    return columns(lines);
+    if (options.form === "json") return jsonOf({ kind: "History", versions: entries });
+    const lines = entries.map((entry) => {
+      return [entry.revision, entry.time.replace(/\.\d+Z$/, "Z"), entry.who, changed(entry)];
+    });
+    return columns([["VERSION", "TIME", "WHO", "CHANGED"], ...lines]);
   });
+}
+
+/** A version, as `-o json` has it. */
+interface Entry extends Authors {
+  readonly revision: string;
+  /** Whether it is the creation. */
+  readonly isFirst: boolean;
+  /** Whether the version before is kept. */
+  readonly isKept: boolean;
+  /** Those that differ from the version before. */
+  readonly changedPaths: readonly string[];
+}
+
+function jsonOf(answer: object): string {
+  return `${stringifyJson(answer as JsonValue)}\n`;
 }
 
 /** @returns what is printed. @throws {Error} as above */
@@ -38,7 +64,11 @@ export async function showDiff(options: HistoryOptions, signal: AbortSignal): Pr
       options.from === undefined ? await versions.before(to) : await versions.read(options.from);
     if (versions.isGone) throw new Error("the version before is not kept any more");
     if (from === undefined) throw new Error("the object was not there before");
-    const lines = compareObjects(from, to).flatMap(({ path, before, after }) => [
+    const changes = compareObjects(from, to);
+    if (options.form === "json") {
+      return jsonOf({ kind: "Diff", from: versionOf(from), to: versionOf(to), changes });
+    }
+    const lines = changes.flatMap(({ path, before, after }) => [
       ...(before === undefined ? [] : [`- ${path}: ${shown(before)}`]),
       ...(after === undefined ? [] : [`+ ${path}: ${shown(after)}`]),
     ]);
@@ -49,13 +79,14 @@ export async function showDiff(options: HistoryOptions, signal: AbortSignal): Pr
 async function withVersions(
   options: HistoryOptions,
   signal: AbortSignal,
-  run: (versions: Versions) => Promise<string>,
+  run: (versions: Versions, readRecorded: () => Promise<RecordedWrites>) => Promise<string>,
 ): Promise<string> {
   const client = await connect(options, "keelson-history");
   try {
     const resource = findResource(await listResources(client, signal), options.type);
-    return await run(
-      new Versions(client, pathOf(resource, options.namespace, options.name), signal),
+    const path = pathOf(resource, options.namespace, options.name);
+    return await run(new Versions(client, path, signal), () =>
+      readRecordedWrites(client, resource, options, signal),
     );
   } finally {
     client.close();
@@ -101,9 +132,9 @@ class Versions {
   }
 }
 
-function changed(before: JsonObject | undefined, after: JsonObject, isGone: boolean): string {
-  if (before === undefined) return isGone ? "(what was before is not kept)" : "(created)";
-  const paths = compareObjects(before, after).map(({ path }) => path);
+function changed({ isFirst, isKept, changedPaths: paths }: Entry): string {
+  if (isFirst) return "(created)";
+  if (!isKept) return "(what was before is not kept)";
   if (paths.length === 0) return "(ownership of fields)";
   const more = paths.length - PATHS_SHOWN_MAX;
   return paths.slice(0, PATHS_SHOWN_MAX).join(", ") + (more > 0 ? ` and ${more} more` : "");

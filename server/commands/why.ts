@@ -2,26 +2,14 @@
 import type { JsonObject } from "../api/meta.js";
 import type { HttpsClient } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
-import type { AskedObject, BlameOptions, WhyOptions } from "../config/why-options.js";
+import type { BlameOptions, WhyOptions } from "../config/why-options.js";
 import { connect } from "../explain/connect.js";
 import { blameFields } from "../recorder/blame.js";
-import {
-  type Blame,
-  type Explanation,
-  type Loops,
-  RECORD_PATH,
-  type Timeline,
-} from "../recorder/record-types.js";
+import { type Blame, type Explanation, type Loops, RECORD_PATH } from "../recorder/record-types.js";
 import { drawTimeline } from "../recorder/svg-timeline.js";
 import { formatBlame, formatExplanation, formatLoops } from "./format-why.js";
-import {
-  askServer,
-  findResource,
-  listResources,
-  pathOf,
-  reasonOf,
-  type ServerResource,
-} from "./server-resources.js";
+import { readRecordedWrites, recordQueryOf } from "./recorded-writes.js";
+import { askServer, findResource, listResources, pathOf, reasonOf } from "./server-resources.js";
 
 const USER_AGENT = "keelson-why";
 const OFF = "the server keeps no record: it runs without --record, or it is not Keelson";
@@ -36,7 +24,7 @@ export async function explainWhy(
     if (options.isLoops) return await tellLoops(client, options, signal);
     const resource = findResource(await listResources(client, signal), options.type);
     const { revision, form } = options;
-    const query = queryOf(resource, options, revision === "" ? {} : { revision });
+    const query = recordQueryOf(resource, options, revision === "" ? {} : { revision });
     const explanation = (await ask(client, `why?${query}`, signal)) as unknown as Explanation;
     if (form === "json") return `${stringifyJson(explanation as never)}\n`;
     if (form === "text") return formatExplanation(explanation);
@@ -53,10 +41,17 @@ async function tellLoops(client: HttpsClient, options: WhyOptions, signal: Abort
   return { output, exitCode: loops.loops.length > 0 ? 1 : 0 };
 }
 
+/** The chain, with what each of its writes was made upon and its likeliest candidate: all of them are nothing to look at. */
 function picture({ steps, writes, clients }: Explanation, title: string): string {
-  const links = steps.flatMap(({ exact, candidates }) => [...exact, ...candidates]);
-  const followed = new Set(steps.map(({ write, followed }) => `${write} ${followed}`));
-  return drawTimeline({ title, lanes: "client", clients, writes, links, followed });
+  const followed = new Set(steps.map((step) => `${step.write} ${step.followed}`));
+  const links = steps.flatMap(({ exact, candidates }) => [
+    ...exact,
+    ...candidates.filter(({ rank, write, to }) => rank === 1 || followed.has(`${write} ${to}`)),
+  ]);
+  const drawn = new Set(links.flatMap(({ write, to }) => [write, to]));
+  for (const { write } of steps) drawn.add(write);
+  const shown = writes.filter(({ id }) => drawn.has(id));
+  return drawTimeline({ title, lanes: "client", clients, writes: shown, links, followed });
 }
 
 /** @returns what is printed. @throws {Error} in one line: it is not there, or nobody can be asked */
@@ -68,27 +63,18 @@ export async function blame(options: BlameOptions, signal: AbortSignal): Promise
     const answer = await askServer(client, { path }, signal);
     if (answer.status !== 200) throw new Error(reasonOf(answer));
     const object = answer.value;
-    const { writes, clients, replicas } = await recorded(client, resource, options, signal);
+    const { writes, clients, replicas } = await readRecordedWrites(
+      client,
+      resource,
+      options,
+      signal,
+    );
     const fields = blameFields(object, writes, clients);
     const found: Blame = { kind: "Blame", replicas, object, fields };
     return options.form === "json" ? `${stringifyJson(found as never)}\n` : formatBlame(found);
   } finally {
     client.close();
   }
-}
-
-/** Nothing where nobody records. */
-async function recorded(
-  client: HttpsClient,
-  resource: ServerResource,
-  options: AskedObject,
-  signal: AbortSignal,
-): Promise<Pick<Timeline, "writes" | "clients" | "replicas">> {
-  const query = queryOf(resource, options, { limit: "10000" });
-  const path = `${RECORD_PATH}/timeline?${query}`;
-  const { status, value } = await askServer(client, { path }, signal);
-  if (status !== 200) return { writes: [], clients: [], replicas: [] };
-  return value as unknown as Timeline;
 }
 
 async function ask(
@@ -103,13 +89,4 @@ async function ask(
     throw new Error("no write of it is recorded, or none that you may read");
   }
   throw new Error(answer.status === 404 || answer.status === 403 ? OFF : reasonOf(answer));
-}
-
-function queryOf(
-  { group, name: resource, isNamespaced }: ServerResource,
-  { namespace, name }: AskedObject,
-  more: Readonly<Record<string, string>>,
-): URLSearchParams {
-  const within = isNamespaced ? { namespace } : {};
-  return new URLSearchParams({ group, resource, ...within, name, ...more });
 }

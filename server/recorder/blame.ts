@@ -90,7 +90,8 @@ function isWithin(path: string, changed: string): boolean {
   return path.length === changed.length || /[.[]/.test(path[changed.length] ?? "");
 }
 
-function operationOf({ verb }: RecordedWrite): string {
+/** As managedFields say it. */
+export function operationOf({ verb }: RecordedWrite): string {
   return verb === "apply" ? "Apply" : "Update";
 }
 

@@ -180,6 +180,28 @@ test("what is delivered behind a write, or to somebody else, is no candidate; a 
   );
 });
 
+test("#46 a name that is an owner's is no reference to another object of that name: Services are called as Deployments are", () => {
+  const watch = watchOf(robot.id);
+  const service = { resource: "services", name: "web", uid: "uid-service" };
+  const slice = { resource: "endpointslices", name: "web-x" };
+  const deployment = { resource: "deployments", name: "web", uid: "uid-deployment" };
+  const names = ({ name }: { readonly name: string }, wanted: string) =>
+    name === "web-x" && wanted === "web";
+  const reasonsWith = (owners: readonly string[]) => {
+    const last = writeOf(12, { ...deployment, client: robot.id });
+    const writes = [
+      writeOf(10, { ...service, outcome: "created" }),
+      writeOf(11, { ...slice, owners, uid: "uid-slice", client: other.id }),
+      last,
+    ];
+    const deliveries = [sent(watch, 11, 111)];
+    const index = new RecordIndex({ clients, writes, reads: [watch], deliveries });
+    return linksOf(index, last, names).candidates.flatMap(({ reasons }) => reasons);
+  };
+  assert.ok(reasonsWith([]).includes("it refers to the object by name"));
+  assert.ok(!reasonsWith(["uid-service"]).includes("it refers to the object by name"));
+});
+
 test("hot loops are named: writes that change nothing, two that fight over a field, and a storm of lists", () => {
   const idle = Array.from({ length: 8 }, (_, i) =>
     writeOf(100 + i, { revision: "", outcome: "unchanged", name: "idle", client: robot.id }),

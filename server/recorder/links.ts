@@ -40,7 +40,7 @@ export function linksOf(index: RecordIndex, write: RecordedWrite, names: Names):
     // A loop of the server sees everything: only what has to do with the object says something.
     .filter(({ seen, weight }) => seen.read !== undefined || weight > 0);
   judged.sort(byScore);
-  const read = judged.slice(0, READ_MAX).map((each) => withNames(each, write, names));
+  const read = judged.slice(0, READ_MAX).map((each) => withNames(index, each, write, names));
   const best = [...read.sort(byScore), ...judged.slice(READ_MAX)].slice(0, CANDIDATES_MAX);
   const [first] = best;
   return {
@@ -146,13 +146,15 @@ function judge(index: RecordIndex, write: RecordedWrite, seen: Seen): Judged {
 }
 
 /** Adds what the texts of the two objects say. */
-function withNames(judged: Judged, write: RecordedWrite, names: Names): Judged {
+function withNames(index: RecordIndex, judged: Judged, write: RecordedWrite, names: Names): Judged {
   const { write: other } = judged.seen;
   const weight = WEIGHTS.names + (judged.isOwn ? WEIGHTS.own : 0);
   if (judged.weight >= weight) return judged;
+  const refers = (from: RecordedWrite, { name, uid }: RecordedWrite) =>
+    names(from, name) && !index.hasOtherOwnerNamed(name, uid, from);
   const reasons = [
-    ...(names(write, other.name) ? ["the object refers to it by name"] : []),
-    ...(names(other, write.name) ? ["it refers to the object by name"] : []),
+    ...(refers(write, other) ? ["the object refers to it by name"] : []),
+    ...(refers(other, write) ? ["it refers to the object by name"] : []),
   ];
   if (reasons.length === 0) return judged;
   return scored({ ...judged, reasons: [...reasons, ...judged.reasons], weight });

@@ -259,7 +259,7 @@ function everything(query: RecordQuery): RecordQuery {
     client: "",
     revision: "",
   };
-  return { ...query, ...all, sinceMs: 0, limit: LIMIT_MAX, after: new Map() };
+  return { ...query, ...all, heartbeats: true, sinceMs: 0, limit: LIMIT_MAX, after: new Map() };
 }
 
 function together<T extends { readonly id: string }>(a: readonly T[], b: readonly T[]): T[] {

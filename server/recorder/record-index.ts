@@ -77,6 +77,11 @@ export class RecordIndex {
     );
   }
 
+  /** Whether the object of a write has an owner of this name that is another object than `uid`: the name in it is that one's. */
+  hasOtherOwnerNamed(name: string, uid: string, { owners }: RecordedWrite): boolean {
+    return owners.some((owner) => owner !== uid && this.#byUid.get(owner)?.[0]?.name === name);
+  }
+
   /** How a revision of the write's object reached its client; undefined = by no watch that is recorded. */
   deliveryOf(write: RecordedWrite, revision: string): Omit<Seen, "write"> | undefined {
     const untilMs = Date.parse(write.receivedTime);

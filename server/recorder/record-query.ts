@@ -15,6 +15,8 @@ export interface RecordQuery {
   readonly user: string;
   /** Of a client; "" = all. */
   readonly client: string;
+  /** Whether heartbeats are shown, which say only that somebody is alive. */
+  readonly heartbeats: boolean;
   readonly sinceMs: number;
   readonly untilMs: number;
   /** How many writes at most, the newest. */
@@ -40,6 +42,7 @@ export function parseRecordQuery(query: Query): RecordQuery {
     name: text("name"),
     user: text("user"),
     client: text("client"),
+    heartbeats: query.get("heartbeats") !== "false",
     sinceMs: numberOf("sinceMs", text("sinceMs"), 0),
     untilMs: numberOf("untilMs", text("untilMs"), Number.MAX_SAFE_INTEGER),
     limit: Math.min(LIMIT_MAX, numberOf("limit", text("limit"), LIMIT)),
@@ -51,16 +54,17 @@ export function parseRecordQuery(query: Query): RecordQuery {
 /** The same question for another replica. */
 export function writeRecordQuery(query: RecordQuery): URLSearchParams {
   const { group, resource, namespace, name, user, client, revision } = query;
-  const { sinceMs, untilMs, limit, after } = query;
+  const { heartbeats, sinceMs, untilMs, limit, after } = query;
   const texts = { group, resource, namespace, name, user, client, revision };
   const numbers = { sinceMs: String(sinceMs), untilMs: String(untilMs), limit: String(limit) };
   const pairs = [...after].map(([replica, number]) => `${replica}:${number}`);
-  return new URLSearchParams({ ...texts, ...numbers, after: pairs.join(",") });
+  const shown = { heartbeats: String(heartbeats) };
+  return new URLSearchParams({ ...texts, ...numbers, ...shown, after: pairs.join(",") });
 }
 
 /** Whether a write is among what is asked for. */
 export function isShownFor(query: RecordQuery, write: KeptWrite): boolean {
-  const { group, resource, namespace, name, user, client, sinceMs, untilMs } = query;
+  const { group, resource, namespace, name, user, client, heartbeats, sinceMs, untilMs } = query;
   return (
     write.atMs >= sinceMs &&
     write.atMs <= untilMs &&
@@ -68,8 +72,14 @@ export function isShownFor(query: RecordQuery, write: KeptWrite): boolean {
     (namespace === "" || write.namespace === namespace) &&
     (name === "" || write.name === name) &&
     (user === "" || write.client.user === user) &&
-    (client === "" || write.client.id === client)
+    (client === "" || write.client.id === client) &&
+    (heartbeats || !isHeartbeat(write))
   );
+}
+
+/** A Lease that was renewed, and no more: who takes or gives one up is shown. */
+function isHeartbeat({ resource, changedPaths }: KeptWrite): boolean {
+  return resource === "leases" && changedPaths.length === 1 && changedPaths[0] === "spec.renewTime";
 }
 
 function numberOf(name: string, text: string, fallback: number): number {

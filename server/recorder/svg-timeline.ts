@@ -23,13 +23,13 @@ const LANES_MAX = 24;
 const ROW = 26;
 const LANE = 34;
 const LEFT = 130;
-const TEXT_CHARS_MAX = 140;
+const TEXT_CHARS_MAX = 110;
 
 export function drawTimeline(drawn: DrawnTimeline): string {
   const writes = drawn.writes.slice(-ROWS_MAX);
   const clients = new Map(drawn.clients.map((client) => [client.id, client]));
   const lanes = lanesOf(drawn.lanes, writes, clients);
-  const top = 64 + lanes.names.length * 18;
+  const top = 96 + lanes.names.length * 18;
   const place = (write: RecordedWrite, row: number): Place => ({
     x: LEFT + (lanes.of(write) + 0.5) * LANE,
     y: top + (row + 0.5) * ROW,
@@ -43,7 +43,7 @@ export function drawTimeline(drawn: DrawnTimeline): string {
     RULES,
     `<rect class="ground" width="${width}" height="${height}"/>`,
     `<text class="head" x="16" y="26">${xmlText(drawn.title)}</text>`,
-    `<text class="quiet" x="16" y="46">${LEGEND}</text>`,
+    ...LEGEND.map((line, at) => `<text class="quiet" x="16" y="${46 + at * 18}">${line}</text>`),
     ...lanes.names.map((name, lane) => laneOf(name, lane, { top, height })),
     ...drawn.links.flatMap((link) => arrowOf(link, places, drawn.followed)),
     ...writes.map((write, row) => rowOf(write, place(write, row), textX, writes[row - 1], clients)),
@@ -66,8 +66,10 @@ text{font:13px system-ui,sans-serif;fill:#1b1f24}.head{font-weight:600;font-size
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.ground{fill:#0d1117}.quiet{fill:#9da7b3}.lane{stroke:#30363d}.mark{fill:#1b1f24}.followed{stroke:#79c0ff}.arrow{stroke:#9da7b3}.followed.arrow{stroke:#79c0ff}}
 </style>`;
 
-const LEGEND =
-  "circle: stored (C created, U changed, M deletion begun, D deleted) · square =: changed nothing · diamond !: refused · solid line: exact · dashed: candidate · thick: followed";
+const LEGEND = [
+  "circle: stored (C created, U changed, M deletion begun, D deleted) · square =: changed nothing · diamond !: refused",
+  "solid line: exact · dashed: candidate · thick: followed",
+];
 
 function lanesOf(
   kind: DrawnTimeline["lanes"],
@@ -90,7 +92,7 @@ function laneOf(
 ): string {
   const x = LEFT + (lane + 0.5) * LANE;
   return [
-    `<text x="16" y="${66 + lane * 18}">${lane + 1}  ${xmlText(cut(name))}</text>`,
+    `<text x="16" y="${86 + lane * 18}">${lane + 1}  ${xmlText(cut(name))}</text>`,
     `<text class="quiet mark" x="${x}" y="${top - 4}">${lane + 1}</text>`,
     `<line class="lane" x1="${x}" y1="${top}" x2="${x}" y2="${height - 16}"/>`,
   ].join("");

@@ -71,6 +71,14 @@ function typesIn(
     });
 }
 
+/** As people look for them: the core's, those of the built-in workloads, those of domains; "" = the core's. */
+export function groupsOf(types: readonly ServedType[]): Map<string, ServedType[]> {
+  const groups = new Map<string, ServedType[]>();
+  for (const type of types) groups.set(type.group, [...(groups.get(type.group) ?? []), type]);
+  const rank = (group: string) => (group === "" ? 0 : group.includes(".") ? 2 : 1);
+  return new Map([...groups].sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1)));
+}
+
 /** "pods", "deployments.apps" */
 export function nameOf({ group, resource }: TypeName): string {
   return group === "" ? resource : `${resource}.${group}`;

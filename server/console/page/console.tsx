@@ -1,8 +1,8 @@
 /** The frame around all views: what is served at the side, what stands between page and server above. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatRoute, parseRoute, type Route } from "../model/routes.js";
 import { Api, type Obstacle } from "./api.js";
-import { findType, nameOf, readCatalog } from "./catalog.js";
+import { findType, groupsOf, nameOf, readCatalog } from "./catalog.js";
 import { ClientsView } from "./clients-view.js";
 import { useLoaded } from "./hooks.js";
 import { Keys, useKeys } from "./keys.js";
@@ -28,6 +28,8 @@ export function Console({ sessionKey }: { readonly sessionKey: string }) {
   const [round, setRound] = useState(0);
   const catalog = useLoaded((signal) => readCatalog(api, signal), [api, round]);
   const route = useRoute();
+  const opened = useMemo(() => new Map<string, string>(), []);
+  useKeptFocus([route, plane, catalog.value, obstacle]);
   useEffect(() => {
     if (obstacle === undefined && catalog.problem !== undefined) setRound((last) => last + 1);
   }, [obstacle]);
@@ -45,7 +47,7 @@ export function Console({ sessionKey }: { readonly sessionKey: string }) {
         </main>
       ) : (
         <Frame
-          ui={{ api, catalog: catalog.value, go, enter: setPlane }}
+          ui={{ api, catalog: catalog.value, go, enter: setPlane, opened }}
           plane={plane}
           route={route}
         />
@@ -126,7 +128,9 @@ function Types(props: { readonly ui: Ui; readonly plane: string; readonly route:
   const { plane, route } = props;
   const { catalog, enter } = props.ui;
   const [wanted, setWanted] = useState("");
-  const shown = catalog.types.filter((type) => nameOf(type).includes(wanted.toLowerCase()));
+  const shown = groupsOf(
+    catalog.types.filter((type) => nameOf(type).includes(wanted.toLowerCase())),
+  );
   const current = "type" in route ? nameOf(route.type) : "";
   return (
     <nav aria-label="What is served" class="types">
@@ -152,25 +156,34 @@ function Types(props: { readonly ui: Ui; readonly plane: string; readonly route:
         value={wanted}
         onInput={({ currentTarget }) => setWanted(currentTarget.value)}
         onKeyDown={({ key }) => {
-          const [first] = shown;
+          const [[first] = []] = shown.values();
           if (key !== "Enter" || first === undefined) return;
           go(tableOf(first));
           focusOnMain();
         }}
       />
-      <ul>
-        {shown.map((type) => (
-          <li key={nameOf(type)}>
-            <a
-              href={formatRoute(tableOf(type))}
-              {...(nameOf(type) === current && { "aria-current": "page" })}
-            >
-              {type.resource}
-              {type.group !== "" && <small> {type.group}</small>}
-            </a>
-          </li>
+      <div class="groups">
+        {shown.size === 0 && <p class="quiet">No type has this in its name.</p>}
+        {[...shown].map(([group, types]) => (
+          <section key={group} aria-label={group || "core"}>
+            <p class="quiet">{group || "core"}</p>
+            <ul>
+              {types.map((type) => (
+                <li key={nameOf(type)}>
+                  <a
+                    href={formatRoute(tableOf(type))}
+                    title={nameOf(type)}
+                    {...(nameOf(type) === current && { "aria-current": "page" })}
+                    onClick={focusOnMain}
+                  >
+                    {type.resource}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </section>
         ))}
-      </ul>
+      </div>
     </nav>
   );
 }
@@ -219,6 +232,17 @@ function useRoute(): Route {
     return () => removeEventListener("hashchange", changed);
   }, []);
   return route;
+}
+
+/** Whenever what had the focus has gone with its view, the view in its place has it: the next Tab goes on there. */
+function useKeptFocus(inputs: readonly unknown[]): void {
+  const isBegun = useRef(false);
+  useEffect(() => {
+    const isLost = document.activeElement === null || document.activeElement === document.body;
+    // A page that has just been opened begins at its top.
+    if (isBegun.current && isLost) focusOnMain();
+    isBegun.current ||= document.querySelector("#main") !== null;
+  }, inputs);
 }
 
 function focusOnMain(): void {

@@ -1,5 +1,5 @@
 /** The control planes of a Keelson that has them: how each is, and to create, copy, suspend and open them. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { JsonObject } from "../../api/meta.js";
 import { arrayOf, membersOf, textOf } from "../model/members.js";
 import { formatRoute } from "../model/routes.js";
@@ -74,9 +74,10 @@ function Plane(props: {
       <p class="buttons">
         <button
           type="button"
-          disabled={isSuspended}
+          aria-disabled={isSuspended}
+          title={isSuspended ? "it is suspended" : undefined}
           aria-label={`Open ${name}`}
-          onClick={() => enter(name)}
+          onClick={() => isSuspended || enter(name)}
         >
           Open
         </button>
@@ -99,10 +100,12 @@ function Create(props: {
   const { names, create } = props;
   const [name, setName] = useState("");
   const [from, setFrom] = useState("");
+  const field = useRef<HTMLInputElement>(null);
   const send = async (event: Event) => {
     event.preventDefault();
     await create(name, from);
     setName("");
+    field.current?.focus();
   };
   return (
     <form class="buttons" onSubmit={(event) => void send(event)}>
@@ -110,6 +113,7 @@ function Create(props: {
         A new one{" "}
         <input
           type="text"
+          ref={field}
           placeholder="its name"
           value={name}
           onInput={({ currentTarget }) => setName(currentTarget.value)}

@@ -24,7 +24,10 @@ export function EditTab({ ui, path, object }: Shown) {
   const [preview, setPreview] = useState<Preview | undefined>(undefined);
   const [outcome, setOutcome] = useState("");
   const [isBusy, setBusy] = useState(false);
+  const isPreviewed = preview !== undefined && preview.text === text;
+  // Buttons that cannot be pressed keep the focus: whoever works by keys stays where he was.
   const send = async (isDryRun: boolean) => {
+    if (isBusy || (!isDryRun && !isPreviewed)) return;
     setBusy(true);
     setOutcome("");
     try {
@@ -53,7 +56,6 @@ export function EditTab({ ui, path, object }: Shown) {
     setPreview(undefined);
     setOutcome("");
   };
-  const isPreviewed = preview !== undefined && preview.text === text;
   return (
     <section aria-label="Edit" class="edit">
       <label for="edited">The object as YAML</label>
@@ -65,13 +67,18 @@ export function EditTab({ ui, path, object }: Shown) {
         onInput={({ currentTarget }) => setText(currentTarget.value)}
       />
       <p class="buttons">
-        <button type="button" disabled={isBusy} onClick={() => void send(true)}>
+        <button type="button" aria-disabled={isBusy} onClick={() => void send(true)}>
           Show what it would do
         </button>
-        <button type="button" disabled={isBusy || !isPreviewed} onClick={() => void send(false)}>
+        <button
+          type="button"
+          aria-disabled={isBusy || !isPreviewed}
+          title={isPreviewed ? undefined : "first look at what it would do"}
+          onClick={() => void send(false)}
+        >
           Apply
         </button>
-        <button type="button" disabled={isBusy} onClick={() => start(object)}>
+        <button type="button" aria-disabled={isBusy} onClick={() => isBusy || start(object)}>
           Begin again with the newest version
         </button>
       </p>

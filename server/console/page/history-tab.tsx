@@ -2,15 +2,18 @@
 import { useState } from "preact/hooks";
 import type { JsonObject } from "../../api/meta.js";
 import { authorsOf } from "../../commands/authors-of.js";
+import { membersOf, textOf } from "../model/members.js";
 import { versionBefore, versionOf } from "../model/versions.js";
 import { ApiProblem } from "./api.js";
 import { Changes } from "./changes.js";
-import { useWork } from "./hooks.js";
+import { useLoaded, useWork } from "./hooks.js";
+import { readTimeline } from "./recorded.js";
 import type { Shown } from "./ui.js";
 import { YamlTab } from "./yaml-tab.js";
 
 /** How many versions are read; each is kept for as long as the tab is open. */
 const VERSIONS_MAX = 200;
+const WRITES_MAX = "10000";
 const NOT_FOUND = 404;
 const GONE = 410;
 
@@ -21,7 +24,12 @@ interface Past {
   readonly end: string | undefined;
 }
 
-export function HistoryTab({ ui, path, object }: Shown) {
+export function HistoryTab({ ui, type, path, object }: Shown) {
+  const recorded = useRecorded({ ui, type, path, object });
+  const writtenBy = (before: JsonObject | undefined, after: JsonObject) => {
+    const { who, time } = authorsOf(before, after, recorded);
+    return `written by ${who}, ${time}`;
+  };
   const [past, setPast] = useState<Past>({ versions: [object], end: undefined });
   /** Counted from the newest: older ones come in front. */
   const [back, setBack] = useState(0);
@@ -88,7 +96,15 @@ export function HistoryTab({ ui, path, object }: Shown) {
   );
 }
 
-function writtenBy(before: JsonObject | undefined, after: JsonObject): string {
-  const { who, time } = authorsOf(before, after);
-  return `written by ${who}, ${time}`;
+const NOTHING_RECORDED = { writes: [], clients: [] };
+
+/** Who wrote which version, where the server records it; nothing otherwise. */
+function useRecorded({ ui, type: { group, resource }, path, object }: Shown) {
+  const { resourceVersion, namespace, name } = membersOf(object.metadata) ?? {};
+  const of = { group, resource, namespace: textOf(namespace), name: textOf(name) };
+  const { value } = useLoaded(
+    async (signal) => await readTimeline(ui.api, of, { limit: WRITES_MAX }, signal),
+    [ui.api, path, textOf(resourceVersion)],
+  );
+  return value ?? NOTHING_RECORDED;
 }

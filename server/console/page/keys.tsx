@@ -7,9 +7,9 @@ const LIST = [
   ["o", "the overview"],
   ["l", "the timeline"],
   ["c", "the clients"],
-  ["↑ ↓ PgUp PgDn Home End", "move in a table"],
-  ["Enter", "open the row"],
-  ["Esc", "close a dialog"],
+  ["↑ ↓ PgUp PgDn Home End", "move in a table, ↑ ↓ in a timeline"],
+  ["Enter", "open the row, or say why it was written"],
+  ["Esc", "close a dialog, or why a write happened"],
   ["?", "these keys"],
 ] as const;
 

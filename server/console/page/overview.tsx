@@ -21,8 +21,6 @@ import { formatAge, formatRate, plural } from "./words.js";
 
 const COUNTS_EVERY_MS = 5_000;
 const REPLICAS_EVERY_MS = 5_000;
-/** Of turns that took too long; the others are a key away. */
-const TURNS_SHOWN = 3;
 /** Lists at a time, where counts are not in metrics that this user may read. */
 const LISTS_AT_A_TIME = 3;
 const OBJECTS = ["apiserver_resource_objects", "apiserver_storage_objects"] as const;
@@ -107,8 +105,12 @@ function Served({ ui, counts }: { readonly ui: Ui; readonly counts: Loaded<Count
           <thead>
             <tr>
               <th scope="col">Type</th>
-              <th scope="col">Version</th>
-              <th scope="col">Kind</th>
+              <th scope="col" class="wide">
+                Version
+              </th>
+              <th scope="col" class="wide">
+                Kind
+              </th>
               <th scope="col">Objects</th>
               {rates && <th scope="col">Writes/s</th>}
               {rates && <th scope="col">Reads/s</th>}
@@ -120,15 +122,15 @@ function Served({ ui, counts }: { readonly ui: Ui; readonly counts: Loaded<Count
               const count = counts.value?.byType.get(nameOf(type));
               return (
                 <tr key={nameOf(type)}>
-                  <th scope="row">
+                  <th scope="row" class="type" title={nameOf(type)}>
                     <a href={formatRoute(tableOf(type))}>{nameOf(type)}</a>
                   </th>
-                  <td>{type.version}</td>
-                  <td>{type.kind}</td>
-                  <td class="number">{count?.objects?.toLocaleString("en") ?? unknown}</td>
-                  {rates && <td class="number">{formatRate(count?.writes ?? 0)}</td>}
-                  {rates && <td class="number">{formatRate(count?.reads ?? 0)}</td>}
-                  {rates && <td class="number">{count?.watches ?? 0}</td>}
+                  <td class="wide">{type.version}</td>
+                  <td class="wide">{type.kind}</td>
+                  <Cell text={count?.objects?.toLocaleString("en") ?? unknown} />
+                  {rates && <Cell text={formatRate(count?.writes ?? 0)} />}
+                  {rates && <Cell text={formatRate(count?.reads ?? 0)} />}
+                  {rates && <Cell text={String(count?.watches ?? 0)} />}
                 </tr>
               );
             })}
@@ -137,6 +139,11 @@ function Served({ ui, counts }: { readonly ui: Ui; readonly counts: Loaded<Count
       </div>
     </section>
   );
+}
+
+/** What is not zero is what people look for. */
+function Cell({ text }: { readonly text: string }) {
+  return <td class={text === "0" ? "number zero" : "number"}>{text}</td>;
 }
 
 /** Asks for metrics; where this user may not read them, for a list of one object of each type. */
@@ -314,12 +321,12 @@ function Turns({ ui }: { readonly ui: Ui }) {
       {turns.value.length === 0 ? (
         <p>No turn of the event loop has taken 50 ms or more.</p>
       ) : (
-        <TurnList turns={turns.value.slice(0, TURNS_SHOWN)} />
-      )}
-      {turns.value.length > TURNS_SHOWN && (
         <details>
-          <summary>{turns.value.length - TURNS_SHOWN} more</summary>
-          <TurnList turns={turns.value.slice(TURNS_SHOWN)} />
+          <summary>
+            {plural(turns.value.length, "turn")} of 50 ms or more, the longest of{" "}
+            {Math.max(...turns.value.map(({ turnMs }) => Number(turnMs)))} ms
+          </summary>
+          <TurnList turns={turns.value} />
         </details>
       )}
     </section>

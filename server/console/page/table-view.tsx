@@ -52,7 +52,11 @@ export function TableView(props: {
           columns={columnsOf(type, namespace, table)}
           rows={rows}
           routeOf={(row) => objectRoute(type, row)}
-          open={(row) => ui.go(objectRoute(type, row))}
+          open={(row) => {
+            ui.opened.set(nameOf(type), keyOf(row));
+            ui.go(objectRoute(type, row));
+          }}
+          opened={ui.opened.get(nameOf(type))}
         />
       )}
     </section>
@@ -211,11 +215,13 @@ export function Grid(props: {
   readonly rows: readonly Row[];
   readonly routeOf: (row: Row) => Route;
   readonly open: (row: Row) => void;
+  /** The row that was opened last. */
+  readonly opened: string | undefined;
 }) {
-  const { label, columns, rows, routeOf, open } = props;
+  const { label, columns, rows, routeOf, open, opened } = props;
   const box = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ top: 0, height: 800 });
-  const [active, setActive] = useState<string | undefined>(undefined);
+  const [active, setActive] = useState<string | undefined>(opened);
   const activeAt = Math.max(
     0,
     rows.findIndex((row) => keyOf(row) === active),
@@ -226,6 +232,10 @@ export function Grid(props: {
     const look = () => setPlace({ top: grid.scrollTop, height: grid.clientHeight });
     const resized = new ResizeObserver(look);
     resized.observe(grid);
+    if (opened !== undefined) {
+      reveal(grid, activeAt);
+      grid.focus();
+    }
     grid.addEventListener("scroll", look, { passive: true });
     return () => {
       resized.disconnect();

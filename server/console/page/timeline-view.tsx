@@ -7,6 +7,7 @@ import { OUTCOME_LETTERS } from "../../recorder/outcome-letters.js";
 import type { RecordedWrite, Timeline, WriteOutcome } from "../../recorder/record-types.js";
 import { type DrawnTimeline, drawTimeline, type LaneKind } from "../model/timeline.js";
 import { usePolled } from "./hooks.js";
+import { useKeys } from "./keys.js";
 import { type RecordedOf, readTimeline } from "./recorded.js";
 import type { Ui } from "./ui.js";
 import { WhyPanel } from "./why-panel.js";
@@ -21,17 +22,27 @@ const LANE = 28;
 export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: RecordedOf }) {
   const [kind, setKind] = useState<LaneKind>("client");
   const [isPaused, setPaused] = useState(false);
+  const [hasHeartbeats, setHeartbeats] = useState(false);
   const [chosen, setChosen] = useState<RecordedWrite | undefined>(undefined);
-  const record = useTimeline(ui, of, isPaused);
+  const record = useTimeline(ui, of, { isPaused, hasHeartbeats });
   const { value: timeline, problem } = record;
   const box = useRef<HTMLDivElement>(null);
   const isThere = timeline !== undefined;
+  const close = () => {
+    setChosen(undefined);
+    box.current?.querySelector<HTMLElement>('[aria-pressed="true"]')?.focus();
+  };
+  useKeys(chosen === undefined ? {} : { Escape: close });
   // The newest are at the end; what the reader scrolls to stays.
   useLayoutEffect(() => box.current?.scrollTo({ top: box.current.scrollHeight }), [isThere]);
+  // Why it was written takes room from the rows: the chosen one stays in sight.
+  useLayoutEffect(() => {
+    box.current?.querySelector('[aria-pressed="true"]')?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
   if (timeline === undefined) return <p role="status">{problem ?? "Asking for the record …"}</p>;
   const drawn = drawTimeline(timeline, kind, chosen?.id ?? "");
   return (
-    <div class="timeline">
+    <div class={chosen === undefined ? "timeline" : "timeline explained"}>
       <div class="selectors">
         <label>
           Lanes{" "}
@@ -46,6 +57,14 @@ export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: Recorde
         <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           Pause
         </button>
+        <label>
+          <input
+            type="checkbox"
+            checked={hasHeartbeats}
+            onChange={({ currentTarget }) => setHeartbeats(currentTarget.checked)}
+          />{" "}
+          Heartbeats (leases that are only renewed)
+        </label>
       </div>
       <p role="status">
         {plural(timeline.writes.length, "write")}, the newest last
@@ -65,25 +84,28 @@ export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: Recorde
         <Drawing drawn={drawn} />
         <Rows drawn={drawn} chosen={chosen} choose={setChosen} />
       </div>
-      {chosen !== undefined && (
-        <WhyPanel key={chosen.id} ui={ui} write={chosen} close={() => setChosen(undefined)} />
-      )}
+      {chosen !== undefined && <WhyPanel key={chosen.id} ui={ui} write={chosen} close={close} />}
     </div>
   );
 }
 
-function useTimeline(ui: Ui, of: RecordedOf, isPaused: boolean) {
+function useTimeline(
+  ui: Ui,
+  of: RecordedOf,
+  { isPaused, hasHeartbeats }: { readonly isPaused: boolean; readonly hasHeartbeats: boolean },
+) {
   const { group, resource, namespace, name } = of;
   const [held, setHeld] = useState<Timeline | undefined>(undefined);
   const polled = usePolled(
     async (signal) => {
       if (isPaused && held !== undefined) return held;
-      const timeline = await readTimeline(ui.api, of, { limit: String(WRITES) }, signal);
+      const more = { limit: String(WRITES), heartbeats: String(hasHeartbeats) };
+      const timeline = await readTimeline(ui.api, of, more, signal);
       setHeld(timeline);
       return timeline;
     },
     EVERY_MS,
-    [ui.api, group, resource, namespace, name, isPaused],
+    [ui.api, group, resource, namespace, name, isPaused, hasHeartbeats],
   );
   return { ...polled, value: polled.value ?? held };
 }

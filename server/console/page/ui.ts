@@ -10,6 +10,8 @@ export interface Ui {
   readonly go: (route: Route) => void;
   /** Shows the API of a control plane in place of the root's. */
   readonly enter: (controlPlane: string) => void;
+  /** By type: the row of its table that was opened last, where somebody who comes back goes on. */
+  readonly opened: Map<string, string>;
 }
 
 /** What every side of an object is given. */

@@ -10,8 +10,8 @@ import { clientName, objectName, textOf } from "../model/timeline.js";
 import { useLoaded } from "./hooks.js";
 import { readWhy } from "./recorded.js";
 import type { Ui } from "./ui.js";
+import { plural } from "./words.js";
 
-const CANDIDATES_SHOWN = 5;
 const ENDS: Readonly<Record<Explanation["end"], string>> = {
   outer: "Nothing that is recorded led to it: a person, or something outside.",
   forgotten: "What it was made upon is not kept any more.",
@@ -71,20 +71,14 @@ function Chain({ explanation }: { readonly explanation: Explanation }) {
                   with a hand in it: {by} {name} {paths.join(", ")}
                 </div>
               ))}
-              <ul>
-                {[...exact, ...candidates.slice(0, CANDIDATES_SHOWN)].map((link) => (
-                  <Led
-                    key={`${link.to}${link.by}${link.rank}`}
-                    link={link}
-                    to={writes.get(link.to)}
-                    clients={clients}
-                    isFollowed={followed !== "" && link.to === followed}
-                  />
-                ))}
-                {candidates.length > CANDIDATES_SHOWN && (
-                  <li>and {candidates.length - CANDIDATES_SHOWN} more candidates</li>
-                )}
-              </ul>
+              <Links
+                links={[...exact, ...candidates.filter(({ to }) => to === followed)]}
+                {...{ followed, writes, clients }}
+              />
+              <Others
+                links={candidates.filter(({ to }) => to !== followed)}
+                {...{ followed, writes, clients }}
+              />
             </li>
           );
         })}
@@ -94,6 +88,41 @@ function Chain({ explanation }: { readonly explanation: Explanation }) {
         {hidden > 0 && ` ${hidden} records are hidden from you.`}
       </p>
     </>
+  );
+}
+
+interface Shown {
+  readonly links: readonly Link[];
+  /** The id of the write that the chain goes on with. */
+  readonly followed: string;
+  readonly writes: ReadonlyMap<string, RecordedWrite>;
+  readonly clients: ReadonlyMap<string, RecordedClient>;
+}
+
+function Links({ links, followed, writes, clients }: Shown) {
+  return (
+    <ul>
+      {links.map((link) => (
+        <Led
+          key={`${link.to}${link.by}${link.rank}`}
+          link={link}
+          to={writes.get(link.to)}
+          clients={clients}
+          isFollowed={followed !== "" && link.to === followed}
+        />
+      ))}
+    </ul>
+  );
+}
+
+/** Candidates that the chain does not go on with. */
+function Others(shown: Shown) {
+  if (shown.links.length === 0) return null;
+  return (
+    <details>
+      <summary>{plural(shown.links.length, "other candidate")}</summary>
+      <Links {...shown} />
+    </details>
   );
 }
 
