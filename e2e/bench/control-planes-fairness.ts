@@ -1,117 +1,154 @@
 /**
- * One control plane that asks as much as it can, beside many that ask now and then: how much later are these answered?
- * Parts alone and parts beside it take turns, so whatever else the machine does meets both.
+ * One control plane that asks for ten times its share beside fifty that ask for less than theirs: how much later are
+ * these answered? A share is what the replica can answer, all of them asking as fast as they can, divided by their number.
+ * Nobody waits for an answer before the next request is sent. Parts alone and parts beside it take turns, so whatever else
+ * the machine does meets both.
+ *
+ *   node dist/e2e/bench/control-planes-fairness.js [--same] [--rounds=N] [--main=MAIN] [--node=FLAG ...]
+ *     --same  the greedy one asks for the same as the others, and not for long lists
+ *     --main  the main.js of another build
+ *     --node  a flag of Node.js for the server, such as --cpu-prof
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { shippedNodeFlags } from "../harness/command.js";
-import { HttpsClient } from "../harness/https-client.js";
-import { startServer } from "../harness/server-process.js";
+import { parseArgs } from "node:util";
+import { COMMAND, shippedEnvironment, shippedNodeFlags } from "../harness/command.js";
+import { type ServerProcess, startServer } from "../harness/server-process.js";
 import type { Row } from "./control-planes-chart.js";
-import type { GreedyOrder, GreedyReport } from "./greedy-client.js";
+import { cpuUs } from "./cpu.js";
+import { median } from "./median.js";
+import type { Asker, ClientOrder, ClientReport } from "./open-loop-client.js";
 
 const KIND = "/apis/tenancy.k8s.io/v1alpha1/controlplanes";
 const POLITE = 50;
-/** Each of them asks so often. */
-const EVERY_MS = 500;
-const PART_MS = 5_000;
-const ROUNDS = 5;
-/** Requests that the greedy one has open at a time. */
-const GREEDY = 40;
-const ASKED = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+/** What each of them asks for, of its share. */
+const POLITE_SHARE = 0.5;
+const GREEDY_SHARE = 10;
+const PART_MS = 3_000;
+const SMALL = "/api/v1/namespaces/default";
+const LONG = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 
-/** The greatest but for one in a hundred. */
-function p99(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Number.NaN;
+export interface FairnessOptions {
+  readonly asksForTheSame?: boolean;
+  readonly rounds?: number;
+  readonly nodeFlags?: readonly string[];
+  readonly main?: string;
 }
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+interface Part {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** What the server worked, of the time. */
+  readonly cpuShare: number;
+}
 
-export async function fairness(): Promise<Row> {
+function quantile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN;
+}
+
+export async function fairness(options: FairnessOptions = {}): Promise<Row> {
+  const { asksForTheSame = false, rounds = 9, nodeFlags = [], main = COMMAND } = options;
+  Object.assign(process.env, await shippedEnvironment());
   await using server = await startServer({
     flags: ["--enable-control-planes", "--run-controllers"],
-    nodeFlags: shippedNodeFlags(),
+    nodeFlags: [...shippedNodeFlags(), ...nodeFlags],
+    main,
   });
-  const { url, client: admin } = server;
-  const { ca } = server.credentials;
-  /** The token of an administrator of a new control plane, who is not exempt from anything. */
-  const enter = async (name: string): Promise<string> => {
-    const of = { apiVersion: "tenancy.k8s.io/v1alpha1", kind: "ControlPlane" };
-    (await admin.post(KIND, { ...of, metadata: { name } })).expect(201);
-    const asked = { spec: { user: "carol" } };
-    const { text } = (await admin.post(`${KIND}/${name}/kubeconfig`, asked)).expect(201);
-    return /token\\?"?: ?\\?"?([\w.-]+)/.exec(text)?.[1] ?? "";
-  };
-  const polite: HttpsClient[] = [];
-  for (let at = 0; at < POLITE; at++) {
-    const authorization = `Bearer ${await enter(`polite-${at}`)}`;
-    polite.push(new HttpsClient(url, { ca }, { authorization }));
-  }
-  const token = await enter("greedy");
-  await using greedy = new Greedy();
-  greedy.send({ type: "connect", url, ca, token });
-  const askAll = async (times: number[]): Promise<void> => {
-    const endMs = performance.now() + PART_MS;
-    await Promise.all(
-      polite.map(async (client, at) => {
-        await pause((EVERY_MS * at) / POLITE);
-        while (performance.now() < endMs) {
-          const sinceMs = performance.now();
-          (await client.get(`/clusters/polite-${at}${ASKED}?limit=5`)).expect(200);
-          times.push(performance.now() - sinceMs);
-          await pause(EVERY_MS);
-        }
-      }),
+  const names = Array.from({ length: POLITE }, (_, at) => `polite-${at}`);
+  const askers: Asker[] = [];
+  for (const name of names) askers.push(await enter(server, name, SMALL));
+  await using polite = new Clients();
+  await using greedy = new Clients();
+  await polite.connect(server, askers, 4);
+  await greedy.connect(server, [await enter(server, "greedy", asksForTheSame ? SMALL : LONG)], 100);
+  // Also warms up what runs.
+  await polite.flood();
+  const capacity = await polite.flood();
+  await greedy.flood();
+  const greedyCapacity = await greedy.flood();
+  const perSecond = (POLITE_SHARE * capacity) / (POLITE + 1);
+  const greedyPerSecond = (GREEDY_SHARE * greedyCapacity) / (POLITE + 1);
+  say(`capacity: ${capacity.toFixed(0)} small, ${greedyCapacity.toFixed(0)} of the greedy one's`);
+  say(`each polite one asks ${perSecond.toFixed(1)}, the greedy one ${greedyPerSecond.toFixed(1)}`);
+  const part = async (): Promise<Part> => {
+    const [before, waitedBefore] = [await cpuUs(server.pid), await waitedUs(server.pid)];
+    const { times, unsent, refused, busyShare } = await polite.ask(perSecond);
+    const cpuShare = ((await cpuUs(server.pid)) - before) / PART_MS / 1_000;
+    const waitedShare = ((await waitedUs(server.pid)) - waitedBefore) / PART_MS / 1_000;
+    const [p50Ms, p99Ms] = [quantile(times, 0.5), quantile(times, 0.99)];
+    say(
+      `  p50 ${p50Ms.toFixed(2)} p99 ${p99Ms.toFixed(2)} ms of ${times.length}, ${unsent} unsent, ${refused} refused,` +
+        ` server ${cpuShare.toFixed(2)} and ${waitedShare.toFixed(2)} without a processor, client ${busyShare.toFixed(2)}`,
     );
+    return { p50Ms, p99Ms, cpuShare };
   };
-  let answered = 0;
-  const round = async (alone: number[], beside: number[]): Promise<void> => {
-    await askAll(alone);
-    await greedy.begin(`/clusters/greedy${ASKED}`);
-    await askAll(beside);
-    answered += await greedy.end();
-  };
-  await round([], []);
-  answered = 0;
-  const [alone, beside]: [number[], number[]] = [[], []];
-  for (let at = 0; at < ROUNDS; at++) await round(alone, beside);
-  for (const client of polite) client.close();
-  const each = Math.round((answered * 1_000) / PART_MS / ROUNDS);
-  const [before, then] = [p99(alone), p99(beside)];
-  const note = `${before.toFixed(0)} ms alone, ${then.toFixed(0)} ms beside one with ${each} lists a second`;
+  const [alone, beside]: [Part[], Part[]] = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    alone.push(await part());
+    const [met, other] = await Promise.all([part(), greedy.ask(greedyPerSecond)]);
+    beside.push(met);
+    say(
+      `    greedy: p50 ${quantile(other.times, 0.5).toFixed(0)} ms of ${other.times.length}, ${other.unsent} unsent, ${other.refused} refused`,
+    );
+  }
+  const of = (parts: readonly Part[], key: keyof Part) => median(parts.map((one) => one[key]));
+  const ratios = beside.map(({ p99Ms }, at) => p99Ms / (alone[at]?.p99Ms ?? Number.NaN));
+  const figures = (parts: readonly Part[]) =>
+    `${of(parts, "p50Ms").toFixed(1)} and ${of(parts, "p99Ms").toFixed(1)} ms (server ${of(parts, "cpuShare").toFixed(2)} of a core)`;
   return {
-    what: `p99 of ${POLITE} polite ones beside a greedy one`,
-    ...{ wanted: 1.2, measured: then / before, unit: "times", note },
+    what: `p99 of ${POLITE} polite ones beside one with ${GREEDY_SHARE} times its share`,
+    ...{ wanted: 1.2, measured: median(ratios), unit: "times" },
+    note: `p50 and p99 alone ${figures(alone)}, beside it ${figures(beside)}`,
   };
 }
 
-/** The greedy client's process. */
-class Greedy implements AsyncDisposable {
+/** How long the main thread could have run and had no processor. */
+async function waitedUs(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/schedstat`, "latin1");
+  return Number(text.split(" ")[1]) / 1_000;
+}
+
+/** Makes a control plane. @returns an administrator of it, who is not exempt from anything */
+async function enter({ client }: ServerProcess, name: string, path: string): Promise<Asker> {
+  const of = { apiVersion: "tenancy.k8s.io/v1alpha1", kind: "ControlPlane" };
+  (await client.post(KIND, { ...of, metadata: { name } })).expect(201);
+  const asked = { spec: { user: "carol" } };
+  const { text } = (await client.post(`${KIND}/${name}/kubeconfig`, asked)).expect(201);
+  const token = /token\\?"?: ?\\?"?([\w.-]+)/.exec(text)?.[1] ?? "";
+  return { path: `/clusters/${name}${path}`, token };
+}
+
+/** A process with clients. */
+class Clients implements AsyncDisposable {
   readonly #child: ChildProcess;
 
   constructor() {
-    this.#child = fork(fileURLToPath(new URL("greedy-client.js", import.meta.url)));
+    this.#child = fork(fileURLToPath(new URL("open-loop-client.js", import.meta.url)));
   }
 
-  send(order: GreedyOrder): void {
+  async connect(
+    { port, credentials: { ca } }: ServerProcess,
+    askers: readonly Asker[],
+    connections: number,
+  ): Promise<void> {
+    await this.#do({ type: "connect", port, ca, askers, connections });
+  }
+
+  /** @returns answers in a second */
+  async flood(): Promise<number> {
+    const { times } = await this.#do({ type: "flood", forMs: PART_MS });
+    return (times.length * 1_000) / PART_MS;
+  }
+
+  ask(perSecond: number): Promise<ClientReport> {
+    return this.#do({ type: "ask", perSecond, forMs: PART_MS });
+  }
+
+  async #do(order: ClientOrder): Promise<ClientReport> {
     this.#child.send(order);
-  }
-
-  async begin(path: string): Promise<void> {
-    this.send({ type: "ask", path, atATime: GREEDY });
-    await this.#next();
-  }
-
-  /** @returns how many of its requests were answered meanwhile */
-  async end(): Promise<number> {
-    this.send({ type: "rest" });
-    const report = await this.#next();
-    return report.type === "resting" ? report.answered : 0;
-  }
-
-  async #next(): Promise<GreedyReport> {
-    const [report] = (await once(this.#child, "message")) as [GreedyReport];
+    const [report] = (await once(this.#child, "message")) as [ClientReport];
     return report;
   }
 
@@ -120,4 +157,26 @@ class Greedy implements AsyncDisposable {
     this.#child.kill();
     await ended;
   }
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = parseArgs({
+    options: {
+      same: { type: "boolean", default: false },
+      rounds: { type: "string", default: "9" },
+      node: { type: "string", multiple: true, default: [] },
+      main: { type: "string", default: COMMAND },
+    },
+  });
+  const row = await fairness({
+    asksForTheSame: values.same,
+    rounds: Number(values.rounds),
+    nodeFlags: values.node,
+    main: values.main,
+  });
+  process.stdout.write(`${row.what}: ${row.measured.toFixed(2)} (${row.note})\n`);
 }

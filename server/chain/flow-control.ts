@@ -57,7 +57,10 @@ export function withFlowControl(parts: FlowControlParts): RequestStep {
       state.turns = answerTurns;
       const nowMs = performance.now();
       const laterMs = isReadOnly(info) ? 0 : WRITE_LATER_MS;
-      if (turns.isFree(nowMs, laterMs)) return takeSeats(ctx, nowMs);
+      if (turns.isFree(nowMs, laterMs)) {
+        if (flowControl.turnLevel !== undefined) turns.countFor(flowControl.turnLevel, nowMs);
+        return takeSeats(ctx, nowMs);
+      }
       return waitForTurn(ctx, parts, laterMs).then(() => takeSeats(ctx, performance.now()));
     },
     ({ state: { seats, info } }, failure) => {
@@ -137,7 +140,11 @@ function toAnswerTurns({ flowControl, turns }: FlowControlParts): AnswerTurns {
       return turns.isFree(performance.now()) ? undefined : nextTurn();
     },
     toAnswer({ user, info }: RequestState) {
-      if (turns.isFree(performance.now())) return undefined;
+      const nowMs = performance.now();
+      if (turns.isFree(nowMs)) {
+        if (flowControl.turnLevel !== undefined) turns.countFor(flowControl.turnLevel, nowMs);
+        return undefined;
+      }
       const place = flowControl.turnPlaceOf(user, info);
       return place === undefined ? undefined : turns.waitToEnd(place);
     },

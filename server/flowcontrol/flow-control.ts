@@ -254,6 +254,11 @@ export class FlowControl {
     return { type: "denied", denial: this.#deny(schema, flow, entered) };
   }
 
+  /** The level of all requests that wait for the thread; undefined: it is that of their priority. */
+  get turnLevel(): string | undefined {
+    return this.#options.turnLevel;
+  }
+
   /** The request's place among those that wait for the thread; undefined: it does not wait. */
   turnPlaceOf(user: UserInfo, info: RequestInfo): TurnPlace | undefined {
     const schema = this.#schemaOf(user, info);

@@ -29,6 +29,7 @@ export interface Utilization {
 }
 
 export class Headroom {
+  readonly busyShare: number;
   /** Milliseconds of work that a millisecond of rest pays for; infinite: none is wanted. */
   readonly #workPerRest: number;
   readonly #utilization: () => Utilization;
@@ -42,6 +43,7 @@ export class Headroom {
     utilization: () => Utilization = () => performance.eventLoopUtilization(),
   ) {
     assert(busyShare > 0 && busyShare <= 1, "BusyShareIsShare");
+    this.busyShare = busyShare;
     this.#workPerRest = busyShare / (1 - busyShare);
     this.#utilization = utilization;
   }

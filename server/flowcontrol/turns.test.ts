@@ -250,6 +250,37 @@ for (const users of [1, 200]) {
   });
 }
 
+test("44: one that used little is served in its turn beside a greedy one, however much of it waits after a pause", async () => {
+  const { clock, turns } = busyThread();
+  const served: string[] = [];
+  const work = async (place: TurnPlace, name: string, ms: number) => {
+    await turns.wait(place);
+    clock.nowMs += ms;
+    // What comes behind it is no part of it.
+    await nextTurn();
+    served.push(name);
+  };
+  const polite = Array.from({ length: 50 }, (_, at) => planePlace(`polite ${at}`));
+  const queue = Array.from({ length: 400 }, () => work(planePlace("greedy"), "greedy", 1));
+  await Promise.all(queue.slice(0, 40));
+
+  for (let round = 0; round < 5; round++) {
+    // A pause of the thread: of each of them more waits than a backlog has.
+    const before = served.length;
+    const sinceMs = clock.nowMs;
+    const burst = polite.flatMap((place) =>
+      Array.from({ length: BACKLOG + 2 }, () => work(place, "polite", 0.02)),
+    );
+    await Promise.all(burst);
+    const behind = served.slice(before).filter((name) => name === "greedy").length;
+    assert.ok(behind <= 2, `behind ${behind} pieces of the queue`);
+    assert.ok(clock.nowMs - sinceMs <= burst.length * 0.02 + behind + 1, `${clock.nowMs}`);
+    clock.nowMs += 20;
+  }
+  clock.nowMs += RECENT_MS;
+  await Promise.all(queue);
+});
+
 test("44: a long piece of one user puts their control plane behind others, and the user behind its others", async () => {
   const desk = new Desk();
   const done: string[] = [];

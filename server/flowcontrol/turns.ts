@@ -20,11 +20,13 @@
  * headroom (headroom.ts): otherwise the others would meet a busy thread at each step of their requests. What more it asks
  * for is not even read (paused-connections.ts).
  *
- * The flows of a control plane are as one in all this: with a hundred users, none of whom has a backlog, it asks for no less.
+ * The flows of a control plane are as one in all this: with a hundred users, none of whom has a backlog, it asks for no less. And
+ * what waits is a backlog of a control plane only while it has used more than its share of the thread (thread-share.ts).
  */
 import { assert } from "../../storage/base/assert.js";
 import type { Headroom } from "./headroom.js";
 import { type PausableConnection, PausedConnections } from "./paused-connections.js";
+import { ThreadShare, UsedTime } from "./thread-share.js";
 import type { TurnPlace } from "./turn-place.js";
 
 /** How long the loop does waiting work before it polls its sockets again: some times what polling costs. */
@@ -65,6 +67,13 @@ class Standing {
   longMs = Number.NEGATIVE_INFINITY;
 }
 
+interface Working {
+  /** Of one that has a place. */
+  readonly flow: Flow | undefined;
+  readonly used: UsedTime | undefined;
+  readonly sinceMs: number;
+}
+
 interface Taken {
   readonly flow: Flow;
   readonly piece: Piece;
@@ -79,12 +88,16 @@ class Flow {
   readonly own = new Standing();
   /** Of all flows that count as one with this one; its own where it is alone. */
   readonly common: Standing;
+  /** What all flows of the level used of the thread, where they are as one. */
+  readonly used: UsedTime | undefined;
   /** When paused connections were read again. */
   readMs = Number.NEGATIVE_INFINITY;
 
-  constructor(place: TurnPlace, level: Standing) {
+  constructor(place: TurnPlace, { standing, used }: Level) {
+    const isAsOne = place.isAsOne === true;
     this.place = place;
-    this.common = place.isAsOne === true ? level : this.own;
+    this.common = isAsOne ? standing : this.own;
+    this.used = isAsOne ? used : undefined;
   }
 
   get waiting(): number {
@@ -113,6 +126,7 @@ class Flow {
 
 class Level {
   readonly standing = new Standing();
+  readonly used = new UsedTime();
   readonly flows = new Map<string, Flow>();
   /** Flows with waiting pieces; the next one comes first. */
   readonly order: Flow[] = [];
@@ -121,7 +135,7 @@ class Level {
     const known = this.flows.get(place.flow);
     if (known !== undefined) return known;
     if (this.flows.size - this.order.length >= IDLE_FLOWS_MAX) this.#dropIdle();
-    const flow = new Flow(place, this.standing);
+    const flow = new Flow(place, this);
     this.flows.set(place.flow, flow);
     return flow;
   }
@@ -134,20 +148,23 @@ class Level {
 export class Turns {
   readonly #now: () => number;
   readonly #headroom: Headroom;
+  readonly #share: ThreadShare;
   readonly #levels = new Map<string, Level>();
   /** Levels with waiting pieces; the next one comes first. */
   readonly #order: Level[] = [];
   readonly #paused = new PausedConnections();
   #waiting = 0;
   /** Whose piece is worked on, and since when. */
-  #working: { readonly flow: Flow; readonly sinceMs: number } | undefined;
+  #working: Working | undefined;
   /** When this turn of the loop began to work; undefined before that. */
   #sinceMs: number | undefined;
   /** Work begun in this turn that has to be finished in later ones. */
   #laterMs = 0;
-  /** When a flow without a backlog was served. */
+  /** Who was served last of those without a backlog, when, and when the one before who is another. */
+  #modest: Standing | undefined;
   #modestMs = Number.NEGATIVE_INFINITY;
-  /** Whether backlogs have to wait in this turn. */
+  #otherModestMs = Number.NEGATIVE_INFINITY;
+  /** Whether backlogs have to wait in this turn for the sake of others that were served. */
   #isSpent = false;
   /** When a backlog last had to wait for the sake of other flows. */
   #heldBackMs = Number.NEGATIVE_INFINITY;
@@ -156,6 +173,7 @@ export class Turns {
 
   constructor(headroom: Headroom, now: () => number = () => performance.now()) {
     this.#headroom = headroom;
+    this.#share = new ThreadShare(headroom.busyShare);
     this.#now = now;
   }
 
@@ -193,11 +211,17 @@ export class Turns {
     return true;
   }
 
+  /** What runs at once, without a place, is work of this level, whose flows are as one. */
+  countFor(level: string, sinceMs: number): void {
+    this.#begin(undefined, this.#levelOf(level).used, sinceMs);
+  }
+
   /** The next piece of a request that has begun: undefined = at once, else when it is its turn. */
   goOn(place: TurnPlace): Promise<void> | undefined {
     const nowMs = this.#now();
     if (!this.isFree(nowMs)) return this.wait(place);
-    this.#begin(this.#levelOf(place).flowOf(place), nowMs);
+    const flow = this.#levelOf(place.level).flowOf(place);
+    this.#begin(flow, flow.used, nowMs);
     return undefined;
   }
 
@@ -257,7 +281,7 @@ export class Turns {
 
   /** The flow, for one more piece. */
   #enter(place: TurnPlace): Flow {
-    const level = this.#levelOf(place);
+    const level = this.#levelOf(place.level);
     const flow = level.flowOf(place);
     if (flow.waiting === 0) {
       if (level.order.length === 0) this.#order.push(level);
@@ -268,7 +292,7 @@ export class Turns {
     return flow;
   }
 
-  #levelOf({ level: name }: TurnPlace): Level {
+  #levelOf(name: string): Level {
     let level = this.#levels.get(name);
     if (level === undefined) {
       level = new Level();
@@ -289,7 +313,7 @@ export class Turns {
     this.#laterMs = 0;
     if (this.#waiting === 0) return;
     const nowMs = this.#now();
-    this.#isSpent = this.#headroom.isSpent(nowMs) && nowMs - this.#modestMs < RECENT_MS;
+    this.#isSpent = this.#headroom.isSpent(nowMs);
     const next = this.#takeNext(nowMs);
     if (next === undefined) {
       this.#heldBackMs = nowMs;
@@ -314,21 +338,25 @@ export class Turns {
   #serve({ flow, piece: { begin, laterMs } }: Taken, nowMs: number): void {
     this.#laterMs += laterMs;
     begin();
-    this.#begin(flow, nowMs);
+    this.#begin(flow, flow.used, nowMs);
   }
 
-  #begin(flow: Flow, sinceMs: number): void {
-    this.#working = { flow, sinceMs };
-    queueMicrotask(() => process.nextTick(this.#end));
+  #begin(flow: Flow | undefined, used: UsedTime | undefined, sinceMs: number): void {
+    // Several begin one after the other when what they waited for is there.
+    if (this.#working === undefined) queueMicrotask(() => process.nextTick(this.#end));
+    else this.#count(this.#working, sinceMs);
+    this.#working = { flow, used, sinceMs };
+  }
+
+  #count({ flow, used, sinceMs }: Working, nowMs: number): void {
+    if (nowMs - sinceMs >= LONG_PIECE_MS) flow?.endLong(nowMs);
+    if (used !== undefined) this.#share.add(used, nowMs - sinceMs, nowMs);
   }
 
   readonly #end = (): void => {
     const nowMs = this.#now();
-    if (this.#working !== undefined) {
-      const { flow, sinceMs } = this.#working;
-      if (nowMs - sinceMs >= LONG_PIECE_MS) flow.endLong(nowMs);
-      this.#working = undefined;
-    }
+    if (this.#working !== undefined) this.#count(this.#working, nowMs);
+    this.#working = undefined;
     if (this.#waiting === 0 || this.#sinceMs === undefined || this.#isOver(nowMs)) return;
     // Answers leave at the end of the turn: what may be long waits for the next one.
     const next = this.#takeNext(nowMs, false);
@@ -342,7 +370,7 @@ export class Turns {
   /** Undefined: all that wait are backlogs that have to, or flows that had a long piece. */
   #takeNext(nowMs: number, mayBeLong = true): Taken | undefined {
     const mayGo = (flow: Flow) =>
-      !this.#isSpent || flow.ends.length > 0 || !hasBacklog(flow, nowMs);
+      !this.#isSpent || flow.ends.length > 0 || !this.#hasToWait(flow, nowMs);
     const wasLong = ({ longMs }: Standing) => nowMs - longMs < RECENT_MS;
     const isLight = (flow: Flow) => mayGo(flow) && !wasLong(flow.common);
     // Among flows that are as one those come first that have not been long themselves.
@@ -351,13 +379,29 @@ export class Turns {
       this.#find(isLight) ?? (mayBeLong ? (this.#find(isLighter) ?? this.#find(mayGo)) : undefined);
     if (found === undefined) return undefined;
     const { level, flow } = found;
-    if (!hasBacklog(flow, nowMs)) this.#modestMs = nowMs;
+    if (!this.#hasBacklog(flow, nowMs)) this.#noteModest(flow.common, nowMs);
     const piece = flow.takeNext();
     this.#waiting--;
     if (this.#paused.size > 0 && flow.others.length < ENOUGH) this.#readMore(flow, nowMs);
     toEnd(level.order, flow, flow.waiting > 0);
     toEnd(this.#order, level, level.order.length > 0);
     return { flow, piece };
+  }
+
+  #noteModest(one: Standing, nowMs: number): void {
+    if (one !== this.#modest) this.#otherModestMs = this.#modestMs;
+    this.#modest = one;
+    this.#modestMs = nowMs;
+  }
+
+  #hasToWait(flow: Flow, nowMs: number): boolean {
+    const servedMs = flow.common === this.#modest ? this.#otherModestMs : this.#modestMs;
+    return nowMs - servedMs < RECENT_MS && this.#hasBacklog(flow, nowMs);
+  }
+
+  #hasBacklog({ common, used }: Flow, nowMs: number): boolean {
+    const asksForMuch = common.others >= BACKLOG || nowMs - common.backlogMs < RECENT_MS;
+    return asksForMuch && (used === undefined || this.#share.isAbove(used, nowMs));
   }
 
   /** The next flow for which it is so, by level in turn. */
@@ -368,10 +412,6 @@ export class Turns {
     }
     return undefined;
   }
-}
-
-function hasBacklog({ common }: Flow, nowMs: number): boolean {
-  return common.others >= BACKLOG || nowMs - common.backlogMs < RECENT_MS;
 }
 
 function toEnd<T>(order: T[], one: T, isKept: boolean): void {
