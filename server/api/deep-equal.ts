@@ -1,3 +1,6 @@
+/** Equality of JSON values, at once and in steps. */
+import type { Steps } from "../../storage/base/steps.js";
+
 /**
  * Equality of JSON values, for "has the spec changed": members in any order, list items in the same
  * order; an undefined member equals a missing one.
@@ -9,6 +12,37 @@ export function deepEqual(a: unknown, b: unknown): boolean {
     return Array.isArray(a) && Array.isArray(b) && equalLists(a, b);
   }
   return equalMembers(a as Record<string, unknown>, b as Record<string, unknown>);
+}
+
+/** Members that are compared in one step. */
+const STRETCH = 500;
+
+/** @param isLong whether it is worth while to compare in steps */
+export function* isEqual(a: unknown, b: unknown, isLong: boolean): Steps<boolean> {
+  return isLong ? yield* equalInSteps(a, b) : deepEqual(a, b);
+}
+
+/** The same in steps, for values of any size. */
+export function* equalInSteps(a: unknown, b: unknown): Steps<boolean> {
+  const isSmall = (value: unknown) => typeof value !== "object" || value === null;
+  if (a === b || isSmall(a) || isSmall(b) || Array.isArray(a) !== Array.isArray(b)) {
+    return deepEqual(a, b);
+  }
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  if (Array.isArray(a) && a.length !== right.length) return false;
+  let seen = 0;
+  for (const key in left) {
+    if (++seen % STRETCH === 0) yield;
+    const other = Object.hasOwn(right, key) ? right[key] : undefined;
+    if (!(isSmall(left[key]) ? left[key] === other : yield* equalInSteps(left[key], other))) {
+      return false;
+    }
+  }
+  for (const key in right) {
+    if (++seen % STRETCH === 0) yield;
+    if (right[key] !== undefined && !Object.hasOwn(left, key)) return false;
+  }
+  return true;
 }
 
 function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {

@@ -9,7 +9,7 @@
  */
 
 import { finishNow, type Steps } from "../../storage/base/steps.js";
-import { deepEqual } from "../api/deep-equal.js";
+import { isEqual } from "../api/deep-equal.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -409,18 +409,22 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
  * (S1-SSA-36). Must be called with the final object: decoding and defaulting may undo an apparent
  * change.
  */
-export function keepTimesIfSame(live: ApiObject, next: ApiObject): ApiObject {
+export function* keepTimesIfSame(
+  live: ApiObject,
+  next: ApiObject,
+  isLong: boolean,
+): Steps<ApiObject> {
   const [was, is] = [live.metadata.managedFields ?? [], next.metadata.managedFields ?? []];
   if (was === is || was.length !== is.length || is.length === 0) return next;
   const timeless = ({ time: _, ...entry }: JsonObject) => entry;
-  if (!is.every((entry, index) => deepEqual(timeless(entry), timeless(was[index] ?? {})))) {
-    return next;
+  for (const [index, entry] of is.entries()) {
+    if (!(yield* isEqual(timeless(entry), timeless(was[index] ?? {}), isLong))) return next;
   }
   const bare = ({ metadata, ...object }: ApiObject) => {
     const { managedFields: _, resourceVersion: __, ...rest } = metadata;
     return { ...object, metadata: rest };
   };
-  if (!deepEqual(bare(live), bare(next))) return next;
+  if (!(yield* isEqual(bare(live), bare(next), isLong))) return next;
   return { ...next, metadata: { ...next.metadata, managedFields: was } };
 }
 

@@ -37,3 +37,17 @@ test("S1-UNS-08: an object has the name and the namespace of its key, whatever i
   assert.equal(read({ name: 5 })?.name, "x");
   assert.equal(read({ name: "x", namespace: [] })?.namespace, "default");
 });
+
+test("39.3: many owners of fields are left out, and nothing else is", () => {
+  const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`f:k${at}`, {}]));
+  const managedFields = [{ manager: "m", fieldsV1: { "f:data": fields } }];
+  const own = { name: "x", uid: "u1", finalizers: ["a/b"], ownerReferences: [owner] };
+  assert.deepEqual(read({ ...own, managedFields }), { ...own, resourceVersion: "7" });
+  // As another server or a person may have written it.
+  const inFront = { name: "x", managedFields, uid: "u1", finalizers: ["a/b"] };
+  assert.deepEqual(read(inFront)?.finalizers, ["a/b"]);
+  const bracket = [{ manager: "m", fieldsV1: { ...fields, 'v:"]"': {} } }];
+  assert.deepEqual(read({ ...own, managedFields: bracket })?.managedFields, bracket);
+  const within = { ...own, other: { a: 1, managedFields } };
+  assert.deepEqual(read(within)?.finalizers, ["a/b"]);
+});

@@ -2,6 +2,7 @@
  * For tests: one object of a kind under a field manager, as the registry keeps it. Each write advances
  * the time by a second; applied objects are decoded and defaulted.
  */
+import { finishNow } from "../../../storage/base/steps.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
 import type { Facts } from "../../schema/model.js";
@@ -58,7 +59,7 @@ export function manageObjects(
       const applied = { ...config, apiVersion, kind };
       const merged = manager.apply(live, applied, { manager: writer, subresource, force });
       const next = decode(merged as unknown as JsonValue);
-      live = live === undefined ? next : keepTimesIfSame(live, next);
+      live = live === undefined ? next : finishNow(keepTimesIfSame(live, next, false));
       live.metadata.uid ??= "uid";
       return live;
     },

@@ -4,6 +4,7 @@
  * compares owners, conflicts and values after each.
  */
 import assert from "node:assert/strict";
+import { finishNow } from "../../../storage/base/steps.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
 import { StatusError } from "../../api/status.js";
@@ -148,7 +149,7 @@ export function createEngine(body: MapType) {
           ? fields.update(live, object, write)
           : fields.apply(live, object as JsonObject, { ...write, force: step.force });
       assert.equal(JSON.stringify([live, object]), before, "what goes in is left alone");
-      live = live === undefined ? next : keepTimesIfSame(live, next);
+      live = live === undefined ? next : finishNow(keepTimesIfSame(live, next, false));
       live.metadata.uid = "u";
     },
     object: () => live,

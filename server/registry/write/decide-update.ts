@@ -6,7 +6,7 @@
 import { finishNow, oneStep, type Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
-import { deepEqual } from "../../api/deep-equal.js";
+import { isEqual } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
@@ -230,15 +230,20 @@ function finish(
   prepared: ApiObject,
   facts: readonly FieldError[],
 ): Decision | Promise<Decision> {
-  const { before, target } = attempt;
-  const next = target.isApplied === true ? keepTimesIfSame(before, prepared) : prepared;
-  const { registry } = attempt;
+  return afterSteps(attempt.pause, judge(attempt, prepared, facts), (made) => made);
+}
+
+function* judge(
+  attempt: Attempt,
+  prepared: ApiObject,
+  facts: readonly FieldError[],
+): Steps<Decision> {
+  const { registry, before, target } = attempt;
+  const isLong = attempt.pause !== undefined;
+  const next =
+    target.isApplied === true ? yield* keepTimesIfSame(before, prepared, isLong) : prepared;
   const candidate = { registry, target, name: target.name, next, before, facts };
-  return afterSteps(
-    attempt.pause,
-    judgeAndEncode(candidate, encode(attempt, next)),
-    (made) => made,
-  );
+  return yield* judgeAndEncode(candidate, encode(attempt, next));
 }
 
 function* encode(attempt: Attempt, next: ApiObject): Steps<Decision> {
@@ -372,14 +377,19 @@ function* hasNewGeneration(
   { strategy }: StoredResource,
   { next, before, value, isLong }: Encoded,
 ): Steps<boolean> {
-  const suspects = generationFields(strategy, next, before).filter(
-    (path) => !deepEqual(fieldOf(next, path), fieldOf(before, path)),
-  );
+  const suspects: string[] = [];
+  for (const path of generationFields(strategy, next, before)) {
+    const isSame = yield* isEqual(fieldOf(next, path), fieldOf(before, path), isLong);
+    if (!isSame) suspects.push(path);
+  }
   if (suspects.length === 0) return false;
   // Defaults and empty values have several equal spellings, so the stored forms are compared.
   const parsed = isLong ? yield* parseInSteps(value.toString("utf8")) : parseJson(value);
   const stored = parsed as unknown as ApiObject;
-  return suspects.some((path) => !deepEqual(fieldOf(stored, path), fieldOf(before, path)));
+  for (const path of suspects) {
+    if (!(yield* isEqual(fieldOf(stored, path), fieldOf(before, path), isLong))) return true;
+  }
+  return false;
 }
 
 function generationFields(
