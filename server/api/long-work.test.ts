@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { finishNow } from "../../storage/base/steps.js";
 import { invalidValue } from "./field-errors.js";
-import { eachItem, LongWork, STRETCH } from "./long-work.js";
+import { eachItem, eachMember, LongWork, STRETCH } from "./long-work.js";
 import { PROBLEMS_MAX } from "./problems.js";
 import type { FieldError } from "./status.js";
 
@@ -42,4 +42,21 @@ test("39.3: short lists are looked at at once, and a list full of problems ends 
   const found = finishNow(long.finish());
   assert.ok(found.length > PROBLEMS_MAX && found.length < items.length);
   assert.equal(looked, found.length);
+});
+
+test("39.3: members of a long map are looked at in steps, with what is found at once", () => {
+  const members = Object.fromEntries(items.map((item) => [`k${item}`, `v${item}`]));
+  const seen = (use: { errors: FieldError[]; long?: LongWork }) => {
+    const texts: string[] = [];
+    eachMember(members, use, (key, value) => texts.push(key + value));
+    const long = use.long?.finish();
+    let steps = 0;
+    while (long !== undefined && long.next().done !== true) steps++;
+    return { texts, steps };
+  };
+  const atOnce = seen({ errors: [] });
+  const inSteps = seen({ errors: [], long: new LongWork() });
+  assert.deepEqual(inSteps.texts, atOnce.texts);
+  assert.equal(atOnce.texts.length, items.length);
+  assert.deepEqual([atOnce.steps, inSteps.steps], [0, items.length / STRETCH]);
 });

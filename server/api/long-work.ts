@@ -66,3 +66,18 @@ export function eachItem<Item>(
     }
   });
 }
+
+/** The same for the members of a map. */
+export function eachMember(
+  members: Readonly<Record<string, string>>,
+  use: RuleUse,
+  look: (key: string, value: string, errors: FieldError[]) => void,
+): void {
+  if (use.long === undefined) {
+    for (const key in members) look(key, members[key] ?? "", use.errors);
+    return;
+  }
+  eachItem(Object.keys(members), use, (key, _index, errors) => {
+    look(key, members[key] ?? "", errors);
+  });
+}

@@ -5,6 +5,7 @@
  */
 
 import { forbiddenField, invalidValue, requiredValue, tooLongValue } from "./field-errors.js";
+import { eachItem, eachMember, type LongWork, type RuleUse } from "./long-work.js";
 import type { ObjectMeta, OwnerReference } from "./meta.js";
 import { parseGroupVersion } from "./names.js";
 import { Problems } from "./problems.js";
@@ -42,6 +43,8 @@ export interface MetadataRules {
   readonly namespaceFinalizer: string;
   /** "any": also finalizers without a domain, which custom kinds may have. */
   readonly finalizers?: "any" | undefined;
+  /** Takes long lists and maps of a large object; absent = they are looked at at once. */
+  readonly long?: LongWork | undefined;
 }
 
 /** All errors in the metadata of an object to be stored. */
@@ -53,11 +56,14 @@ export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): FieldE
       invalidValue("metadata.generation", meta.generation, "must be greater than or equal to 0"),
     );
   }
-  if (meta.labels !== undefined) validateLabels(meta.labels, "metadata.labels", errors);
+  const { long } = rules;
+  if (meta.labels !== undefined) validateLabels(meta.labels, "metadata.labels", errors, long);
   if (meta.annotations !== undefined) {
-    validateAnnotations(meta.annotations, "metadata.annotations", errors);
+    validateAnnotations(meta.annotations, "metadata.annotations", errors, long);
   }
-  if (meta.ownerReferences !== undefined) validateOwnerReferences(meta.ownerReferences, errors);
+  if (meta.ownerReferences !== undefined) {
+    validateOwnerReferences(meta.ownerReferences, { errors, long });
+  }
   if (meta.finalizers !== undefined) {
     validateFinalizers(meta.finalizers, rules, errors);
   }
@@ -144,12 +150,12 @@ export function validateLabels(
   labels: Readonly<Record<string, string>>,
   field: string,
   errors: FieldError[],
+  long?: LongWork,
 ): void {
-  for (const key in labels) {
-    for (const why of checkQualifiedName(key)) errors.push(invalidValue(field, key, why));
-    const value = labels[key] ?? "";
-    for (const why of checkLabelValue(value)) errors.push(invalidValue(field, value, why));
-  }
+  eachMember(labels, { errors, long }, (key, value, found) => {
+    for (const why of checkQualifiedName(key)) found.push(invalidValue(field, key, why));
+    for (const why of checkLabelValue(value)) found.push(invalidValue(field, value, why));
+  });
 }
 
 /** Annotations anywhere in an object: their keys and their total size. */
@@ -157,27 +163,34 @@ export function validateAnnotations(
   annotations: Readonly<Record<string, string>>,
   field: string,
   errors: FieldError[],
+  long?: LongWork,
 ): void {
-  let bytes = 0;
-  for (const key in annotations) {
+  eachMember(annotations, { errors, long }, (key, _value, found) => {
     // Keys are checked in lower case: the rule for labels, except for the case of prefixes.
     for (const why of checkQualifiedName(key.toLowerCase())) {
-      errors.push(invalidValue(field, key, why));
+      found.push(invalidValue(field, key, why));
     }
+  });
+  if (areTooLong(annotations)) errors.push(tooLongValue(field, ANNOTATIONS_BYTES_MAX));
+}
+
+function areTooLong(annotations: Readonly<Record<string, string>>): boolean {
+  let bytes = 0;
+  for (const key in annotations) {
     bytes += Buffer.byteLength(key) + Buffer.byteLength(annotations[key] ?? "");
+    if (bytes > ANNOTATIONS_BYTES_MAX) return true;
   }
-  if (bytes > ANNOTATIONS_BYTES_MAX) errors.push(tooLongValue(field, ANNOTATIONS_BYTES_MAX));
+  return false;
 }
 
 function validateOwnerReferences(
   references: readonly OwnerReference[],
-  errors: FieldError[],
+  use: RuleUse,
 ): void {
   // As upstream, without the index of the reference.
   const field = "metadata.ownerReferences";
-  const controllers: string[] = [];
-  for (const reference of references) {
-    const { apiVersion = "", kind = "", name = "", uid = "", controller } = reference;
+  eachItem(references, use, (reference, _index, errors) => {
+    const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
     if (parseGroupVersion(apiVersion) === undefined) {
       errors.push(invalidValue(`${field}.apiVersion`, apiVersion, "version must not be empty"));
     }
@@ -189,11 +202,13 @@ function validateOwnerReferences(
         invalidValue(field, reference, `/v1, Kind=Event is disallowed from being an owner`),
       );
     }
-    if (controller === true) controllers.push(`${kind}/${name}`);
-  }
-  const [first, ...others] = controllers;
-  for (const other of others.slice(0, CONTROLLER_PROBLEMS_MAX)) {
-    errors.push(
+  });
+  const controllers = references
+    .filter(({ controller }) => controller === true)
+    .slice(0, CONTROLLER_PROBLEMS_MAX + 1);
+  const [first, ...others] = controllers.map(({ kind = "", name = "" }) => `${kind}/${name}`);
+  for (const other of others) {
+    use.errors.push(
       invalidValue(
         field,
         references,
@@ -205,24 +220,25 @@ function validateOwnerReferences(
 
 function validateFinalizers(
   names: readonly string[],
-  { namespaceFinalizer, finalizers }: MetadataRules,
+  { namespaceFinalizer, finalizers, long }: MetadataRules,
   errors: FieldError[],
 ): void {
   const field = "metadata.finalizers";
-  for (const finalizer of names) {
+  const use = { errors, long };
+  eachItem(names, use, (finalizer, _index, found) => {
     for (const why of checkQualifiedName(finalizer)) {
-      errors.push(invalidValue(field, finalizer, why));
+      found.push(invalidValue(field, finalizer, why));
     }
-  }
+  });
   if (names.includes("orphan") && names.includes("foregroundDeletion")) {
     errors.push(
       invalidValue(field, names, "finalizer orphan and foregroundDeletion cannot be both set"),
     );
   }
   if (finalizers === "any") return;
-  names.forEach((finalizer, index) => {
+  eachItem(names, use, (finalizer, index, found) => {
     const why = checkFinalizerName(finalizer, namespaceFinalizer);
-    if (why !== undefined) errors.push(invalidValue(`${field}[${index}]`, finalizer, why));
+    if (why !== undefined) found.push(invalidValue(`${field}[${index}]`, finalizer, why));
   });
 }
 

@@ -13,9 +13,11 @@ const { model } = loadFacts(createNaming("kubernetes"));
 const schemas = createMergeSchemas(model);
 const finalizers = (list: JsonArray): JsonObject => ({ metadata: { finalizers: list } });
 const ports = (list: JsonArray): JsonObject => ({ spec: { ports: list } });
+const labels = (value: JsonObject): JsonObject => ({ metadata: { labels: value } });
 const COUNT = 5_000;
 /** In no order. */
 const numbers = Array.from({ length: COUNT }, (_, at) => (at * 1_237) % COUNT);
+const members = Object.fromEntries(numbers.map((n) => [`k${n}`, "v"]));
 const port = (number: number) => ({ name: `p${number}`, port: number + 1, protocol: "TCP" });
 
 const CASES: readonly (readonly [string, string, JsonObject, JsonObject])[] = [
@@ -24,6 +26,9 @@ const CASES: readonly (readonly [string, string, JsonObject, JsonObject])[] = [
   ["duplicates", "ConfigMap", {}, finalizers(numbers.map((n) => `f${n % 3_000}`))],
   ["items with keys", "Service", {}, ports(numbers.map(port))],
   ["keys that two items have", "Service", {}, ports([...numbers, ...numbers].map(port))],
+  ["a new map", "ConfigMap", {}, { data: members }],
+  ["a new map of metadata", "ConfigMap", { metadata: {} }, labels(members)],
+  ["an empty map before", "ConfigMap", labels({}), labels(members)],
   ["a list that grows", "Service", ports([port(1)]), ports(numbers.map(port))],
 ];
 
@@ -40,7 +45,7 @@ test("H4: a long list is compared in steps with the same result, in the order in
     assert.equal(text(cut.changed), text(whole.changed), name);
     assert.equal(text(cut.removed), text(whole.removed), name);
     assert.equal(later.length, name === "a list that grows" ? 0 : 1, name);
-    if (later.length > 0) assert.equal(canonicalSet(cut.changed), cut.changed, name);
+    if (!name.includes("map") && later.length > 0) assert.equal(canonicalSet(cut.changed), cut.changed, name);
   }
 });
 

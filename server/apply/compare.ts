@@ -103,6 +103,14 @@ function compareMaps(
   after: JsonObject | null | undefined,
   later: Later,
 ): NodeDifference | undefined {
+  if (later !== undefined && type.others !== undefined && isJsonObject(after)) {
+    const isNew = before === undefined && type.isPermanent !== true;
+    if (isEmptyMap(before ?? {}) && Object.keys(after).length > LONG_LIST) {
+      const changed: FieldSetBuilder = isNew ? { [SELF]: LEAF } : {};
+      later.push(addMembersInSteps(type, after, changed));
+      return { changed, removed: undefined };
+    }
+  }
   const collected = new Collector(before, after, type.isPermanent === true);
   const fields = type.fields();
   const past = isJsonObject(before) ? before : undefined;
@@ -188,6 +196,24 @@ function compareInStep(
 
 /** Lists of more new items are compared behind all else, in steps. */
 const LONG_LIST = 2_000;
+
+/** Adds members that are all new. */
+function* addMembersInSteps(
+  type: MapType,
+  members: JsonObject,
+  changed: FieldSetBuilder,
+): Steps<void> {
+  const fields = type.fields();
+  let added = 0;
+  for (const name in members) {
+    if (++added % LONG_LIST === 0) yield;
+    const value = members[name];
+    const member = fields.get(name) ?? type.others;
+    if (value === undefined || member === undefined) continue;
+    const difference = compareValues(member, undefined, value, undefined);
+    if (difference?.changed !== undefined) changed[fieldElement(name)] = difference.changed;
+  }
+}
 
 /** Adds items that are all new, in kube-apiserver's order of their elements. */
 function* addInSteps(type: ListType, items: JsonArray, changed: FieldSetBuilder): Steps<void> {

@@ -7,12 +7,12 @@ import {
   requiredValue,
   tooLongValue,
 } from "../../api/field-errors.js";
+import { eachMember, type RuleUse } from "../../api/long-work.js";
 import type { ApiObject } from "../../api/meta.js";
-import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkConfigKey, type Maybe } from "../../api/validation-values.js";
-import type { ResourceStrategy } from "../../kinds/strategy.js";
+import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import { selectable } from "../generic/fields.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { validated } from "../generic/validated.js";
@@ -34,15 +34,16 @@ interface ConfigMapObject extends ApiObject {
 }
 
 export const configMapStrategy: ResourceStrategy = validated<ConfigMapObject>({
-  object({ data, binaryData }) {
+  object({ data, binaryData }, { long }) {
     const errors = new Problems();
-    validateKeys(data, "data", errors);
+    const use = { errors, long };
+    validateKeys(data, "data", use);
     for (const key in data) {
       if (!binaryData || !Object.hasOwn(binaryData, key)) continue;
       const why = "duplicate of key present in binaryData";
       errors.push(invalidValue(`data[${key}]`, key, why));
     }
-    validateKeys(binaryData, "binaryData", errors);
+    validateKeys(binaryData, "binaryData", use);
     if (textBytes(data) + base64Bytes(binaryData) > DATA_BYTES_MAX) {
       errors.push(tooLongValue(WHOLE_OBJECT, DATA_BYTES_MAX));
     }
@@ -51,19 +52,20 @@ export const configMapStrategy: ResourceStrategy = validated<ConfigMapObject>({
   change: (next, current) => checkFrozen(next, current, ["data", "binaryData"]),
 });
 
-function validateKeys(data: Maybe<Data>, field: string, errors: FieldError[]): void {
-  for (const key in data) {
+function validateKeys(data: Maybe<Data>, field: string, use: RuleUse): void {
+  eachMember(data ?? {}, use, (key, _value, errors) => {
     for (const why of checkConfigKey(key)) {
       errors.push(invalidValue(`${field}[${key}]`, key, why));
     }
-  }
+  });
 }
 
-/** Bytes of all values, or an upper bound while that is within the limit. */
+/** Bytes of all values; or as many as there are at least, or at most, where that decides. */
 function textBytes(data: Maybe<Data>): number {
   let chars = 0;
   for (const key in data) chars += data[key]?.length ?? 0;
   if (chars * BYTES_PER_CHAR_MAX <= DATA_BYTES_MAX) return chars;
+  if (chars > DATA_BYTES_MAX) return chars;
   let bytes = 0;
   for (const key in data) bytes += Buffer.byteLength(data[key] ?? "");
   return bytes;
@@ -81,9 +83,12 @@ interface SecretObject extends ApiObject {
   type?: string;
 }
 
-function validateSecret({ metadata, data, type = "" }: SecretObject, naming: Naming): FieldError[] {
+function validateSecret(
+  { metadata, data, type = "" }: SecretObject,
+  { naming, long }: StrategyContext,
+): FieldError[] {
   const errors = new Problems();
-  validateKeys(data, "data", errors);
+  validateKeys(data, "data", { errors, long });
   if (base64Bytes(data) > DATA_BYTES_MAX) errors.push(tooLongValue("data", DATA_BYTES_MAX));
   const { labelDomain } = naming;
   if (!type.startsWith(`${labelDomain}/`)) return errors;
@@ -143,7 +148,7 @@ export const secretStrategy: ResourceStrategy = {
   prepareForCreate: (next: SecretObject) => takeStringData(next),
   prepareForUpdate: (next: SecretObject) => takeStringData(next),
   ...validated<SecretObject>({
-    object: (next, { naming }) => validateSecret(next, naming),
+    object: validateSecret,
     change: (next, current) => [
       ...checkImmutable(next, current, ["type"]),
       ...checkFrozen(next, current, ["data"]),

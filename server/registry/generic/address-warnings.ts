@@ -15,7 +15,11 @@ import type { ApiObject } from "../../api/meta.js";
 import { ipVersion, type Maybe } from "../../api/validation-values.js";
 import { WarningList } from "./warning-list.js";
 
+/** An IPv4 address in its one canonical spelling, as nearly all are: it needs no further look. */
+const CANONICAL_V4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+
 export function warnOfAddress(text: string, field: string, warnings: WarningList): void {
+  if (CANONICAL_V4.test(text)) return;
   const address = parseIp(text);
   if (address === undefined) return;
   const canonical = formatIp(unmappedIp(address));

@@ -109,7 +109,7 @@ function decideInNamespace(
     afterSteps(
       pause,
       judgeAndEncode(
-        candidateOf(registry, target, made),
+        candidateOf({ registry, target, pause }, made),
         encode({ registry, target, pause }, made, existing, renamed),
       ),
       (decision) => withRevision(decision, sentRevision, options),
@@ -251,12 +251,12 @@ function* remake(
 }
 
 function candidateOf(
-  registry: Registry,
-  target: CreateTarget,
+  { registry, target, pause }: Pick<Attempt, "registry" | "target" | "pause">,
   { object, errors }: Prepared,
 ): Candidate {
   const { name = "" } = object.metadata;
-  return { registry, target, name, next: object, before: undefined, facts: errors };
+  const isLong = pause !== undefined;
+  return { registry, target, name, next: object, before: undefined, facts: errors, isLong };
 }
 
 /** Reserves and encodes. */

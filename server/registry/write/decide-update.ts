@@ -242,7 +242,7 @@ function* judge(
   const isLong = attempt.pause !== undefined;
   const next =
     target.isApplied === true ? yield* keepTimesIfSame(before, prepared, isLong) : prepared;
-  const candidate = { registry, target, name: target.name, next, before, facts };
+  const candidate = { registry, target, name: target.name, next, before, facts, isLong };
   return yield* judgeAndEncode(candidate, encode(attempt, next));
 }
 

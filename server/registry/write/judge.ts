@@ -19,7 +19,6 @@ import type { StrategyContext } from "../../kinds/strategy.js";
 import { joinProblems } from "../generic/join-problems.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import type { Decision } from "./decision.js";
-import { pauseOf } from "./long-write.js";
 
 interface Target {
   readonly resource: StoredResource;
@@ -39,6 +38,8 @@ export interface Candidate {
   readonly before: ApiObject | undefined;
   /** The facts' errors. */
   readonly facts: readonly FieldError[];
+  /** Whether it, or the current object, is large: what is long is then judged in steps. */
+  readonly isLong: boolean;
 }
 
 /** In the stored version, with its defaults. */
@@ -72,26 +73,36 @@ export function* judgeAndEncode(candidate: Candidate, encode: Steps<Decision>): 
 
 /** What the rules written in code find, with the facts' errors. */
 function* checkByRules(candidate: Candidate): Steps<readonly FieldError[]> {
-  const { registry, target, next, before, facts } = candidate;
+  const { registry, target, next, before, facts, isLong } = candidate;
   const { strategy } = target.resource;
-  const metadata = collectProblems(() => {
-    const errors = validateMetadata(next.metadata, metadataRules(candidate));
+  const longMetadata = isLong ? new LongWork() : undefined;
+  const metadataAtOnce = collectProblems(() => {
+    const errors = validateMetadata(next.metadata, metadataRules(candidate, longMetadata));
     if (before === undefined) return errors;
     return [...errors, ...validateMetadataUpdate(next.metadata, before.metadata)];
   });
+  const metadata = yield* withWork(metadataAtOnce, longMetadata);
   yield;
-  const long = pauseOf(target.options.request) && new LongWork();
+  const long = isLong ? new LongWork() : undefined;
   const context = { ...contextOf(registry, target), long };
   const atOnce = collectProblems(() => {
     if (before === undefined) return strategy.validate?.(next, context) ?? [];
     const rules = partOf(target.resource) ?? { validate: strategy.validateUpdate };
     return rules.validate?.(next, before, context) ?? [];
   });
-  const own = long === undefined ? atOnce : [...atOnce, ...(yield* long.finish())];
+  const own = yield* withWork(atOnce, long);
   const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
   if (errors.length === 0 || before === undefined) return errors;
   yield;
   return newProblems(candidate, before, errors);
+}
+
+/** Also what the rules have left. */
+function* withWork(
+  atOnce: readonly FieldError[],
+  long: LongWork | undefined,
+): Steps<readonly FieldError[]> {
+  return long === undefined ? atOnce : [...atOnce, ...(yield* long.finish())];
 }
 
 /** @throws {StatusError} 422 */
@@ -114,13 +125,17 @@ function warn({ registry, target, next, before }: Candidate): void {
   for (const text of texts ?? []) options.warn(text);
 }
 
-function metadataRules({ registry, target: { resource } }: Candidate): MetadataRules {
+function metadataRules(
+  { registry, target: { resource } }: Candidate,
+  long?: LongWork,
+): MetadataRules {
   const { isNamespaced, strategy } = resource;
   return {
     isNamespaced,
     checkName: strategy.validateName,
     namespaceFinalizer: registry.naming.namespaceFinalizer,
     finalizers: strategy.finalizers,
+    long,
   };
 }
 
