@@ -183,10 +183,7 @@ function areTooLong(annotations: Readonly<Record<string, string>>): boolean {
   return false;
 }
 
-function validateOwnerReferences(
-  references: readonly OwnerReference[],
-  use: RuleUse,
-): void {
+function validateOwnerReferences(references: readonly OwnerReference[], use: RuleUse): void {
   // As upstream, without the index of the reference.
   const field = "metadata.ownerReferences";
   eachItem(references, use, (reference, _index, errors) => {

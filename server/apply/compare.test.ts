@@ -45,7 +45,8 @@ test("H4: a long list is compared in steps with the same result, in the order in
     assert.equal(text(cut.changed), text(whole.changed), name);
     assert.equal(text(cut.removed), text(whole.removed), name);
     assert.equal(later.length, name === "a list that grows" ? 0 : 1, name);
-    if (!name.includes("map") && later.length > 0) assert.equal(canonicalSet(cut.changed), cut.changed, name);
+    if (!name.includes("map") && later.length > 0)
+      assert.equal(canonicalSet(cut.changed), cut.changed, name);
   }
 });
 
