@@ -44,6 +44,7 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "meta.GroupResource.group", // "" is the core group
   "meta.LabelSelectorRequirement.key", // refused where a rule reads the selector
   "meta.LabelSelectorRequirement.operator",
+  "resource.CapacityRequestPolicyRange.min", // refused where the policy may stand
   "storage.CSINodeSpec.drivers",
   "storage.CSIStorageCapacity.storageClassName", // refused as a name
   "storage.TokenRequest.audience", // "" is the API server's own

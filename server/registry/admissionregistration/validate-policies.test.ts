@@ -296,6 +296,10 @@ test("mutating policies are accepted or refused by their rules, field by field",
           `spec.mutations[0].jsonPatch.expression: Invalid value: "${expression}": must evaluate to list(JSONPatch) but got ${type}`,
         ] as const,
     ),
+    [
+      changing({ patchType: "JSONPatch", jsonPatch: { expression: " " } }),
+      "spec.mutations[0].jsonPatch.expression: Required value",
+    ],
     [changing(), "spec.mutations: Required value: mutations must contain at least one item"],
     [
       changing({ patchType: "Merge" }),

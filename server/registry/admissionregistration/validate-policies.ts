@@ -311,6 +311,8 @@ function validateMutation(
     errors.push(
       requiredValue(`${field}.${own}`, `must be specified when patchType is ${patchType}`),
     );
+  } else if ((written.expression ?? "").trim() === "") {
+    errors.push(requiredValue(`${field}.${own}.expression`));
   } else {
     const at = `${field}.${own}.expression`;
     const budget = { environment, costMax: EXPRESSION_COST_MAX };

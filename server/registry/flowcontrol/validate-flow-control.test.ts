@@ -87,6 +87,14 @@ test("priority levels are accepted or refused by their rules, field by field", (
     [level({ limitResponse: { type: "Reject" } })],
     [queue({ queues: 64, handSize: 8, queueLengthLimit: 50 })],
     [
+      level({ limitResponse: { type: "" } }),
+      "spec.limited.limitResponse.type: Required value",
+    ],
+    [
+      level({ limitResponse: { type: "Wait" } }),
+      'spec.limited.limitResponse.type: Unsupported value: "Wait": supported values: "Queue", "Reject"',
+    ],
+    [
       queue(undefined),
       `${field}: Required value: must not be empty if limited.limitResponse.type is Limited`,
     ],

@@ -106,6 +106,8 @@ function validateLimits(limits: Limits, errors: FieldError[]): void {
     }
     const why = "must not be empty if limited.limitResponse.type is Limited";
     errors.push(requiredValue(`${field}.queuing`, why));
+  } else if (type === "") {
+    errors.push(requiredValue(`${field}.type`));
   } else {
     errors.push(unsupportedValue(`${field}.type`, type, RESPONSES));
   }

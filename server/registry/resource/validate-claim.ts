@@ -78,12 +78,11 @@ function validateRequest(
   }
 }
 
-/** That a class is named, and the closed sets of values, are the facts'. */
+/** The closed sets of values are the facts'; the class is not, as the first beta has requests without one. */
 function validateExactRequest(request: ExactRequest, field: string, errors: FieldError[]): void {
   const { deviceClassName = "", selectors, allocationMode = "", count = 0, tolerations } = request;
-  if (deviceClassName !== "") {
-    validateDnsSubdomain(deviceClassName, `${field}.deviceClassName`, errors);
-  }
+  if (deviceClassName === "") errors.push(requiredValue(`${field}.deviceClassName`));
+  else validateDnsSubdomain(deviceClassName, `${field}.deviceClassName`, errors);
   validateSelectors(selectors, `${field}.selectors`, errors);
   if (allocationMode === "All" && count !== 0) {
     const why = `must not be specified when allocationMode is '${allocationMode}'`;

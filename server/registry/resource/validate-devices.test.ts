@@ -24,6 +24,14 @@ const SUBDOMAIN =
 const NO_REQUEST =
   "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
 
+test("A19: a request of the first beta with a selector and no class", () => {
+  const selectors = [{ cel: { expression: "true" } }];
+  checkProblems("resource.k8s.io/v1beta1/resourceclaims", [
+    [claim({ requests: [{ name: "r", deviceClassName: "c.x", selectors }] })],
+    [claim({ requests: [{ name: "r", selectors }] }), `${EXACT}.deviceClassName: Required value`],
+  ]);
+});
+
 test("A19: requests of a claim", () => {
   checkProblems(CLAIMS, [
     [request({})],
@@ -333,6 +341,10 @@ test("A19: attributes, taints and counters of a device", () => {
       `${at}.attributes[a].version: Invalid value: "1.0": must be a string compatible with semver.org spec 2.0.0`,
     ],
     [
+      attributes({ version: `1.0.0-${"a".repeat(60)}` }),
+      `${at}.attributes[a].version: Too long: may not be more than 64 bytes`,
+    ],
+    [
       attributes({ string: "x".repeat(65) }),
       `${at}.attributes[a].string: Too long: may not be more than 64 bytes`,
     ],
@@ -394,6 +406,14 @@ test("A19: amounts of a capacity that may be requested", () => {
     [
       capacity({ default: "1Gi" }, false),
       `${at}: Forbidden: allowMultipleAllocations must be true`,
+    ],
+    [
+      capacity({ default: "1Gi", validRange: {} }, false),
+      `${at}: Forbidden: allowMultipleAllocations must be true`,
+    ],
+    [
+      capacity({ default: "1Gi", validRange: {} }),
+      `${at}.validRange.min: Required value: required when validRange is defined`,
     ],
     [
       capacity({ default: "1Gi", validValues: ["1Gi"], validRange: { min: "1Gi" } }),

@@ -20,7 +20,7 @@ test("priority classes are accepted or refused by their rules, field by field", 
     ],
     [
       { value: 1, preemptionPolicy: "Always" },
-      'preemptionPolicy: Unsupported value: "Always": supported values: "Never", "PreemptLowerPriority"',
+      'preemptionPolicy: Unsupported value: "Always": supported values: "PreemptLowerPriority", "Never"',
     ],
   ]);
 });

@@ -12,7 +12,7 @@ interface PriorityClass extends ApiObject {
   preemptionPolicy?: Maybe<string>;
 }
 
-const POLICIES = ["Never", "PreemptLowerPriority"];
+const POLICIES = ["PreemptLowerPriority", "Never"];
 const USER_VALUE_MAX = 1_000_000_000;
 const SYSTEM_PREFIX = "system-";
 /** The classes for pods that a cluster cannot do without. */
