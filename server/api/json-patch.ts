@@ -4,8 +4,9 @@
  *
  * As in kube-apiserver, a document that is no list of operations is 400, more than 10,000 of them
  * 413, an operation that fails or copies beyond 3 MiB 422 (S1-PATCH-02, S1-PATCH-03, S1-PATCH-10);
- * a negative index counts from an array's end; `replace` of a missing member adds it, and `copy` of one
- * gives null (R12).
+ * an index may have a sign and leading zeros, and a negative one counts from an array's end; `replace` of a
+ * missing member adds it, and `copy` of one gives null (R12); a value that is not given is null; only
+ * `replace` and `test` take the whole document as their place.
  */
 import { deepEqual } from "./deep-equal.js";
 import { isJsonObject, setMember } from "./json-object.js";
@@ -35,10 +36,11 @@ const JSON_PATCH_MOVED_ITEMS_MAX = 10_000_000;
 
 /** @throws {StatusError} 400 for what is no list of operations, 413 for too many operations */
 export function parseJsonPatch(document: JsonValue): readonly JsonPatchOperation[] {
+  if (document === null) return [];
   if (!Array.isArray(document)) throw malformed("a JSON patch is an array of operations");
   if (document.length > JSON_PATCH_OPERATIONS_MAX) {
     throw requestEntityTooLarge(
-      `The allowed maximum operations in a JSON patch is ${JSON_PATCH_OPERATIONS_MAX}, got ${document.length}`,
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${JSON_PATCH_OPERATIONS_MAX}, got ${document.length}`,
     );
   }
   return document.map(parseOperation);
@@ -56,18 +58,18 @@ export function applyJsonPatch(
 
 function parseOperation(value: JsonValue, index: number): JsonPatchOperation {
   const at = `operation ${index}`;
+  const unfit = (why: string) => ({ op: "unfit", why: `${at} has ${why}` }) as const;
+  if (value === null) return unfit("an unknown op");
   if (!isJsonObject(value)) throw malformed(`${at} is no object`);
   const op = textOf(value, "op", at);
   const path = parsePointer(textOf(value, "path", at));
   const from = parsePointer(textOf(value, "from", at));
-  const unfit = (why: string) => ({ op: "unfit", why: `${at} has ${why}` }) as const;
   switch (op) {
     case "add":
     case "replace":
     case "test":
       if (path === undefined) return unfit("no valid path");
-      if (!Object.hasOwn(value, "value") || value.value === undefined) return unfit("no value");
-      return { op, path, value: value.value };
+      return { op, path, value: (Object.hasOwn(value, "value") ? value.value : null) ?? null };
     case "remove":
       return path === undefined ? unfit("no valid path") : { op, path };
     case "move":
@@ -160,6 +162,7 @@ class PatchRun {
 
   #copied(from: Pointer): JsonValue {
     // A missing member is null, as in kube-apiserver.
+    if (from.length === 0) throw new Misfit("from");
     const value = this.#find(from, "from") ?? null;
     this.#copiedBytes += sizeOf(value);
     if (this.#copiedBytes > JSON_PATCH_COPIED_BYTES_MAX) {
@@ -195,10 +198,7 @@ class PatchRun {
   }
 
   #add(path: Pointer, value: JsonValue): void {
-    if (path.length === 0) {
-      this.root = value;
-      return;
-    }
+    if (path.length === 0) throw new Misfit("path");
     const { parent, token } = this.#parent(path, "path");
     if (!Array.isArray(parent)) setMember(parent, token, value);
     else if (token === "-") parent.push(value);
@@ -220,10 +220,7 @@ class PatchRun {
   }
 
   #remove(path: Pointer, at: PatchPointer = "path"): void {
-    if (path.length === 0) {
-      this.root = null;
-      return;
-    }
+    if (path.length === 0) throw new Misfit(at);
     if (this.#find(path, at) === undefined) {
       throw new Misfit(
         at,
@@ -274,11 +271,11 @@ class PatchRun {
 }
 
 /**
- * An array index without leading zeros, up to `max`; a negative one counts down from `max` + 1.
+ * An array index up to `max`; a negative one counts down from `max` + 1.
  * @param isLast whether the path ends here
  */
 function indexOf(token: string, max: number, at: PatchPointer, isLast = true): number {
-  const sent = /^-?(0|[1-9]\d{0,8})$/.test(token) ? Number(token) : Number.NaN;
+  const sent = /^[+-]?\d{1,9}$/.test(token) ? Number(token) : Number.NaN;
   const index = sent < 0 ? sent + max + 1 : sent;
   if (index >= 0 && index <= max) return index;
   if (!isLast) throw new Misfit(at);

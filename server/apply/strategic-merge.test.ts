@@ -348,6 +348,11 @@ for (const [title, id, current, patch, expected] of TABLE) {
   });
 }
 
+test("S1-PATCH-05: null is a patch of nothing", () => {
+  const current = { metadata: { name: "a" } };
+  assert.deepEqual(patched("core.v1.Pod", current, null), current);
+});
+
 test("S1-PATCH-11: a malformed patch is 400, one that does not fit the object 422", () => {
   const table: readonly (readonly [JsonValue, number, RegExp])[] = [
     [[], 400, /invalid JSON document/],

@@ -38,6 +38,8 @@ export type StrategicMergePatcher = (
 export function createStrategicMergePatcher(model: SchemaModel): StrategicMergePatcher {
   const patchTypeOf = createPatchTypes(model);
   return (type, current, patch) => {
+    // As in kube-apiserver, which reads it as a patch of nothing.
+    if (patch === null) return current;
     if (!isJsonObject(patch)) throw malformed("invalid JSON document");
     return mergeMaps(patchTypeOf(type), current, patch);
   };

@@ -86,10 +86,7 @@ test("priority levels are accepted or refused by their rules, field by field", (
   checkProblems(LEVELS, [
     [level({ limitResponse: { type: "Reject" } })],
     [queue({ queues: 64, handSize: 8, queueLengthLimit: 50 })],
-    [
-      level({ limitResponse: { type: "" } }),
-      "spec.limited.limitResponse.type: Required value",
-    ],
+    [level({ limitResponse: { type: "" } }), "spec.limited.limitResponse.type: Required value"],
     [
       level({ limitResponse: { type: "Wait" } }),
       'spec.limited.limitResponse.type: Unsupported value: "Wait": supported values: "Queue", "Reject"',
