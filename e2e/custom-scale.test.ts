@@ -174,3 +174,38 @@ test("S1-GEN-03: what stands for replicas or the selector has to be of their typ
     assert.deepEqual(causes, [{ reason: "FieldValueInvalid", message, field }]);
   }
 });
+
+test("S1-GEN-03: other forms of a scale are about the scale, not about the object", async () => {
+  const path = await make("shown", { size: { replicas: 3 } });
+  const container = { name: "c", image: "i" };
+  const workload = {
+    metadata: { name: "shown", labels: { app: "shown" } },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: { app: "shown" } },
+      template: { metadata: { labels: { app: "shown" } }, spec: { containers: [container] } },
+    },
+  };
+  const deployments = "/apis/apps/v1/namespaces/default/deployments";
+  (await server.client.post(deployments, workload)).expect(201);
+  const fields = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+  const form = "g=meta.k8s.io;v=v1";
+  for (const [own, replicas] of [
+    [path, 3],
+    [`${deployments}/shown`, 2],
+  ] as const) {
+    const get = async (as: string) =>
+      (await server.client.get(`${own}/scale`, `application/json;as=${as};${form}`)).expect(200)
+        .object as unknown as {
+        metadata: object;
+        columnDefinitions: { name: string }[];
+        rows: { cells: unknown[]; object: { metadata: object } }[];
+      };
+    assert.deepEqual(Object.keys((await get("PartialObjectMetadata")).metadata), fields);
+    const { columnDefinitions, rows } = await get("Table");
+    const names = columnDefinitions.map(({ name }) => name);
+    assert.deepEqual(names, ["Name", "Desired", "Available", "Age"]);
+    assert.deepEqual(rows[0]?.cells.slice(0, 3), ["shown", replicas, 0]);
+    assert.deepEqual(Object.keys(rows[0]?.object.metadata ?? {}), fields);
+  }
+});

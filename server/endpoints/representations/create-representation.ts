@@ -1,13 +1,19 @@
 /** Creates the Representation of a resource for the negotiated form. */
 import type { Naming } from "../../api/naming.js";
 import { notAcceptable } from "../../api/status.js";
-import type { ServedResource } from "../../kinds/served-resource.js";
+import { isOwnShape, isStored, type ServedResource } from "../../kinds/served-resource.js";
 import type { TablePrinter } from "../../kinds/table-printer.js";
 import type { Negotiated } from "../negotiation.js";
 import type { IncludeObject, Representation } from "../representation.js";
 import { inCbor } from "./cbor-encoding.js";
 import { inCompactJson, inIndentedJson } from "./json-encoding.js";
-import { type JsonForm, metadataForm, objectForm } from "./json-form.js";
+import {
+  type JsonForm,
+  metadataForm,
+  objectForm,
+  type ServedBytes,
+  servedBytes,
+} from "./json-form.js";
 import { type ProtobufForms, protobufMetadata, protobufObjects } from "./protobuf-encoding.js";
 import { readableOnly } from "./readable-only.js";
 import { tableForm } from "./table-form.js";
@@ -68,11 +74,13 @@ function formOf(
 ): JsonForm {
   if (form === "object") return objectForm(resource);
   const metaVersion = `meta.${naming.groupDomain}/${version}`;
-  if (form !== "Table") return metadataForm(metaVersion);
+  const served = isStored(resource) && isOwnShape(resource) ? servedBytes(resource) : undefined;
+  if (form !== "Table") return metadataForm(metaVersion, served);
   return tableForm({
     printer: printerOf(resource),
     metaVersion,
-    included: includedForm(resource, includeObject, metaVersion),
+    served,
+    included: includedForm(resource, includeObject, metaVersion, served),
     includeObject,
     now,
   });
@@ -82,7 +90,8 @@ function includedForm(
   resource: ServedResource,
   includeObject: IncludeObject,
   metaVersion: string,
+  served: ServedBytes | undefined,
 ): JsonForm | undefined {
   if (includeObject === "None") return undefined;
-  return includeObject === "Object" ? objectForm(resource) : metadataForm(metaVersion);
+  return includeObject === "Object" ? objectForm(resource) : metadataForm(metaVersion, served);
 }

@@ -94,12 +94,16 @@ export function servedBytes(resource: ServedResource): ServedBytes {
   };
 }
 
-/** Only metadata, alone or as items (S1-TABLE-09, S1-TABLE-10). */
-export function metadataForm(metaVersion: string): JsonForm {
+/**
+ * Only metadata, alone or as items (S1-TABLE-09, S1-TABLE-10).
+ * @param served for a subresource of its own shape, whose metadata is less than the object's
+ */
+export function metadataForm(metaVersion: string, served?: ServedBytes): JsonForm {
   const head = Buffer.from(
     `{"kind":"PartialObjectMetadata","apiVersion":"${metaVersion}","metadata":`,
   );
-  const put = (out: ChunkWriter, object: StoredObject) => {
+  const put = (out: ChunkWriter, stored: StoredObject) => {
+    const object = served?.(stored) ?? stored;
     out.putBytes(head, 0, head.length);
     const [from, to] = metadataRange(object);
     const { memory, start } = object.place;
@@ -107,7 +111,7 @@ export function metadataForm(metaVersion: string): JsonForm {
     out.putByte(CLOSE_BRACE);
   };
   return {
-    id: `metadata/${metaVersion}`,
+    id: served === undefined ? `metadata/${metaVersion}` : `metadata/${metaVersion}/part`,
     isWholeObject: false,
     isStoredForm: false,
     isTimed: false,

@@ -7,7 +7,7 @@ import type { Cell, TablePrinter } from "../../kinds/table-printer.js";
 import { quoteString } from "../../schema/json-text.js";
 import type { ChunkWriter } from "../chunk-writer.js";
 import type { IncludeObject } from "../representation.js";
-import { type JsonForm, listMetadata } from "./json-form.js";
+import { type JsonForm, listMetadata, type ServedBytes } from "./json-form.js";
 
 const CLOSE_BRACE = 0x7d;
 
@@ -15,6 +15,8 @@ export interface TableFormOptions {
   readonly printer: TablePrinter;
   /** "meta.k8s.io/v1" or "meta.k8s.io/v1beta1" */
   readonly metaVersion: string;
+  /** What the columns are about, where it is not the stored object: a subresource of its own shape. */
+  readonly served: ServedBytes | undefined;
   /** The part of the object that rows include; undefined = none. */
   readonly included: JsonForm | undefined;
   readonly includeObject: IncludeObject;
@@ -23,11 +25,11 @@ export interface TableFormOptions {
 }
 
 export function tableForm(options: TableFormOptions): JsonForm {
-  const { printer, metaVersion, included, now } = options;
+  const { printer, metaVersion, included, now, served } = options;
   const head = `{"kind":"Table","apiVersion":"${metaVersion}","metadata":`;
   const columns = JSON.stringify(printer.columns);
   const putRow = (out: ChunkWriter, object: StoredObject) => {
-    const { cells, conditions } = printer.row(object, now());
+    const { cells, conditions } = printer.row(served?.(object) ?? object, now());
     const judged = conditions === undefined ? "" : `,"conditions":${JSON.stringify(conditions)}`;
     const shown = included === undefined ? "null" : "";
     out.putText(`{"cells":${cellsText(cells)}${judged},"object":${shown}`);

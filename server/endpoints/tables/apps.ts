@@ -3,6 +3,7 @@
 import type { TablePrinter } from "../../kinds/table-printer.js";
 import {
   AGE,
+  AGE_COLUMN,
   age,
   at,
   containerColumns,
@@ -54,13 +55,23 @@ export const REPLICATION_CONTROLLERS_TABLE = table(
   wide(textColumn("Selector", (object) => labelsText(fields(object, "spec", "selector")))),
 );
 
-/** The scale subresource, derived from the scaled object. */
-export const SCALE_TABLE = table(
-  NAME,
+const SCALE_COLUMNS = [
   integerColumn("Desired", desired),
   integerColumn("Available", inStatus("replicas")),
+];
+
+/** The scale of a workload, whose name column has no format in kube-apiserver either. */
+export const SCALE_TABLE = table(
+  textColumn("Name", (object) => text(object, "metadata", "name")),
+  ...SCALE_COLUMNS,
   AGE,
 );
+
+/** The scale of a custom object. */
+export const CUSTOM_SCALE_TABLE = table(NAME, ...SCALE_COLUMNS, {
+  ...AGE,
+  column: { ...AGE_COLUMN, type: "date" },
+});
 
 export const APPS_TABLES: Readonly<Record<string, TablePrinter>> = {
   "apps/deployments": table(

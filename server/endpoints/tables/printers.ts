@@ -1,10 +1,10 @@
 /** Chooses the columns of a resource: its group's table, the scale table or the default. */
 import type { Naming } from "../../api/naming.js";
-import { isStored, type ServedResource } from "../../kinds/served-resource.js";
+import { isCustom, isStored, type ServedResource } from "../../kinds/served-resource.js";
 import type { TablePrinter } from "../../kinds/table-printer.js";
 import { ADMISSIONREGISTRATION_TABLES } from "./admissionregistration.js";
 import { APIREGISTRATION_TABLES } from "./apiregistration.js";
-import { APPS_TABLES, SCALE_TABLE } from "./apps.js";
+import { APPS_TABLES, CUSTOM_SCALE_TABLE, SCALE_TABLE } from "./apps.js";
 import { CERTIFICATES_TABLES } from "./certificates.js";
 import { COORDINATION_TABLES } from "./coordination.js";
 import { coreTables, EVENTS_TABLE } from "./core.js";
@@ -42,9 +42,9 @@ export function createPrinters(naming: Naming): PrinterOf {
   );
   const suffix = `.${naming.groupDomain}`;
   return (served) => {
-    if (isStored(served) && served.printer !== undefined) return served.printer;
     const { group, resource, kind } = served;
-    if (kind === "Scale") return SCALE_TABLE;
+    if (kind === "Scale") return isCustom(served) ? CUSTOM_SCALE_TABLE : SCALE_TABLE;
+    if (isStored(served) && served.printer !== undefined) return served.printer;
     const shortGroup = group.endsWith(suffix) ? group.slice(0, -suffix.length) : group;
     return tables.get(`${shortGroup}/${resource}`) ?? DEFAULT_TABLE;
   };

@@ -152,7 +152,7 @@ test("S1-SSA-06, S1-QP-10: an apply names its manager, and only an apply may for
   const long = await refusal(apply(url, {}, `fieldManager=${"x".repeat(129)}`));
   assert.match(long.message, /fieldManager: Too long/);
   const odd = await refusal(apply(url, {}, "fieldManager=a%07b"));
-  assert.match(odd.message, /should only contain printable characters/);
+  assert.match(odd.message, /invalid character U\+0007 \(at position 1\)/);
 });
 
 test("S1-SSA-10, S1-SSA-11, S1-SSA-13: shared fields, conflicts, and force", async () => {

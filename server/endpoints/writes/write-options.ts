@@ -22,7 +22,8 @@ import type { WriteNotes } from "../../request/write-notes.js";
 import { wantsExplanation } from "./explanation.js";
 
 const FIELD_VALIDATIONS: readonly FieldValidation[] = ["Ignore", "Strict", "Warn"];
-const CONTROL_CHARACTER = /\p{C}/u;
+/** All but what Go takes for printable: of spaces only the plain one. */
+const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 export type OptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 
@@ -166,8 +167,11 @@ function checkManager(manager: string, errors: FieldError[]): void {
   if (Buffer.byteLength(manager) > MANAGER_NAME_BYTES_MAX) {
     errors.push(tooLongValue("fieldManager", MANAGER_NAME_BYTES_MAX));
   }
-  if (CONTROL_CHARACTER.test(manager)) {
-    errors.push(invalidValue("fieldManager", manager, "should only contain printable characters"));
+  for (const { index, 0: character } of manager.matchAll(UNPRINTABLE)) {
+    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+    const position = Buffer.byteLength(manager.slice(0, index));
+    const why = `invalid character U+${code} (at position ${position})`;
+    errors.push(invalidValue("fieldManager", manager, why));
   }
 }
 

@@ -76,12 +76,18 @@ test("S2-SA-07: a plain request gets an hour's token for this API", async () => 
   const { answer, claims, own } = await ask({});
   const { token, ...status } = answer.status;
   assert.match(token, /^[\w-]+\.[\w-]+\.[\w-]+$/);
+  assert.match(answer.metadata.uid, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   assert.deepEqual(
     { ...answer, status },
     {
       kind: "TokenRequest",
       apiVersion: "authentication.k8s.io/v1",
-      metadata: { name: "web", namespace: "shop", creationTimestamp: "2030-01-01T00:00:00Z" },
+      metadata: {
+        name: "web",
+        namespace: "shop",
+        uid: answer.metadata.uid,
+        creationTimestamp: "2030-01-01T00:00:00Z",
+      },
       spec: { audiences: [ISSUER], expirationSeconds: 3600, boundObjectRef: null },
       status: { expirationTimestamp: "2030-01-01T01:00:00Z" },
     },

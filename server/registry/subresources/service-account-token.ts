@@ -11,6 +11,7 @@ import { formatTime } from "../../api/time.js";
 import type { Binding, ObjectClaim } from "../../authn/service-account/token-claims.js";
 import type { TokenIssuer } from "../../authn/service-account/token-issuer.js";
 import type { ActionResource } from "../../kinds/served-resource.js";
+import { createIdentity } from "../generic/metadata.js";
 import type { Registry, WriteResult } from "../registry.js";
 import type { ActionRequest, ResourceAction } from "../write/action.js";
 import { refresh } from "../write/commit.js";
@@ -78,7 +79,7 @@ export function serviceAccountToken(issuer: TokenIssuer): ResourceAction {
           ...object.metadata,
           name: request.name,
           namespace: request.namespace,
-          creationTimestamp: formatTime(registry.clock.now()),
+          ...createIdentity(registry.clock.now()),
         },
         spec: { ...object.spec, audiences, expirationSeconds: lifetimeSeconds },
         status: { token: issued.token, expirationTimestamp: formatTime(issued.expiresAtMs) },
