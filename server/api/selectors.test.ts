@@ -238,13 +238,26 @@ test("S1-PATH-15: a field may have another name in selectors than on objects", (
 
 test("S1-PATH-15: a field that cannot be selected by is 400", () => {
   const table: [string, string][] = [
-    ["spec.x=1", "field label not supported: spec.x"],
+    [
+      "spec.x=1",
+      '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
+    ],
     ["abc", "invalid selector: 'abc'; can't understand 'abc'"],
     ["metadata.name=a\\x", "invalid field selector: invalid escape sequence in value: \\x"],
   ];
   for (const [fieldSelector, message] of table) {
     assert.throws(() => compileSelector({ namespace: "", fieldSelector }), { code: 400, message });
   }
+  const message = "field label not supported: spec.x";
+  assert.throws(
+    () =>
+      compileSelector({
+        namespace: "",
+        fieldSelector: "spec.x=1",
+        selectableFieldNames: ["spec.nodeName"],
+      }),
+    { code: 400, message },
+  );
 });
 
 test("a selector says what it fixes", () => {

@@ -91,14 +91,19 @@ export function compileSelector(options: SelectorOptions): Selector {
 
 /** The term with the objects' name of its field. @throws {StatusError} 400 */
 function selectable(term: FieldRequirement, options: SelectorOptions): FieldRequirement {
-  const { selectableFieldNames = [], selectableFieldAliases = {} } = options;
+  const { selectableFieldNames, selectableFieldAliases } = options;
   const { path } = term;
   if (path === NAME_FIELD || path === NAMESPACE_FIELD) return term;
-  if (selectableFieldNames.includes(path)) return term;
-  if (Object.hasOwn(selectableFieldAliases, path)) {
+  if (selectableFieldNames?.includes(path)) return term;
+  if (selectableFieldAliases !== undefined && Object.hasOwn(selectableFieldAliases, path)) {
     return { ...term, path: selectableFieldAliases[path] as string };
   }
-  throw badRequest(`field label not supported: ${cutPath(path)}`);
+  const shown = cutPath(path);
+  throw badRequest(
+    selectableFieldNames !== undefined
+      ? `field label not supported: ${shown}`
+      : `${JSON.stringify(shown)} is not a known field selector: only "${NAME_FIELD}", "${NAMESPACE_FIELD}"`,
+  );
 }
 
 function selectNamespace(namespace: string): Selector {

@@ -103,7 +103,7 @@ function selectable(
   paths: readonly string[],
   ofView: CustomStrategyOptions["ofView"],
 ): Pick<ResourceStrategy, "selectableFields" | "selectableFieldNames" | "servedFields"> {
-  if (paths.length === 0) return {};
+  if (paths.length === 0) return { selectableFieldNames: [] };
   const fields = paths.map((path) => ({ name: path.replace(/^\./, ""), steps: scaleSteps(path) }));
   const selectableFields = (object: Readonly<Record<string, unknown>>) => {
     const values: Record<string, string> = {};

@@ -4,7 +4,9 @@ import {
   AGE,
   at,
   type Fields,
+  fields,
   humanDuration,
+  labelsText,
   list,
   NAME,
   orNone,
@@ -30,7 +32,24 @@ export const CERTIFICATES_TABLES: Tables = {
     NAME,
     textColumn("SignerName", (object) => orNone(text(object, "spec", "signerName"))),
   ),
+  "certificates/podcertificaterequests": table(
+    NAME,
+    specText("PodName", "podName"),
+    specText("ServiceAccountName", "serviceAccountName"),
+    specText("NodeName", "nodeName"),
+    specText("SignerName", "signerName"),
+    textColumn("State", podRequestState),
+    textColumn("UnverifiedUserAnnotations", (object) =>
+      labelsText(fields(object, "spec", "unverifiedUserAnnotations")),
+    ),
+  ),
 };
+
+/** The three ends exclude each other. */
+function podRequestState(request: Fields): string {
+  const types = list(request, "status", "conditions").map((condition) => text(condition, "type"));
+  return types.findLast((type) => ["Issued", "Denied", "Failed"].includes(type)) ?? "Pending";
+}
 
 function requestCondition(request: Fields): string {
   const types = new Set(

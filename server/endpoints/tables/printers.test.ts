@@ -157,6 +157,103 @@ const ROWS: readonly [group: string, resource: string, value: object, cells: Cel
     ["x", "statefulset.apps/db", 4, "60m"],
   ],
   [
+    "resource",
+    "devicetaintrules",
+    {
+      spec: {
+        taint: { key: "k", value: "v", effect: "NoExecute", timeAdded: "2026-01-01T23:30:00Z" },
+      },
+    },
+    ["x", "k", "v", "NoExecute", "30m", "60m"],
+  ],
+  [
+    "resource",
+    "devicetaintrules",
+    { spec: { taint: { key: "k", effect: "None" } } },
+    ["x", "k", "", "None", "", "60m"],
+  ],
+  [
+    "resource",
+    "resourcepoolstatusrequests",
+    {
+      spec: { driver: "d.example" },
+      status: {
+        poolCount: 3,
+        pools: [
+          { totalDevices: 4, availableDevices: 1, allocatedDevices: 2, unavailableDevices: 1 },
+          { validationError: "odd" },
+        ],
+        conditions: [
+          { type: "Complete", status: "True", lastTransitionTime: "2026-01-01T23:59:00Z" },
+        ],
+      },
+    },
+    ["x", "d.example", "4", "1", "2", "1", "1", 3, "Complete (2/3 pools)", "60s"],
+  ],
+  [
+    "resource",
+    "resourcepoolstatusrequests",
+    { spec: { driver: "d.example" }, status: { conditions: [{ type: "Failed", status: "True" }] } },
+    ["x", "d.example", "-", "-", "-", "-", "-", 0, "Failed", "<none>"],
+  ],
+  [
+    "scheduling",
+    "podgroups",
+    {
+      spec: {
+        schedulingPolicy: { gang: { minCount: 2 } },
+        podGroupTemplateRef: { workload: { workloadName: "w" } },
+      },
+      status: { conditions: [{ type: "PodGroupScheduled", status: "False" }] },
+    },
+    ["x", "Gang", "w", "Unschedulable", "60m"],
+  ],
+  [
+    "scheduling",
+    "podgroups",
+    {
+      spec: { schedulingPolicy: { basic: {} } },
+      status: { conditions: [{ type: "DisruptionTarget", status: "True", reason: "Preempted" }] },
+    },
+    ["x", "Basic", "<none>", "Preempted", "60m"],
+  ],
+  ["scheduling", "workloads", {}, ["x", "60m"]],
+  [
+    "certificates",
+    "podcertificaterequests",
+    {
+      spec: {
+        podName: "p",
+        serviceAccountName: "a",
+        nodeName: "n",
+        signerName: "s.example/x",
+        unverifiedUserAnnotations: { "s.example/k": "v" },
+      },
+      status: { conditions: [{ type: "Denied", status: "True" }] },
+    },
+    ["x", "p", "a", "n", "s.example/x", "Denied", "s.example/k=v"],
+  ],
+  [
+    "internal.apiserver",
+    "storageversions",
+    { status: { storageVersions: [{ apiServerID: "a", encodingVersion: "v1" }] } },
+    ["x", "<unset>", "a=v1", "60m"],
+  ],
+  [
+    "storagemigration",
+    "storageversionmigrations",
+    {
+      spec: { resource: { group: "apps", resource: "deployments" } },
+      status: {
+        conditions: [
+          { type: "Running", status: "False" },
+          { type: "Succeeded", status: "True" },
+        ],
+      },
+    },
+    ["x", "deployments.apps", "Succeeded"],
+  ],
+  [
     "batch",
     "jobs",
     {

@@ -17,6 +17,7 @@ import { RBAC_TABLES } from "./rbac.js";
 import { RESOURCE_TABLES } from "./resource.js";
 import { SCHEDULING_TABLES } from "./scheduling.js";
 import { storageTables } from "./storage.js";
+import { STORAGE_VERSION_TABLES } from "./storage-versions.js";
 
 export type PrinterOf = (resource: ServedResource) => TablePrinter;
 
@@ -37,6 +38,7 @@ export function createPrinters(naming: Naming): PrinterOf {
       ...RESOURCE_TABLES,
       ...FLOWCONTROL_TABLES,
       ...storageTables(naming),
+      ...STORAGE_VERSION_TABLES,
       "events/events": EVENTS_TABLE,
     }),
   );

@@ -4,7 +4,11 @@ import {
   AGE,
   at,
   booleanColumn,
+  conditionOf,
+  type Fields,
   integerColumn,
+  isConditionTrue,
+  list,
   NAME,
   table,
   text,
@@ -20,4 +24,25 @@ export const SCHEDULING_TABLES: Tables = {
     AGE,
     textColumn("PreemptionPolicy", (object) => text(object, "preemptionPolicy")),
   ),
+  "scheduling/workloads": table(NAME, AGE),
+  "scheduling/podgroups": table(
+    NAME,
+    textColumn("Policy", (object) =>
+      at(object, "spec", "schedulingPolicy", "gang") === undefined ? "Basic" : "Gang",
+    ),
+    textColumn("Workload", (object) => {
+      const reference = at(object, "spec", "podGroupTemplateRef");
+      return reference === undefined ? "<none>" : text(reference, "workload", "workloadName");
+    }),
+    textColumn("Status", podGroupStatus),
+    AGE,
+  ),
 };
+
+function podGroupStatus(group: Fields): string {
+  const conditions = list(group, "status", "conditions");
+  const disrupted = conditionOf(conditions, "DisruptionTarget");
+  if (disrupted !== undefined) return text(disrupted, "reason");
+  if (conditionOf(conditions, "PodGroupScheduled") === undefined) return "Pending";
+  return isConditionTrue(conditions, "PodGroupScheduled") ? "Scheduled" : "Unschedulable";
+}
