@@ -3,10 +3,12 @@
  * the front server says, what is served is in force at the next request on every replica, and a
  * service that is dead costs nobody else anything.
  */
+
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import type { ApiObject, HttpsClient, WatchEvent } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
@@ -315,31 +317,12 @@ async function allow(client: HttpsClient, user: string): Promise<void> {
 
 async function defineWidgets(client: HttpsClient): Promise<void> {
   const size = { type: "integer", description: "How large it is." };
-  const definition = {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: "widgets.shop.example.com" },
-    spec: {
-      group: "shop.example.com",
-      scope: "Namespaced",
-      names: { plural: "widgets", singular: "widget", kind: "Widget", shortNames: ["wd"] },
-      versions: [
-        {
-          name: "v1",
-          served: true,
-          storage: true,
-          schema: {
-            openAPIV3Schema: {
-              type: "object",
-              properties: { spec: { type: "object", properties: { size } } },
-            },
-          },
-        },
-      ],
-    },
-  };
-  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  (await client.post(path, definition)).expect(201);
+  const spec = { type: "object", properties: { size } };
+  const definition = definitionOf("widgets.shop.example.com", "Widget", {
+    names: { plural: "widgets", kind: "Widget", shortNames: ["wd"] },
+    versions: [versionOf({ type: "object", properties: { spec } })],
+  });
+  (await client.post(DEFINITIONS, definition)).expect(201);
   await eventually("widgets are served", async () => (await client.get(WIDGETS)).status === 200);
 }
 

@@ -3,6 +3,7 @@
  * tenant has, and looked for everywhere else. What the operator has of all - audit records, traces, logs - says of each
  * such name which control plane it is from.
  */
+
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import {
   type AdmissionHook,
   openAdmissionHook,
 } from "../server/admission/testing/admission-webhook.js";
+import { definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import { type Answer, HttpsClient, type RequestOptions } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -292,24 +294,16 @@ describe("names that are planted in one control plane", () => {
 
   function definition(name: string): object {
     const schema = {
-      openAPIV3Schema: {
-        type: "object",
-        description: name,
-        properties: {
-          [name]: { type: "string", "x-kubernetes-validations": [{ rule: `self != "${name}"` }] },
-        },
+      type: "object",
+      description: name,
+      properties: {
+        [name]: { type: "string", "x-kubernetes-validations": [{ rule: `self != "${name}"` }] },
       },
     };
-    return {
-      ...{ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" },
-      metadata: { name: `${name}es.${name}.example` },
-      spec: {
-        group: `${name}.example`,
-        scope: "Namespaced",
-        names: { plural: `${name}es`, singular: name, kind: "Zebrafish", categories: [name] },
-        versions: [{ name: "v1", served: true, storage: true, schema }],
-      },
-    };
+    return definitionOf(`${name}es.${name}.example`, "Zebrafish", {
+      names: { plural: `${name}es`, singular: name, kind: "Zebrafish", categories: [name] },
+      versions: [versionOf(schema)],
+    });
   }
 
   function rule(resource: string): object {

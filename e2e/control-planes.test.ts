@@ -2,11 +2,13 @@
  * Control planes below the root, each an API of its own at /clusters/NAME: made, used, suspended, limited and deleted
  * against one running server, by its administrator, by users of the root and by users of one control plane.
  */
+
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
+import { definitionOf, versionOf } from "./fixtures/definitions.js";
 import { shareApi } from "./fresh-api/running-api.js";
 import { eventually } from "./harness/eventually.js";
 import { type Answer, type ApiObject, HttpsClient } from "./harness/https-client.js";
@@ -49,19 +51,8 @@ function configMap(name: string) {
 }
 
 function definition(kind: string): object {
-  const plural = `${kind.toLowerCase()}s`;
-  const schema = { openAPIV3Schema: { type: "object" } };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.shop.example` },
-    spec: {
-      group: "shop.example",
-      scope: "Namespaced",
-      names: { plural, singular: kind.toLowerCase(), kind },
-      versions: [{ name: "v1", served: true, storage: true, schema }],
-    },
-  };
+  const versions = [versionOf({ type: "object" })];
+  return definitionOf(`${kind.toLowerCase()}s.shop.example`, kind, { versions });
 }
 
 /** Merged, as the server writes the status meanwhile. */

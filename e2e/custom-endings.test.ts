@@ -2,8 +2,10 @@
  * How a definition ends: its objects go first, which watches tell, whether or not any version is served, and
  * whoever still holds the definition sees in it that they are gone.
  */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { ANYTHING, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -11,18 +13,10 @@ import { type ServerProcess, startServer } from "./harness/server-process.js";
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const DEFINITION = `${DEFINITIONS}/boats.example.com`;
 const BOATS = "/apis/example.com/v1/namespaces/default/boats";
-const openAPIV3Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-
+const boats = definitionOf("boats.example.com", "Boat", { versions: [versionOf(ANYTHING)] });
 const definition = (finalizers: readonly string[] = []) => ({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "boats.example.com", finalizers },
-  spec: {
-    group: "example.com",
-    scope: "Namespaced",
-    names: { plural: "boats", kind: "Boat" },
-    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } }],
-  },
+  ...boats,
+  metadata: { ...boats.metadata, finalizers },
 });
 const boat = { apiVersion: "example.com/v1", kind: "Boat", metadata: { name: "a" } };
 

@@ -4,8 +4,10 @@
  * through one of them and uses it at once through the other, changes it there and back, and deletes
  * it. No waits, no retries. KEELSON_TEST_LONG=1 takes 10,000 rounds.
  */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -15,21 +17,13 @@ const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
 const ROUNDS = IS_LONG ? 10_000 : 60;
 /** Rounds under way at once: a replica is never quiet while another round asks it. */
 const LANES = 4;
-const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 const field = (value: string) => ({ type: "string", default: value });
 
 function definition(plural: string, properties: object): object {
   const spec = { type: "object", default: {}, properties };
-  const schema = { openAPIV3Schema: { type: "object", properties: { spec } } };
-  const names = { plural, kind: `Kind${plural}` };
-  const versions = [{ name: "v1", served: true, storage: true, schema }];
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.example.com` },
-    spec: { group: "example.com", scope: "Cluster", names, versions },
-  };
+  const versions = [versionOf({ type: "object", properties: { spec } })];
+  return definitionOf(`${plural}.example.com`, `Kind${plural}`, { scope: "Cluster", versions });
 }
 
 describe("definitions across replicas", () => {

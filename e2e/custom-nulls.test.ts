@@ -2,11 +2,12 @@
  * Nulls in custom objects where the schema has none: not sent at all for every write but an apply, whose
  * sender would own the field. Both is as kube-apiserver does it, to which the same is sent by e2e/upstream.
  */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { startServer } from "./harness/server-process.js";
 
-const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const JARS = "/apis/nulls.example.com/v1/namespaces/default/jars";
 const FREE_JARS = "/apis/nulls.example.com/v1/namespaces/default/freejars";
 const FREE_TYPE = { apiVersion: "nulls.example.com/v1", kind: "FreeJar" };
@@ -24,17 +25,8 @@ const spec = struct({
   loose: { "x-kubernetes-preserve-unknown-fields": true },
   any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
 });
-const definition = (plural: string, kind: string, schema: object) => ({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: `${plural}.nulls.example.com` },
-  spec: {
-    group: "nulls.example.com",
-    scope: "Namespaced",
-    names: { plural, kind },
-    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
-  },
-});
+const definition = (plural: string, kind: string, schema: object) =>
+  definitionOf(`${plural}.nulls.example.com`, kind, { versions: [versionOf(schema)] });
 
 /** What is sent as spec, what is kept of it by other writes, and which fields an apply is refused for. */
 const CASES: readonly (readonly [sent: object, kept: object, ...refused: string[]])[] = [

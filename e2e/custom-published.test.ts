@@ -1,6 +1,8 @@
 /** What clients learn of a custom kind, as kube-apiserver publishes it: discovery, schemas and the forms of answers. */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -29,37 +31,18 @@ const SPEC = {
   },
 };
 
-const VERSION = {
-  name: "v1",
-  served: true,
-  storage: true,
-  selectableFields: [{ jsonPath: ".spec.s" }],
-  subresources: {
-    status: {},
-    scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
-  },
-  schema: {
-    openAPIV3Schema: {
-      type: "object",
-      properties: {
-        spec: SPEC,
-        status: { type: "object", properties: { replicas: { type: "integer" } } },
-      },
+const STATUS = { type: "object", properties: { replicas: { type: "integer" } } };
+const VERSION = versionOf(
+  { type: "object", properties: { spec: SPEC, status: STATUS } },
+  {
+    selectableFields: [{ jsonPath: ".spec.s" }],
+    subresources: {
+      status: {},
+      scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
     },
   },
-};
-
-const DEFINITION = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "sails.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Namespaced",
-    names: { plural: "sails", kind: "Sail" },
-    versions: [VERSION],
-  },
-};
+);
+const DEFINITION = definitionOf("sails.example.com", "Sail", { versions: [VERSION] });
 
 const KIND = { apiVersion: "example.com/v1", kind: "Sail" };
 

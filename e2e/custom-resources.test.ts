@@ -2,8 +2,10 @@
  * A custom resource through its whole life with the real kubectl, on both stores: definition, discovery,
  * explain, columns, defaults, pruning, rules, patches, apply, subresources, deletion.
  */
+
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { DEFINITIONS, definitionOf } from "./fixtures/definitions.js";
 import { WIDGETS, widget, widgetDefinition, widgetVersion } from "./fixtures/widgets.js";
 import { eventually } from "./harness/eventually.js";
 import { furnished } from "./harness/furnished-namespace.js";
@@ -203,20 +205,11 @@ async function statusDefaults({ server: { client } }: Session): Promise<void> {
   };
   const openAPIV3Schema = { type: "object", properties: { status } };
   const group = "gates.example.com";
-  const definition = {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `gates.${group}` },
-    spec: {
-      group,
-      scope: "Cluster",
-      names: { plural: "gates", kind: "Gate" },
-      versions: [{ ...widgetVersion, ...BARE, schema: { openAPIV3Schema } }],
-    },
-  };
-  (await client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)).expect(
-    201,
-  );
+  const definition = definitionOf(`gates.${group}`, "Gate", {
+    scope: "Cluster",
+    versions: [{ ...widgetVersion, ...BARE, schema: { openAPIV3Schema } }],
+  });
+  (await client.post(DEFINITIONS, definition)).expect(201);
   const gate = {
     apiVersion: `${group}/v1`,
     kind: "Gate",

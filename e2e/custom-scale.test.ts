@@ -2,8 +2,10 @@
  * scale of custom objects where the definition's paths lead to nothing, or to what its schema does not take:
  * answered as kube-apiserver does, to which the same is sent by e2e/upstream.
  */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { ANYTHING, definitionOf, versionOf } from "./fixtures/definitions.js";
 import type { Answer } from "./harness/https-client.js";
 import { startServer } from "./harness/server-process.js";
 
@@ -14,55 +16,18 @@ const MISSING = 'the spec replicas field ".spec.size.replicas"';
 
 const integer = { type: "integer" };
 const struct = (properties: object) => ({ type: "object", properties });
-const version = {
-  name: "v1",
-  served: true,
-  storage: true,
-  schema: {
-    openAPIV3Schema: struct({
-      spec: struct({ size: struct({ replicas: { ...integer, maximum: 10 } }) }),
-      status: struct({ replicas: integer }),
-    }),
-  },
-  subresources: {
-    scale: { specReplicasPath: ".spec.size.replicas", statusReplicasPath: ".status.replicas" },
-  },
-};
-const definition = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "fleets.scaled.example.com" },
-  spec: {
-    group: "scaled.example.com",
-    scope: "Namespaced",
-    names: { plural: "fleets", kind: "Fleet" },
-    versions: [version],
-  },
-};
+const PATHS = { specReplicasPath: ".spec.size.replicas", statusReplicasPath: ".status.replicas" };
+const scaled = (spec: object, scale: object) =>
+  versionOf(struct({ spec, status: struct({ replicas: integer }) }), { subresources: { scale } });
+const sized = struct({ size: struct({ replicas: { ...integer, maximum: 10 } }) });
+const definition = definitionOf("fleets.scaled.example.com", "Fleet", {
+  versions: [scaled(sized, PATHS)],
+});
 /** The same without a schema for the spec. */
 const LOOSE = FLEETS.replace("fleets", "loosefleets");
-const looseDefinition = {
-  ...definition,
-  metadata: { name: "loosefleets.scaled.example.com" },
-  spec: {
-    ...definition.spec,
-    names: { plural: "loosefleets", kind: "LooseFleet" },
-    versions: [
-      {
-        ...version,
-        schema: {
-          openAPIV3Schema: struct({
-            spec: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-            status: struct({ replicas: integer }),
-          }),
-        },
-        subresources: {
-          scale: { ...version.subresources.scale, labelSelectorPath: ".spec.selector" },
-        },
-      },
-    ],
-  },
-};
+const looseDefinition = definitionOf("loosefleets.scaled.example.com", "LooseFleet", {
+  versions: [scaled(ANYTHING, { ...PATHS, labelSelectorPath: ".spec.selector" })],
+});
 const scale = (spec: object) => ({ apiVersion: "autoscaling/v1", kind: "Scale", spec });
 
 const server = await startServer();

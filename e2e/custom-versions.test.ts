@@ -1,8 +1,10 @@
 /**
  * Versions of one kind whose objects have one shape: each has fields, defaults and selectors of its own.
  */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { definitionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -24,25 +26,17 @@ const version = (name: string, storage: boolean, spec: object, field: string) =>
 });
 const text = { type: "string" };
 
-const DEFINITION = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "shirts.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Namespaced",
-    names: { plural: "shirts", kind: "Shirt" },
-    versions: [
-      version("v1", true, { properties: { color: { ...text, default: "red" } } }, "color"),
-      version(
-        "v2",
-        false,
-        { properties: { color: text, hue: { ...text, default: "warm" } }, required: ["color"] },
-        "hue",
-      ),
-    ],
-  },
-};
+const DEFINITION = definitionOf("shirts.example.com", "Shirt", {
+  versions: [
+    version("v1", true, { properties: { color: { ...text, default: "red" } } }, "color"),
+    version(
+      "v2",
+      false,
+      { properties: { color: text, hue: { ...text, default: "warm" } }, required: ["color"] },
+      "hue",
+    ),
+  ],
+});
 
 describe("versions of one shape", () => {
   let server: ServerProcess;

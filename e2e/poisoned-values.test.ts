@@ -4,6 +4,7 @@
  * at etcd has left. Each is refused with a Status or reads back; after each writer all lists, objects and watches
  * parse, and so they do when a replica has read everything from the store again.
  */
+
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
 import type { JsonObject, JsonValue } from "../server/api/meta.js";
@@ -22,6 +23,7 @@ import { systemClock } from "../storage/base/clock.js";
 import { silentLogger } from "../storage/base/logger.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import type { RevisionedStore } from "../storage/kv/store.js";
+import { ANYTHING, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import type { Answer, ApiObject } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -556,24 +558,9 @@ function definition(
   properties: JsonObject = {},
 ): JsonObject {
   const kind = plural[0]?.toUpperCase() + plural.slice(1).replace(/s$/, "");
-  const schema = {
-    openAPIV3Schema: {
-      type: "object",
-      [UNKNOWN]: true,
-      properties: { amount: { type: "number" }, ...properties },
-    },
-  };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.example.com` },
-    spec: {
-      group: "example.com",
-      scope: "Namespaced",
-      names: { plural, kind },
-      versions: versions.map((name, at) => ({ name, served: true, storage: at === 0, schema })),
-    },
-  };
+  const schema = { ...ANYTHING, properties: { amount: { type: "number" }, ...properties } };
+  const all = versions.map((name, at) => versionOf(schema, { name, storage: at === 0 }));
+  return definitionOf(`${plural}.example.com`, kind, { versions: all }) as unknown as JsonObject;
 }
 
 function parseText(bytes: Buffer): unknown {

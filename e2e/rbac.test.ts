@@ -2,8 +2,10 @@
  * RBAC as people use it: kubectl with roles, bindings, can-i, aggregation, refused escalations; the
  * default policy after a restart; reviews against real requests.
  */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { ANYTHING, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
@@ -195,7 +197,10 @@ describe("RBAC through kubectl", () => {
     const group = "parts.example.com";
     const kinds = { gears: "Namespaced", cogs: "Namespaced", plants: "Cluster" };
     for (const [plural, scope] of Object.entries(kinds)) {
-      await kubectl.ok(["create", "-f", "-"], JSON.stringify(definitionOf(group, plural, scope)));
+      const kind = plural.charAt(0).toUpperCase() + plural.slice(1);
+      const spec = { scope, versions: [versionOf(ANYTHING)] };
+      const definition = definitionOf(`${plural}.${group}`, kind, spec);
+      await kubectl.ok(["create", "-f", "-"], JSON.stringify(definition));
     }
     const root = `/apis/${group}/v1`;
     const objectOf = (kind: string) => ({
@@ -287,18 +292,6 @@ describe("RBAC through kubectl", () => {
     }
   });
 });
-
-function definitionOf(group: string, plural: string, scope: string): ApiObject {
-  const kind = plural.charAt(0).toUpperCase() + plural.slice(1);
-  const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
-    spec: { group, scope, names: { plural, kind }, versions: [version] },
-  };
-}
 
 async function reviewOf(client: HttpsClient, user: string, resourceAttributes: object) {
   const answer = await client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", {

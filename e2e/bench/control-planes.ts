@@ -5,9 +5,11 @@
  * All but the last row is measured in this process, so the client's work is part of it. For the last one the server
  * has a process of its own.
  */
+
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { type Keelson, startKeelson } from "../../server/start-keelson.js";
+import { definitionOf, versionOf } from "../fixtures/definitions.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { type Row, toChart } from "./control-planes-chart.js";
 import { fairness } from "./control-planes-fairness.js";
@@ -87,7 +89,7 @@ class Bench {
   async define(name: string, definitions: number): Promise<void> {
     const path = `/clusters/${name}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;
     for (let at = 0; at < definitions; at++) {
-      (await this.#client.post(path, definitionOf(at))).expect(201);
+      (await this.#client.post(path, manyFields(at))).expect(201);
     }
   }
 
@@ -106,8 +108,7 @@ class Bench {
   }
 }
 
-function definitionOf(at: number): object {
-  const names = { plural: `things${at}`, singular: `thing${at}`, kind: `Thing${at}` };
+function manyFields(at: number): object {
   const fields = Array.from({ length: FIELDS }, (_, field) => [
     `field${field}`,
     {
@@ -117,15 +118,8 @@ function definitionOf(at: number): object {
     },
   ]);
   const spec = { type: "object", properties: Object.fromEntries(fields) };
-  const schema = { openAPIV3Schema: { type: "object", properties: { spec } } };
-  const version = { name: "v1", served: true, storage: true, schema };
-  const group = "bench.example.com";
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${names.plural}.${group}` },
-    spec: { group, scope: "Namespaced", names, versions: [version] },
-  };
+  const versions = [versionOf({ type: "object", properties: { spec } })];
+  return definitionOf(`things${at}.bench.example.com`, `Thing${at}`, { versions });
 }
 
 async function measure(bench: Bench): Promise<Row[]> {

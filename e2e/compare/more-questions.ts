@@ -2,6 +2,7 @@
  * Questions that changes of single fields do not ask: annotations with rules, resizes, values that are wrong beside
  * each other, and objects of a custom kind. All are dry runs.
  */
+import { DEFINITIONS, definitionOf, versionOf } from "../fixtures/definitions.js";
 import type { Json } from "./one-change.js";
 import type { Question } from "./question.js";
 
@@ -16,26 +17,10 @@ const MERGE = "application/merge-patch+json";
 export const CUSTOM_FURNITURE: readonly Question[] = [
   {
     method: "POST",
-    path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    body: {
-      apiVersion: "apiextensions.k8s.io/v1",
-      kind: "CustomResourceDefinition",
-      metadata: { name: `numbers.${GROUP}` },
-      spec: {
-        group: GROUP,
-        scope: "Namespaced",
-        names: { plural: "numbers", kind: "Number" },
-        versions: [
-          {
-            name: "v1",
-            served: true,
-            storage: true,
-            subresources: { status: {} },
-            schema: { openAPIV3Schema: schema() },
-          },
-        ],
-      },
-    },
+    path: DEFINITIONS,
+    body: definitionOf(`numbers.${GROUP}`, "Number", {
+      versions: [versionOf(schema() as object, { subresources: { status: {} } })],
+    }) as unknown as Json,
   },
 ];
 

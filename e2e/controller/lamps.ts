@@ -3,7 +3,9 @@
  * API and takes orders from the leader alone; it remembers what was done, so a test can say whether that
  * was right.
  */
+
 import type { KubernetesObject } from "@kubernetes/client-node";
+import { definitionOf, versionOf } from "../fixtures/definitions.js";
 import type { Reign } from "./leader-election.js";
 
 export const FINALIZER = "example.com/light";
@@ -27,30 +29,13 @@ export interface Lamp extends KubernetesObject {
 const integer = { type: "integer" };
 const members = (properties: object) => ({ type: "object", properties });
 
-export const LAMP_DEFINITION = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "lamps.example.com" },
-  spec: {
-    group: LAMP_KIND.group,
-    scope: "Namespaced",
-    names: { plural: LAMP_KIND.plural, kind: "Lamp" },
-    versions: [
-      {
-        name: LAMP_KIND.version,
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: members({
-            spec: members({ watts: { ...integer, minimum: 0, maximum: 100 } }),
-            status: members({ watts: integer, observedGeneration: integer, term: integer }),
-          }),
-        },
-      },
-    ],
-  },
-};
+const schema = members({
+  spec: members({ watts: { ...integer, minimum: 0, maximum: 100 } }),
+  status: members({ watts: integer, observedGeneration: integer, term: integer }),
+});
+export const LAMP_DEFINITION = definitionOf("lamps.example.com", "Lamp", {
+  versions: [versionOf(schema, { subresources: { status: {} } })],
+});
 
 export function lamp(name: string, watts: number): object {
   return { apiVersion: "example.com/v1", kind: "Lamp", metadata: { name }, spec: { watts } };

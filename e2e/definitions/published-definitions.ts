@@ -3,10 +3,12 @@
  * those of Camel K, whose schemas @kaoto/camel-catalog carries, and those of nine more projects
  * (model-packages.ts). And a small one of our own, for where nothing is to be fetched.
  */
+
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import type { JsonSchema } from "../../server/structural/json-schema.js";
+import { definitionOf, versionOf } from "../fixtures/definitions.js";
 import { widgetDefinition } from "../fixtures/widgets.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import type { Definition } from "./definition.js";
@@ -70,11 +72,6 @@ function camelDefinition(
   openAPIV3Schema: JsonSchema,
 ): Definition {
   const group = "camel.apache.org";
-  const storage = { name: version, served: true, storage: true, schema: { openAPIV3Schema } };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
-    spec: { group, scope: "Namespaced", names: { plural, kind }, versions: [storage] },
-  };
+  const versions = [versionOf(openAPIV3Schema, { name: version })];
+  return definitionOf(`${plural}.${group}`, kind, { versions }) as Definition;
 }

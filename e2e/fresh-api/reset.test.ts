@@ -1,6 +1,8 @@
 /** People 1: a snapshot of a running API, and the way back to it while clients stay connected. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ANYTHING, definitionOf, versionOf } from "../fixtures/definitions.js";
 import type { ApiObject, HttpsClient } from "../harness/https-client.js";
 import { shareApi } from "./running-api.js";
 
@@ -27,20 +29,8 @@ function content({ metadata: { resourceVersion: _, ...metadata }, ...object }: A
 }
 
 function definition(plural: string, kind: string) {
-  const schema = {
-    openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-  };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.example.com` },
-    spec: {
-      group: "example.com",
-      scope: "Cluster",
-      names: { plural, singular: kind.toLowerCase(), kind },
-      versions: [{ name: "v1", served: true, storage: true, schema }],
-    },
-  };
+  const spec = { scope: "Cluster", versions: [versionOf(ANYTHING)] };
+  return definitionOf(`${plural}.example.com`, kind, spec);
 }
 
 test("People 1: a watch sees what a reset changes, and uids, finalizers and pending deletions are as they were", async () => {

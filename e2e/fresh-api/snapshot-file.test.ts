@@ -1,4 +1,5 @@
 /** People 1: `keelson snapshot save` and `load`, from one server into another one. */
+
 import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,33 +8,16 @@ import { loadSnapshot } from "../../server/commands/load-snapshot.js";
 import { saveSnapshot } from "../../server/commands/save-snapshot.js";
 import { parseSnapshotOptions } from "../../server/config/snapshot-options.js";
 import { startKeelson } from "../../server/start-keelson.js";
+import { ANYTHING, definitionOf, versionOf } from "../fixtures/definitions.js";
 import { type ApiObject, HttpsClient } from "../harness/https-client.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 
 const never = new AbortController().signal;
 const GADGETS = "/apis/example.com/v1/namespaces/shop/gadgets";
 
-const DEFINITION = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "gadgets.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Namespaced",
-    names: { plural: "gadgets", singular: "gadget", kind: "Gadget" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-        },
-      },
-    ],
-  },
-};
+const DEFINITION = definitionOf("gadgets.example.com", "Gadget", {
+  versions: [versionOf(ANYTHING, { subresources: { status: {} } })],
+});
 
 async function make(client: HttpsClient, path: string, body: object): Promise<ApiObject> {
   const { status, bytes } = await client.post(path, body);

@@ -4,7 +4,7 @@ import { jsonPatch, openAdmissionHook } from "../../server/admission/testing/adm
 import { eventually } from "../harness/eventually.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import type { SiteOperator } from "./site-operator.js";
-import { DEFINITIONS, definitionOf, PAGES, SITES, type Site, site } from "./sites.js";
+import { DEFINITIONS, PAGES, SITES, type Site, site, siteDefinition } from "./sites.js";
 
 export interface World {
   /** The administrator's, of the fork. */
@@ -50,7 +50,7 @@ const definitions = numbers.map((number) => ({
     assert.equal((await ready(world, "a", number)).spec.host, "example.test");
     const plural = `shops${number}s`;
     const path = `/apis/example.test/v1/namespaces/default/${plural}`;
-    (await client.post(DEFINITIONS, definitionOf(`Shop${number}`, plural))).expect(201);
+    (await client.post(DEFINITIONS, siteDefinition(`Shop${number}`, plural))).expect(201);
     const kind = { apiVersion: "example.test/v1", kind: `Shop${number}` };
     await eventually("the kind is served", async () => (await client.get(path)).status === 200);
     const shop = { ...kind, metadata: { name: "s" }, spec: { pages: 1 } };

@@ -9,9 +9,9 @@ import { HttpsClient } from "../harness/https-client.js";
 import { isLong } from "../harness/is-long.js";
 import { CASES } from "./cases.js";
 import { startSiteOperator } from "./site-operator.js";
-import { DEFINITIONS, definitionOf, SITES } from "./sites.js";
+import { DEFINITIONS, SITES, siteDefinition } from "./sites.js";
 
-const theApi = shareApi({ controlPlanes: true, manifests: [definitionOf("Site", "sites")] });
+const theApi = shareApi({ controlPlanes: true, manifests: [siteDefinition("Site", "sites")] });
 
 const AT_ONCE = 8;
 const chosen = isLong ? CASES : CASES.filter((_, index) => index % 10 === 3);

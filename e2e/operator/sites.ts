@@ -1,4 +1,5 @@
 /** Sites: the kind of an operator as people write it. A site has pages, each a ConfigMap that it owns, and an address outside. */
+import { definitionOf, versionOf } from "../fixtures/definitions.js";
 import type { ApiObject } from "../harness/https-client.js";
 
 export const FINALIZER = "example.test/address";
@@ -23,7 +24,7 @@ const members = (properties: object) => ({ type: "object", properties });
 const integer = { type: "integer" };
 
 /** @param plural of the group example.test */
-export function definitionOf(kind: string, plural: string): object {
+export function siteDefinition(kind: string, plural: string): object {
   const spec = {
     ...members({
       pages: { ...integer, minimum: 0, maximum: 9 },
@@ -34,23 +35,10 @@ export function definitionOf(kind: string, plural: string): object {
       { rule: "self.host != 'forbidden.test'", message: "that host is taken" },
     ],
   };
-  const openAPIV3Schema = members({
-    spec,
-    status: members({ ready: integer, observedGeneration: integer }),
+  const status = members({ ready: integer, observedGeneration: integer });
+  const version = versionOf(members({ spec, status }), { subresources: { status: {} } });
+  return definitionOf(`${plural}.example.test`, kind, {
+    names: { plural, singular: plural.slice(0, -1), kind },
+    versions: [version],
   });
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.example.test` },
-    spec: {
-      ...{ group: "example.test", scope: "Namespaced" },
-      names: { plural, singular: plural.slice(0, -1), kind },
-      versions: [
-        {
-          ...{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } },
-          subresources: { status: {} },
-        },
-      ],
-    },
-  };
 }

@@ -6,13 +6,13 @@ import { HttpsClient } from "../harness/https-client.js";
 import { repositoryRoot } from "../tools/find-tool.js";
 import { CASES } from "./cases.js";
 import { startSiteOperator } from "./site-operator.js";
-import { definitionOf } from "./sites.js";
+import { siteDefinition } from "./sites.js";
 
 const path = join(repositoryRoot(), "dist", "bundle", "start-keelson.js");
 const { startKeelson } = (await import(pathToFileURL(path).href)) as { startKeelson: typeof Start };
 const runsIn = process.argv[2] === "child" ? "child" : "process";
 process.stdout.write("begun\n");
-const manifests = [definitionOf("Site", "sites")];
+const manifests = [siteDefinition("Site", "sites")];
 await using api = await startKeelson({ controlPlanes: true, runsIn, manifests });
 process.stdout.write(`${api.url}\n`);
 const few = CASES.filter((_, index) => index % 10 === 3);

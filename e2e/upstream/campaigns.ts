@@ -2,8 +2,10 @@
  * What is asked of both peers: definitions as they are judged, and objects as they are pruned, given
  * defaults, judged, patched and shown. Everything comes from a seed.
  */
+
 import { REFUSED } from "../../server/registry/apiextensions/testing/refused-definitions.js";
 import { type Random, seededRandom } from "../consistency/random.js";
+import { DEFINITIONS, definitionOf, versionOf } from "../fixtures/definitions.js";
 import { eventually } from "../harness/eventually.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import { compare, type Difference } from "./compare.js";
@@ -17,20 +19,11 @@ export interface Tally {
   readonly differences: Difference[];
 }
 
-const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-export const GROUP = "example.com";
+const GROUP = "example.com";
 
-export function definitionOf(plural: string, spec: Schema, more: object = {}): object {
-  const schema = { type: "object", properties: { spec } };
-  const versions = [
-    { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema }, ...more },
-  ];
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${GROUP}` },
-    spec: { group: GROUP, scope: "Cluster", names: { plural, kind: `Kind${plural}` }, versions },
-  };
+function drawnDefinition(plural: string, spec: Schema): object {
+  const versions = [versionOf({ type: "object", properties: { spec } })];
+  return definitionOf(`${plural}.${GROUP}`, `Kind${plural}`, { scope: "Cluster", versions });
 }
 
 async function ask(
@@ -68,7 +61,7 @@ export async function judgeDefinitions(peers: Peers, seed: number, count: number
     const random = seededRandom(seed + round);
     const sound = drawSchema(random, 2);
     const schema = random.chance(0.75) ? withOddities(sound, random) : sound;
-    await ask(peers, tally, "POST", `${DEFINITIONS}?dryRun=All`, definitionOf("things", schema));
+    await ask(peers, tally, "POST", `${DEFINITIONS}?dryRun=All`, drawnDefinition("things", schema));
   }
   return tally;
 }
@@ -80,7 +73,7 @@ export async function judgeObjects(peers: Peers, seed: number, count: number): P
     const random = seededRandom(seed + round);
     const schema = drawSchema(random);
     const plural = `kinds${round}`;
-    const definition = definitionOf(plural, schema);
+    const definition = drawnDefinition(plural, schema);
     const posted = await Promise.all(
       [peers.theirs, peers.ours].map((peer) => peer.post(DEFINITIONS, definition)),
     );

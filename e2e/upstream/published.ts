@@ -3,9 +3,11 @@
  * carries them for several releases (schemas of 30 to 410 KiB, 248 Kamelets). Each release replaces the
  * definitions of the one before it, under the objects that are there.
  */
+
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { unpackPackage } from "../definitions/unpack-package.js";
+import { definitionOf, versionOf } from "../fixtures/definitions.js";
 import type { Tally } from "./campaigns.js";
 import { compare } from "./compare.js";
 import type { Peers } from "./peers.js";
@@ -42,7 +44,7 @@ export async function playPublished(peers: Peers, folder: string): Promise<Tally
       return JSON.parse(await readFile(join(catalog, release, name), "utf8")) as object;
     };
     for (const [name, { kind, version }] of Object.entries(KINDS)) {
-      const definition = definitionOf(`${name}s`, kind, version, await read(`crd-schema-${name}-`));
+      const definition = publishedOf(`${name}s`, kind, version, await read(`crd-schema-${name}-`));
       const path = `${DEFINITIONS}/${definition.metadata.name}`;
       if ((await ask("PUT", path, definition)) === 404) await ask("POST", DEFINITIONS, definition);
       await waitUntilServed(peers, `/apis/${GROUP}/${version}/${name}s?served=wait`);
@@ -67,20 +69,7 @@ interface Kamelet {
   readonly propertiesSchema?: object;
 }
 
-function definitionOf(plural: string, kind: string, version: string, schema: object) {
-  const versions = [
-    {
-      name: version,
-      served: true,
-      storage: true,
-      schema: { openAPIV3Schema: schema },
-      subresources: { status: {} },
-    },
-  ];
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${GROUP}` },
-    spec: { group: GROUP, scope: "Namespaced", names: { plural, kind }, versions },
-  };
+function publishedOf(plural: string, kind: string, version: string, schema: object) {
+  const versions = [versionOf(schema, { name: version, subresources: { status: {} } })];
+  return definitionOf(`${plural}.${GROUP}`, kind, { versions });
 }

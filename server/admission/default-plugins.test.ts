@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import * as x509 from "@peculiar/x509";
 import { applyMergePatch } from "../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
-import { StatusError } from "../api/status.js";
+import { forbidden } from "../api/testing/refusal.js";
 import type { Registry } from "../registry/registry.js";
 import {
   inputOf,
@@ -88,16 +88,6 @@ async function createPod(name: string, spec: JsonObject = {}) {
   return made.spec;
 }
 
-async function refused(work: Promise<unknown>, why: RegExp): Promise<void> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  assert.equal(error.code, 403, error.message);
-  assert.match(error.message, why);
-}
-
 test("the flags choose plugins by name; the order is the chain's, not that of the flags", () => {
   const names = (enabled: string[], disabled: string[]) =>
     choosePlugins(plugins, { enabled, disabled }).map(({ name }) => name);
@@ -150,7 +140,7 @@ test("NamespaceLifecycle: the namespaces that everybody counts on are not delete
     return deleteObject(registry, target, noSignal);
   };
   await remove("mortal");
-  await refused(
+  await forbidden(
     remove("default"),
     /^namespaces "default" is forbidden: this namespace may not be deleted$/,
   );
@@ -168,9 +158,9 @@ test("Priority: a pod gets the value of its class, of the default one, or zero",
   await create(classes, "priorityclasses", high);
   const named = { priorityClassName: "high" };
   assert.deepEqual(priorityOf(await createPod("high", named)), ["high", 1000, "Never"]);
-  await refused(createPod("x", { priorityClassName: "no" }), /no PriorityClass with name no was/);
-  await refused(createPod("x", { ...named, priority: 5 }), /the integer value of priority \(5\)/);
-  await refused(
+  await forbidden(createPod("x", { priorityClassName: "no" }), /no PriorityClass with name no was/);
+  await forbidden(createPod("x", { ...named, priority: 5 }), /the integer value of priority \(5\)/);
+  await forbidden(
     createPod("x", { ...named, preemptionPolicy: "PreemptLowerPriority" }),
     /the string value of PreemptionPolicy \(PreemptLowerPriority\)/,
   );
@@ -178,7 +168,7 @@ test("Priority: a pod gets the value of its class, of the default one, or zero",
   await create(classes, "priorityclasses", usual);
   await merge(classes, "priorityclasses", "usual", { description: "x" });
   assert.deepEqual(priorityOf(await createPod("usual")), ["usual", 10, "PreemptLowerPriority"]);
-  await refused(
+  await forbidden(
     create(classes, "priorityclasses", { ...usual, metadata: { name: "second" } }),
     /PriorityClass usual is already marked as default/,
   );
@@ -252,16 +242,16 @@ test("RuntimeClass: overhead, node selector and tolerations come from the runtim
   assert.deepEqual(spec.overhead, { cpu: "100m" });
   assert.deepEqual(spec.nodeSelector, { a: "b", kvm: "yes" });
   assert.deepEqual((spec.tolerations as JsonObject[])[2], { key: "vm", operator: "Exists" });
-  await refused(createPod("x", { runtimeClassName: "no" }), /RuntimeClass "no" not found/);
-  await refused(
+  await forbidden(createPod("x", { runtimeClassName: "no" }), /RuntimeClass "no" not found/);
+  await forbidden(
     createPod("x", { runtimeClassName: "vm", nodeSelector: { kvm: "no" } }),
     /conflict: runtimeClass.scheduling.nodeSelector\[kvm\] = yes; pod.spec.nodeSelector\[kvm\] = no/,
   );
-  await refused(
+  await forbidden(
     createPod("x", { runtimeClassName: "vm", overhead: { cpu: "1" } }),
     /Pod's Overhead doesn't match/,
   );
-  await refused(createPod("x", { overhead: { cpu: "1" } }), /Overhead set without corresponding/);
+  await forbidden(createPod("x", { overhead: { cpu: "1" } }), /Overhead set without corresponding/);
 });
 
 test("tolerations are merged so that none says what another one says already", () => {
@@ -298,7 +288,7 @@ test("certificates: decisions take a right on the signer; nobody becomes a maste
       spec: { request: await requestOf(subject), signerName, usages: ["client auth"] },
     });
   const client = "kubernetes.io/kube-apiserver-client";
-  await refused(
+  await forbidden(
     ask("master", "CN=a,O=x+O=system:masters", client),
     /use of kubernetes.io\/kube-apiserver-client signer with system:masters group is not allowed/,
   );
@@ -314,7 +304,7 @@ test("certificates: decisions take a right on the signer; nobody becomes a maste
       { status: { conditions: [approved] } },
       "approval",
     );
-  await refused(
+  await forbidden(
     approve("other"),
     /user not permitted to approve requests with signerName "example.com\/signer"/,
   );
@@ -323,7 +313,7 @@ test("certificates: decisions take a right on the signer; nobody becomes a maste
   const sign = (name: string, status: JsonObject) =>
     merge(group, "certificatesigningrequests", name, { status }, "status");
   const failed = { ...approved, type: "Failed" };
-  await refused(
+  await forbidden(
     sign("other", { conditions: [approved, failed] }),
     /user not permitted to sign requests with signerName "example.com\/signer"/,
   );
@@ -367,7 +357,7 @@ test("storage: claims grow where their class allows it, and are protected on dem
     merge("", "persistentvolumeclaims", name, { status: { phase: "Bound" } }, "status");
   for (const name of ["grows", "stays"]) await bind(name);
   await grow("grows");
-  await refused(grow("stays"), /the storageclass that provisions the pvc must support resize/);
+  await forbidden(grow("stays"), /the storageclass that provisions the pvc must support resize/);
 });
 
 test("LimitRanger: containers get what they do not ask for, and stay within bounds", async () => {
@@ -424,7 +414,7 @@ test("LimitRanger: containers get what they do not ask for, and stay within boun
       /maximum memory usage per Pod is 6Gi, but limit is 8Gi/,
     ],
   ];
-  for (const [containers, why] of bad) await refused(createPod("x", { containers }), why);
+  for (const [containers, why] of bad) await forbidden(createPod("x", { containers }), why);
   // A pod without containers has null there and is refused for that alone.
   const none = { metadata: { name: "none" }, spec: { containers: null } };
   await assert.rejects(create("", "pods", none), /spec.containers: Required value/);
@@ -434,11 +424,11 @@ test("LimitRanger: containers get what they do not ask for, and stay within boun
       metadata: { name: "sized" },
       spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage } } },
     });
-  await refused(
+  await forbidden(
     claim("1Mi"),
     /minimum storage usage per PersistentVolumeClaim is 1Gi, but request/,
   );
-  await refused(
+  await forbidden(
     claim("6Gi"),
     /maximum storage usage per PersistentVolumeClaim is 5Gi, but request/,
   );

@@ -13,7 +13,6 @@ export function createRemainingLifetime(families: MetricFamilies): (seconds: num
     .histogram({
       name: "apiserver_client_certificate_expiration_seconds",
       help: "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
-      labelNames: [],
       buckets: SECONDS,
     })
     .cell();

@@ -9,7 +9,7 @@ test("S2-AZC-24: upstream's metrics have upstream's names and labels", () => {
     `${name}{${labelNames.map((label, index) => `${label}=${labels[index]}`).join(",")}}`;
   const metrics = createAuthorizationMetrics(
     {
-      counter: ({ name, labelNames }) => ({
+      counter: ({ name, labelNames = [] }) => ({
         add(count, ...labels) {
           assert.equal(labels.length, labelNames.length, name);
           const at = key(name, labelNames, labels);
@@ -17,7 +17,7 @@ test("S2-AZC-24: upstream's metrics have upstream's names and labels", () => {
         },
         cell: () => assert.fail(name),
       }),
-      histogram: ({ name, labelNames }) => ({
+      histogram: ({ name, labelNames = [] }) => ({
         cell: (...labels) => ({
           observe: (value) => {
             assert.equal(labels.length, labelNames.length, name);
@@ -25,7 +25,7 @@ test("S2-AZC-24: upstream's metrics have upstream's names and labels", () => {
           },
         }),
       }),
-      gauge({ name, labelNames }, collect) {
+      gauge({ name, labelNames = [] }, collect) {
         collectors.push(() =>
           collect((value, ...labels) => values.set(key(name, labelNames, labels), value)),
         );

@@ -54,11 +54,6 @@ export class GarbageCollector {
     this.#lookup = new OwnerLookup(options);
   }
 
-  /** The number of objects that name owners or wait for dependents. */
-  get graphSize(): number {
-    return this.#graph.size;
-  }
-
   /** The number of objects that are due or being processed. */
   get pending(): number {
     return this.#queue.pending;

@@ -59,7 +59,7 @@ test("the metrics have upstream's names, types, labels and buckets", () => {
   observeFlowControl(families, openControl(times), { waiting: 0, pausedConnections: 0 });
 
   const made = Object.fromEntries(
-    [...found].map(([name, { type, labelNames, buckets }]) => [
+    [...found].map(([name, { type, labelNames = [], buckets }]) => [
       name,
       [type, [...labelNames].sort(), ...(buckets === undefined ? [] : [[...buckets]])],
     ]),
@@ -195,7 +195,7 @@ function openControl(times: ReturnType<typeof createFlowTimes>): FlowControl {
 
 interface Found {
   readonly type: string;
-  readonly labelNames: readonly string[];
+  readonly labelNames?: readonly string[];
   readonly buckets?: readonly number[];
   /** By labels: the observed values, or those read by a scrape. */
   values(): Map<string, number | string>;

@@ -79,16 +79,15 @@ export function observeFlowControl(
   observeVirtualTimes(families, flowControl);
   observeUse(families, flowControl);
   observeSchemas(families, flowControl);
-  families.gauge(
-    { name: `${PREFIX}seat_fair_frac`, help: "Fair share of the seats.", labelNames: [] },
-    (set) => set(flowControl.fairShare),
+  families.gauge({ name: `${PREFIX}seat_fair_frac`, help: "Fair share of the seats." }, (set) =>
+    set(flowControl.fairShare),
   );
   families.gauge(
-    { name: `${PREFIX}waiting_turns`, help: "Work that waits for the thread.", labelNames: [] },
+    { name: `${PREFIX}waiting_turns`, help: "Work that waits for the thread." },
     (set) => set(turns.waiting),
   );
   const help = "Connections that are not read while their flow has a backlog.";
-  families.gauge({ name: `${PREFIX}paused_connections`, help, labelNames: [] }, (set) =>
+  families.gauge({ name: `${PREFIX}paused_connections`, help }, (set) =>
     set(turns.pausedConnections),
   );
 }

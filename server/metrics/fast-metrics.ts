@@ -7,7 +7,7 @@
  * so that clients cannot grow the server's memory by inventing names.
  */
 import type { Metric, Registry } from "prom-client";
-import type { KeptHistogram } from "../request/metric-families.js";
+import type { KeptHistogram, FamilyOptions as MetricOptions } from "../request/metric-families.js";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -16,10 +16,7 @@ const CELLS_MAX = 20_000;
 /** Separates the parts of a cell's key; no HTTP token and no resource name contains it. */
 const KEY_SEPARATOR = "\u0000";
 
-export interface FamilyOptions {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
+export interface FamilyOptions extends MetricOptions {
   readonly cellsMax?: number;
 }
 
@@ -51,7 +48,7 @@ export abstract class Family<Cell> {
   constructor(registry: Registry, options: FamilyOptions) {
     this.name = options.name;
     this.help = options.help;
-    this.#labelNames = options.labelNames;
+    this.#labelNames = options.labelNames ?? [];
     const { cellsMax } = registry as { readonly cellsMax?: number };
     this.#cellsMax = cellsMax ?? options.cellsMax ?? CELLS_MAX;
     // The registry only needs a metric's name and `get`, but its type lists prom-client's classes.

@@ -11,7 +11,7 @@ async function textIn(minor: number, showsHidden = false): Promise<string> {
   const release = { major: 1, minor };
   const registry = new MetricRegistry({ release, showsHidden, deprecated: LIFE });
   for (const name of ["old_objects", "new_objects"]) {
-    new GaugeFamily(registry, { name, help: "Objects.", labelNames: [] }, (set) => set(3));
+    new GaugeFamily(registry, { name, help: "Objects." }, (set) => set(3));
   }
   return await registry.metrics();
 }

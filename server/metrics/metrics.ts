@@ -6,7 +6,7 @@
  * The request path looks up `RequestCells` once per kind of request and then only adds numbers.
  */
 import { collectDefaultMetrics } from "prom-client";
-import type { KeptMetricFamilies } from "../request/metric-families.js";
+import type { FamilyOptions, KeptMetricFamilies } from "../request/metric-families.js";
 import { isLongRunning, type RequestInfo } from "../request/request-info.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import {
@@ -116,7 +116,6 @@ export class Metrics extends WithRegistry {
   readonly tlsHandshakeErrors = new CounterFamily(this.registry, {
     name: "apiserver_tls_handshake_errors_total",
     help: "Number of requests dropped with 'TLS handshake error from' error",
-    labelNames: [],
   });
   readonly http2ConnectionsEnded = new CounterFamily(this.registry, {
     name: "apiserver_http2_connections_ended_total",
@@ -193,7 +192,7 @@ export class Metrics extends WithRegistry {
 
   /** A gauge whose values `collect` sets at each scrape. */
   gauge(
-    options: { name: string; help: string; labelNames: readonly string[] },
+    options: FamilyOptions,
     collect: (set: (value: number, ...labelValues: readonly string[]) => void) => void,
   ): void {
     new GaugeFamily(this.registry, options, collect);
@@ -205,17 +204,12 @@ export class Metrics extends WithRegistry {
   }
 
   /** A counter of another part of the server; keep its cells on hot paths. */
-  counter(options: { name: string; help: string; labelNames: readonly string[] }): CounterFamily {
+  counter(options: FamilyOptions): CounterFamily {
     return new CounterFamily(this.registry, options);
   }
 
   /** A histogram of another part of the server; the default buckets are for seconds. */
-  histogram(options: {
-    name: string;
-    help: string;
-    labelNames: readonly string[];
-    buckets?: readonly number[];
-  }): HistogramFamily {
+  histogram(options: FamilyOptions & { readonly buckets?: readonly number[] }): HistogramFamily {
     return new HistogramFamily(this.registry, { buckets: DURATION_BUCKETS, ...options });
   }
 
@@ -289,7 +283,7 @@ export class Metrics extends WithRegistry {
   observeDroppedLogLines(droppedLines: () => number): void {
     const name = "keelson_log_lines_dropped_total";
     const help = "Number of lines that the log could not take: a full disk, or nobody reads it.";
-    this.gauge({ name, help, labelNames: [] }, (set) => set(droppedLines()));
+    this.gauge({ name, help }, (set) => set(droppedLines()));
   }
 
   /** The cells of a request that was answered with `code`. */

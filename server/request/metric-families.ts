@@ -5,7 +5,8 @@
 export interface FamilyOptions {
   readonly name: string;
   readonly help: string;
-  readonly labelNames: readonly string[];
+  /** Default: none. */
+  readonly labelNames?: readonly string[];
 }
 
 /** Counts by bucket, not cumulative, the last one above all bounds. */

@@ -47,7 +47,7 @@ function observe(metrics: Metrics, memory: AnswerMemory): void {
     ["waiting_requests", "Requests that wait for memory.", () => memory.waiting],
   ];
   for (const [name, help, read] of gauges) {
-    metrics.gauge({ name: `${NAME}_${name}`, help, labelNames: [] }, (set) => set(read()));
+    metrics.gauge({ name: `${NAME}_${name}`, help }, (set) => set(read()));
   }
   metrics.gauge(
     {

@@ -52,7 +52,6 @@ export async function openAudit(
     const events = metrics.counter({
       name: "apiserver_audit_event_total",
       help: "Audit records that were made.",
-      labelNames: [],
     });
     const levels = metrics.counter({
       name: "apiserver_audit_level_total",
@@ -62,7 +61,6 @@ export async function openAudit(
     const rejected = metrics.counter({
       name: "apiserver_audit_requests_rejected_total",
       help: "Requests that were refused as they could not be recorded.",
-      labelNames: [],
     });
     // There from the start, so that the first one shows as a change.
     rejected.add(0);
@@ -172,7 +170,6 @@ async function openOutlets(
     {
       name: "apiserver_audit_waiting",
       help: "Audit records that wait for their backends.",
-      labelNames: [],
     },
     (set) => set(batches.reduce((sum, { waiting }) => sum + waiting, 0)),
   );

@@ -158,7 +158,7 @@ export function registryAuthenticators({
 /** Upstream's counters of service account tokens. */
 function observeTokens(metrics: Metrics): ServiceAccountObserver {
   const count = (kind: string, help: string) =>
-    metrics.counter({ name: `serviceaccount_${kind}_tokens_total`, help, labelNames: [] });
+    metrics.counter({ name: `serviceaccount_${kind}_tokens_total`, help });
   const counters = {
     bound: count("valid", "Bound tokens that were accepted in their time."),
     stale: count("stale", "Bound tokens that were accepted after the end that they state."),
@@ -170,7 +170,7 @@ function observeTokens(metrics: Metrics): ServiceAccountObserver {
     labelNames: ["reason"],
   });
   const use = (kind: string, help: string) =>
-    metrics.counter({ name: `serviceaccount_${kind}_token_uses_total`, help, labelNames: [] });
+    metrics.counter({ name: `serviceaccount_${kind}_token_uses_total`, help });
   const uses = {
     auto: use("legacy_auto", "Uses of tokens out of Secrets that their account lists."),
     manual: use("legacy_manual", "Uses of tokens out of other Secrets."),

@@ -216,7 +216,7 @@ function observeControlPlanes(
   },
 ): void {
   const gauge = (name: string, help: string, read: () => number) =>
-    metrics.gauge({ name, help, labelNames: [] }, (set) => set(read()));
+    metrics.gauge({ name, help }, (set) => set(read()));
   gauge("keelson_control_planes", "ControlPlanes that there are.", () => index.size);
   gauge(
     "keelson_control_planes_loaded",

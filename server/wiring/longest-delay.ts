@@ -37,7 +37,6 @@ export function spawnLongestDelay(
     {
       name: "keelson_thread_held_seconds",
       help: "For how long at most the thread was held in the last minute, and in up to one more.",
-      labelNames: [],
     },
     (set) => set(Math.max(minuteBefore, longestSeconds(delays))),
   );

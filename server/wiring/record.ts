@@ -143,7 +143,7 @@ function observe(
   files: Readonly<Record<"dropped" | "failures" | "bytes", () => number>>,
 ): void {
   const gauge = (name: string, help: string, value: () => number) =>
-    metrics.gauge({ name, help, labelNames: [] }, (set) => set(value()));
+    metrics.gauge({ name, help }, (set) => set(value()));
   gauge(
     "apiserver_record_bytes",
     "Bytes that the recorder of --record holds, about; --record-bytes bounds them.",

@@ -100,7 +100,6 @@ function unstorableOf(metrics: Metrics): () => void {
   const refused = metrics.counter({
     name: "apiserver_storage_unstorable_objects_total",
     help: "Objects that could not have been read again, and were not stored: a defect of this server.",
-    labelNames: [],
   });
   refused.add(0);
   return () => refused.add(1);

@@ -5,13 +5,12 @@ import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import { HistogramFamily } from "../metrics/fast-metrics.js";
 import type { Metrics } from "../metrics/metrics.js";
 
-/** Content and freshness of the view; read from their owners at each scrape. */
-/** The view and its barrier. */
 interface Observed {
   readonly view: RegistryView;
   readonly freshness: FreshnessBarrier;
 }
 
+/** Content and freshness of the view; read from their owners at each scrape. */
 export function observeStorage(metrics: Metrics, { view, freshness }: Observed): void {
   metrics.observeObjects(function* () {
     for (const partition of view.partitions) {
@@ -114,7 +113,7 @@ export function observeStorage(metrics: Metrics, { view, freshness }: Observed):
     ],
   ];
   for (const [name, help, read] of counts) {
-    metrics.gauge({ name, help, labelNames: [] }, (set) => set(read()));
+    metrics.gauge({ name, help }, (set) => set(read()));
   }
 }
 
@@ -164,7 +163,7 @@ export function observeEmbeddedStore(metrics: Metrics, { space, damage }: Embedd
     ],
   ];
   for (const [name, help, read] of gauges) {
-    metrics.gauge({ name, help, labelNames: [] }, (set) => set(read()));
+    metrics.gauge({ name, help }, (set) => set(read()));
   }
   const shortage = {
     name: "keelson_embedded_store_no_space",
@@ -181,13 +180,11 @@ export function observeBatches(metrics: Metrics): (requests: number, durationMs:
   const sizes = new HistogramFamily(metrics.registry, {
     name: "apiserver_freshness_batch_requests",
     help: "Requests that shared one revision read of the store.",
-    labelNames: [],
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   }).cell();
   const durations = new HistogramFamily(metrics.registry, {
     name: "apiserver_freshness_wait_seconds",
     help: "From a revision read until the view has reached what it said.",
-    labelNames: [],
     buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3],
   }).cell();
   return (requests, durationMs) => {

@@ -53,7 +53,6 @@ async function openExport({ config, build, metrics, logger }: TracingWiring, ope
   const exported = metrics.counter({
     name: "apiserver_tracing_spans_exported_total",
     help: "Spans that the collector has taken.",
-    labelNames: [],
   });
   const dropped = metrics.counter({
     name: "apiserver_tracing_spans_dropped_total",
@@ -74,7 +73,6 @@ async function openExport({ config, build, metrics, logger }: TracingWiring, ope
     {
       name: "apiserver_tracing_spans_waiting",
       help: "Spans that wait for the collector.",
-      labelNames: [],
     },
     (set) => set(queue.waiting),
   );

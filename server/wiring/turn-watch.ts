@@ -15,7 +15,6 @@ export function createTurnWatch(logger: Logger, metrics: Metrics): TurnWatchWiri
   const durations = metrics.histogram({
     name: "apiserver_turn_duration_seconds",
     help: "Turns of the event loop in which requests worked for 5 ms and more.",
-    labelNames: [],
     buckets: [...TURN_BUCKETS],
   });
   const watch = new TurnWatch({ logger, durations: durations.cell() });

@@ -87,7 +87,6 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     {
       name: "apiserver_historical_list_fallbacks_total",
       help: "Lists at a revision that memory no longer held, read from the store.",
-      labelNames: [],
     },
     (set) => set(lists.history.fallbacks),
   );
@@ -107,7 +106,6 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     {
       name: "apiserver_yaml_bodies_waiting",
       help: "YAML bodies that wait for a worker thread to read them.",
-      labelNames: [],
     },
     (set) => set(yaml.waiting),
   );
@@ -164,7 +162,6 @@ function openRuns(metrics: Metrics, lifecycle: Lifecycle): CompressedRuns {
     {
       name: "apiserver_compressed_runs_bytes",
       help: "Bytes of compressed stretches of lists that are remembered.",
-      labelNames: [],
     },
     (set) => set(runs.bytes),
   );

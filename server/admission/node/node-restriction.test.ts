@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import * as x509 from "@peculiar/x509";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { forbidden } from "../../api/testing/refusal.js";
 import type { Registry } from "../../registry/registry.js";
 import { eviction } from "../../registry/subresources/eviction.js";
 import {
@@ -102,19 +102,9 @@ async function remove(group: string, resource: string, name: string, user = n1) 
   await deleteObject(registry, { ...target, options, user }, noSignal);
 }
 
-async function refused(work: Promise<unknown>, why: RegExp): Promise<void> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  assert.equal(error.code, 403, error.message);
-  assert.match(error.message, why);
-}
-
 test("S2-NODE-06: users that are no nodes are not restricted; a node without a name writes nothing", async () => {
   await merge(targetOf("", "nodes", "n2", "", testUser), { metadata: { labels: { a: "b" } } });
-  await refused(
+  await forbidden(
     merge(targetOf("", "nodes", "n1", "", nodeUser("")), {}),
     /could not determine node from user "system:node:"/,
   );
@@ -136,40 +126,40 @@ test("S2-NODE-06, CVE-2025-5187: a node writes its own Node only, without taints
     "k8s.io/a",
   ]) {
     const text = label.replaceAll(".", "\\.");
-    await refused(
+    await forbidden(
       merge(own, labels(label)),
       new RegExp(`is not allowed to modify labels: ${text}$`),
     );
-    await refused(
+    await forbidden(
       create("", "nodes", { metadata: { name: "n4", labels: { [label]: "x" } } }, nodeUser("n4")),
       /node "n4" is not allowed to set the following labels/,
     );
   }
   const taints = [{ key: "k", effect: "NoSchedule" }];
-  await refused(merge(own, { spec: { taints } }), /node "n1" is not allowed to modify taints/);
+  await forbidden(merge(own, { spec: { taints } }), /node "n1" is not allowed to modify taints/);
   const owner = { apiVersion: "v1", kind: "Node", name: "x", uid: "u" };
-  await refused(
+  await forbidden(
     merge(own, { metadata: { ownerReferences: [owner] } }),
     /is not allowed to modify ownerReferences/,
   );
   for (const subresource of ["", "status"]) {
-    await refused(
+    await forbidden(
       merge(targetOf("", "nodes", "n2", subresource), {}),
       /nodes "n2" is forbidden: node "n1" is not allowed to modify node "n2"/,
     );
   }
-  await refused(create("", "nodes", { metadata: { name: "n5" } }, n1), /to modify node "n5"/);
+  await forbidden(create("", "nodes", { metadata: { name: "n5" } }, n1), /to modify node "n5"/);
 });
 
 test("A15: a node does not say where its agent's configuration comes from", async () => {
   const own = targetOf("", "nodes", "n1", "");
   const configMap = { name: "c", namespace: "kube-system", kubeletConfigKey: "k" };
   const spec = { configSource: { configMap } };
-  await refused(
+  await forbidden(
     merge(own, { spec }),
     /node "n1" is not allowed to update configSource to a new non-nil configSource$/,
   );
-  await refused(
+  await forbidden(
     create("", "nodes", { metadata: { name: "n6" }, spec }, nodeUser("n6")),
     /node "n6" is not allowed to create pods with a non-nil configSource$/,
   );
@@ -206,33 +196,33 @@ test("S2-NODE-06, CVE-2025-4563: of pods a node creates those that mirror its ow
     [{ resourceClaims: [{ name: "r", resourceClaimName: "r" }] }, {}, /reference resourceclaims/],
   ];
   for (const [changes, metadata, why] of cases) {
-    await refused(attempt("bad", changes, metadata), why);
+    await forbidden(attempt("bad", changes, metadata), why);
   }
   await assert.rejects(attempt("bad", { containers: null }), /spec.containers: Required value/);
 });
 
 test("S2-NODE-06: a node deletes, evicts and reports on pods that are bound to it", async () => {
   await remove("", "pods", "mine");
-  await refused(
+  await forbidden(
     remove("", "pods", "other"),
     /can only delete pods with spec.nodeName set to itself/,
   );
   await merge(targetOf("", "pods", "mine", "status"), { status: { phase: "Running" } });
-  await refused(
+  await forbidden(
     merge(targetOf("", "pods", "other", "status"), { status: { phase: "Failed" } }),
     /can only update pod status for pods with spec.nodeName set to itself/,
   );
-  await refused(
+  await forbidden(
     merge(targetOf("", "pods", "mine", "status"), { metadata: { labels: { a: "b" } } }),
     /cannot update labels through pod status/,
   );
-  await refused(
+  await forbidden(
     merge(targetOf("", "pods", "mine", "status"), {
       status: { resourceClaimStatuses: [{ name: "r", resourceClaimName: "x" }] },
     }),
     /cannot update resource claim statuses/,
   );
-  await refused(
+  await forbidden(
     merge(targetOf("", "pods", "mine", ""), { metadata: { labels: { a: "b" } } }),
     /unexpected operation "UPDATE", node "n1" can only create and delete mirror pods/,
   );
@@ -251,7 +241,7 @@ test("S2-NODE-06: a node deletes, evicts and reports on pods that are bound to i
     return runAction(registry, eviction, request, noSignal);
   };
   await evict("mine");
-  await refused(evict("other"), /node n1 can only evict pods with spec.nodeName set to itself/);
+  await forbidden(evict("other"), /node n1 can only evict pods with spec.nodeName set to itself/);
 });
 
 test("S2-NODE-06: a node changes of a claim what it did to the volume", async () => {
@@ -267,40 +257,40 @@ test("S2-NODE-06: a node changes of a claim what it did to the volume", async ()
     { metadata: { labels: { a: "b" } } },
     { metadata: { finalizers: ["x/y"] } },
   ]) {
-    await refused(merge(target, patch), /is not allowed to update fields other than/);
+    await forbidden(merge(target, patch), /is not allowed to update fields other than/);
   }
   const whole = targetOf("", "persistentvolumeclaims", "claim", "");
-  await refused(merge(whole, {}), /may only update PVC status/);
+  await forbidden(merge(whole, {}), /may only update PVC status/);
 });
 
 test("S2-NODE-06: leases, CSINodes and resource slices bear the node's name", async () => {
   const leases = "coordination.k8s.io";
   const lease = (name: string) => ({ metadata: { name } });
   await create(leases, "leases", lease("n1"), n1, "kube-node-lease");
-  await refused(
+  await forbidden(
     create(leases, "leases", lease("n2"), n1, "kube-node-lease"),
     /can only access node lease with the same name as the requesting node/,
   );
-  await refused(
+  await forbidden(
     create(leases, "leases", lease("n1"), n1),
     /can only access leases in the "kube-node-lease" system namespace/,
   );
   const csi = (name: string) => ({ metadata: { name }, spec: { drivers: [] } });
   await create("storage.k8s.io", "csinodes", csi("n1"), n1);
-  await refused(create("storage.k8s.io", "csinodes", csi("n2"), n1), /can only access CSINode/);
+  await forbidden(create("storage.k8s.io", "csinodes", csi("n2"), n1), /can only access CSINode/);
   const slice = (name: string, nodeName: string) => ({
     metadata: { name },
     spec: { driver: "d.example", nodeName, pool: { name: "p", resourceSliceCount: 1 } },
   });
   const group = "resource.k8s.io";
   await create(group, "resourceslices", slice("s1", "n1"), n1);
-  await refused(
+  await forbidden(
     create(group, "resourceslices", slice("s2", "n2"), n1),
     /can only create ResourceSlice with the same NodeName/,
   );
   await create(group, "resourceslices", slice("s2", "n2"));
   await remove(group, "resourceslices", "s1");
-  await refused(
+  await forbidden(
     remove(group, "resourceslices", "s2"),
     /can only delete ResourceSlice with the same NodeName/,
   );
@@ -324,29 +314,29 @@ test("S2-NODE-06: tokens are bound to a pod of the node and are for whom the pod
   await request({ audiences: ["vault"], boundObjectRef: bound });
   // Fields that a client leaves out arrive as null.
   const own = request({ audiences: null, boundObjectRef: bound });
-  await refused(own, /audience "" not found in pod spec volume/);
-  await refused(request({ audiences: ["vault"] }), /token not bound to a pod/);
-  await refused(
+  await forbidden(own, /audience "" not found in pod spec volume/);
+  await forbidden(request({ audiences: ["vault"] }), /token not bound to a pod/);
+  await forbidden(
     request({ audiences: ["vault"], boundObjectRef: { ...bound, kind: "Secret" } }),
     /token not bound to a pod/,
   );
-  await refused(
+  await forbidden(
     request({ audiences: ["vault"], boundObjectRef: { ...bound, uid: "" } }),
     /pod binding without a uid/,
   );
-  await refused(
+  await forbidden(
     request({ audiences: ["vault"], boundObjectRef: { ...bound, uid: "x" } }),
     /the UID in the bound object reference \(x\) does not match/,
   );
   const other = view.partition("core/pods").get("default/other");
   const otherUid = (JSON.parse(String(other?.bytes)) as ApiObject).metadata.uid ?? "";
-  await refused(
+  await forbidden(
     request({ audiences: ["vault"], boundObjectRef: { ...bound, name: "other", uid: otherUid } }),
     /bound to a pod scheduled on a different node/,
   );
-  await refused(request({ audiences: ["a", "b"], boundObjectRef: bound }), /0 or 1 audiences/);
+  await forbidden(request({ audiences: ["a", "b"], boundObjectRef: bound }), /0 or 1 audiences/);
   const elsewhere = { audiences: ["elsewhere"], boundObjectRef: bound };
-  await refused(request(elsewhere), /audience "elsewhere" not found in pod spec volume/);
+  await forbidden(request(elsewhere), /audience "elsewhere" not found in pod spec volume/);
   audiencesAllowed.add("elsewhere");
   await request(elsewhere);
 });
@@ -376,6 +366,6 @@ test("S2-NODE-06: a node asks for certificates in its own name", async () => {
     );
   await attempt("own", await requestOf("CN=system:node:n1,O=system:nodes"));
   const other = await requestOf("CN=system:node:n2,O=system:nodes");
-  await refused(attempt("csr", other), /can only create a node CSR with CN=system:node:n1/);
-  await refused(attempt("csr2", other, "kubelet-serving"), /can only create a node CSR/);
+  await forbidden(attempt("csr", other), /can only create a node CSR with CN=system:node:n1/);
+  await forbidden(attempt("csr2", other, "kubelet-serving"), /can only create a node CSR/);
 });

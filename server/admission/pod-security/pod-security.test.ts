@@ -1,9 +1,10 @@
 /** The Pod Security Standards, check by check, and their enforcement by namespace. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../../registry/registry.js";
 import {
   inputOf,
@@ -69,15 +70,6 @@ async function label(name: string, labels: JsonObject): Promise<string[]> {
   };
   await patchObject(registry, target, noSignal);
   return options.warnings;
-}
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 /** The violations of a pod whose only container, "a", has these fields. */

@@ -1,8 +1,9 @@
 /** MutatingAdmissionPolicies in the write path: the results of their expressions, and how they are applied. */
+
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { openRuleHarness, type RuleHarness } from "../../registry/testing/rule-harness.js";
 
 const harness: RuleHarness = await openRuleHarness();
@@ -51,15 +52,6 @@ const patch = (expression: string) => ({ patchType: "JSONPatch", jsonPatch: { ex
 
 const create = (data: JsonObject = { a: "1" }) =>
   harness.create("configmaps", { metadata: { name: `m${++names.counter}` }, data });
-
-async function refusal(promise: Promise<unknown>): Promise<StatusError> {
-  const error = await promise.then(
-    () => assert.fail("was not refused"),
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
-}
 
 test("a configuration is merged as apply merges: maps by key, lists by theirs", async () => {
   await enforce({

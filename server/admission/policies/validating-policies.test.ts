@@ -1,8 +1,9 @@
 /** ValidatingAdmissionPolicies in the write path: matching, evaluation and reporting. */
+
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { openRuleHarness, type RuleHarness } from "../../registry/testing/rule-harness.js";
 import type { RuleFinding } from "../admission.js";
 
@@ -48,15 +49,6 @@ function map(data: JsonObject = { a: "1" }, labels: JsonObject = {}): JsonObject
 }
 
 const create = (value: JsonObject = map()) => harness.create("configmaps", value);
-
-async function refusal(promise: Promise<unknown>): Promise<StatusError> {
-  const error = await promise.then(
-    () => assert.fail("was not refused"),
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
-}
 
 test("a false validation refuses with 422, names policy and binding, and shows what is false", async () => {
   await enforce({ validations: [{ expression: "object.data.a == '1'" }] }, {}, "only-one");

@@ -1,7 +1,9 @@
 /** Server-side apply and managedFields as requests: codes, owners, conflicts, subresources, versions. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { forbidden, StatusError } from "../../api/status.js";
+import { forbidden } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { YamlReader } from "../../codec/yaml-reader.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
@@ -32,15 +34,6 @@ const MERGE = { "content-type": "application/merge-patch+json" };
 
 before(() => send("POST", "/api/v1/namespaces", { metadata: { name: "default" } }));
 after(() => harness[Symbol.asyncDispose]());
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
-}
 
 const configMap = (name: string, data: object, metadata: object = {}) => ({
   apiVersion: "v1",

@@ -1,7 +1,9 @@
 /** DELETE requests: all forms of options, and deletion of unreadable objects. */
+
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { forbidden, StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { YamlReader } from "../../codec/yaml-reader.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
@@ -61,15 +63,6 @@ async function writeJunk(name: string, junk = "{"): Promise<void> {
 
 async function isStored(name: string): Promise<boolean> {
   return (await registry.store.get(keyOf(name), {}, noSignal)).kv !== undefined;
-}
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 async function create(name: string, finalizers: string[] = []): Promise<void> {

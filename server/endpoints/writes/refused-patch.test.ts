@@ -1,8 +1,9 @@
 /** Patches whose result is not an object of the resource: codes, causes and messages. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { JsonValue } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { YamlReader } from "../../codec/yaml-reader.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
@@ -41,17 +42,12 @@ before(async () => {
 after(() => harness[Symbol.asyncDispose]());
 
 /** The refusal of a patch, without the object in its message. */
-async function refusal(url: string, type: string, patch: JsonValue) {
-  const error: unknown = await send("PATCH", url, patch, { "content-type": type }).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error.status;
+async function refusedPatch(url: string, type: string, patch: JsonValue) {
+  return (await refusal(send("PATCH", url, patch, { "content-type": type }))).status;
 }
 
 test("S1-PATCH-11: kubectl's strategic patch with labels that are text is Invalid, about the patch", async () => {
-  const status = await refusal(`${PODS}/p`, STRATEGIC, { metadata: { labels: "invalid" } });
+  const status = await refusedPatch(`${PODS}/p`, STRATEGIC, { metadata: { labels: "invalid" } });
   const cause =
     'Invalid value: "map[metadata:map[labels:invalid]]": cannot restore map from string';
   assert.deepEqual(status, {
@@ -101,7 +97,7 @@ const conversions: readonly (readonly [JsonValue, string])[] = [
 
 for (const [patch, why] of conversions) {
   test(`S1-PATCH-11: the strategic patch ${JSON.stringify(patch)} says "${why}"`, async () => {
-    const { code, reason, details } = await refusal(`${PODS}/p`, STRATEGIC, patch);
+    const { code, reason, details } = await refusedPatch(`${PODS}/p`, STRATEGIC, patch);
     assert.deepEqual([code, reason], [422, "Invalid"]);
     const message = details?.causes?.[0]?.message ?? "";
     assert.ok(message.includes(`]": ${why}`), message);
@@ -117,7 +113,7 @@ test("S1-PATCH-11: the refusal of a Secret's patch says why, and shows neither p
     [MERGE, { data: { k: "a" } }],
     [JSON_PATCH, operations],
   ] as const) {
-    const { code, message } = await refusal(`${SECRETS}/known`, type, patch);
+    const { code, message } = await refusedPatch(`${SECRETS}/known`, type, patch);
     const why = "illegal base64 data at input byte 0";
     assert.equal(code, 422);
     assert.equal(message, ` "" is invalid: patch: Invalid value: "(hidden)": ${why}`);
@@ -127,7 +123,7 @@ test("S1-PATCH-11: the refusal of a Secret's patch says why, and shows neither p
 test("S1-PATCH-11: base64 that is none says so in each kind of patch's words", async () => {
   const url = `${CONFIG_MAPS}/c`;
   const said = async (type: string) =>
-    (await refusal(url, type, { binaryData: { k: "a" } })).message ?? "";
+    (await refusedPatch(url, type, { binaryData: { k: "a" } })).message ?? "";
   const why = "illegal base64 data at input byte 0";
   assert.match(await said(STRATEGIC), new RegExp(`": error decoding from json: ${why}$`));
   assert.match(await said(MERGE), new RegExp(`": ${why}$`));
@@ -141,7 +137,7 @@ test("S1-PATCH-11: merge and JSON patches show the patched object and how its JS
     [MERGE, { metadata: { labels: "invalid" } }],
     [JSON_PATCH, operations],
   ] as const) {
-    const { code, message = "" } = await refusal(`${PODS}/p`, type, patch);
+    const { code, message = "" } = await refusedPatch(`${PODS}/p`, type, patch);
     assert.equal(code, 422);
     const text = /^ "" is invalid: patch: Invalid value: ("(?:[^"\\]|\\.)*"): (.*)$/.exec(message);
     assert.equal(text?.[2], why);
@@ -152,10 +148,10 @@ test("S1-PATCH-11: merge and JSON patches show the patched object and how its JS
 });
 
 test("S1-PATCH-11: a patch that makes another kind of the object is Invalid as well", async () => {
-  assert.equal((await refusal(`${PODS}/p`, MERGE, { kind: "Node" })).code, 422);
-  assert.equal((await refusal(`${PODS}/p`, MERGE, { apiVersion: "v9" })).code, 422);
+  assert.equal((await refusedPatch(`${PODS}/p`, MERGE, { kind: "Node" })).code, 422);
+  assert.equal((await refusedPatch(`${PODS}/p`, MERGE, { apiVersion: "v9" })).code, 422);
   const whole = [{ op: "replace", path: "", value: "x" }];
-  assert.equal((await refusal(`${PODS}/p`, JSON_PATCH, whole)).code, 422);
+  assert.equal((await refusedPatch(`${PODS}/p`, JSON_PATCH, whole)).code, 422);
 });
 
 const STRICT = `${PODS}/p?fieldValidation=Strict`;
@@ -180,20 +176,20 @@ const strictRefusals: readonly (readonly [string, JsonValue | string, RegExp])[]
 
 for (const [type, patch, message] of strictRefusals) {
   test(`S1-FV-07: strictly, ${JSON.stringify(patch)} as ${type} is 422`, async () => {
-    const status = await refusal(STRICT, type, patch);
+    const status = await refusedPatch(STRICT, type, patch);
     assert.equal(status.code, 422);
     assert.match(status.message ?? "", message);
   });
 }
 
 test("S1-PATCH-11: a patch that cannot be read, and one that renames, are bad requests", async () => {
-  assert.equal((await refusal(`${PODS}/p`, MERGE, "{")).code, 400);
-  assert.equal((await refusal(`${PODS}/p`, MERGE, { metadata: { name: "q" } })).code, 400);
+  assert.equal((await refusedPatch(`${PODS}/p`, MERGE, "{")).code, 400);
+  assert.equal((await refusedPatch(`${PODS}/p`, MERGE, { metadata: { name: "q" } })).code, 400);
 });
 
 test("S1-PATCH-11: what is shown of a large object has an end", async () => {
   const patch = { metadata: { labels: "x".repeat(100_000) } };
-  const { message = "" } = await refusal(`${PODS}/p`, STRATEGIC, patch);
+  const { message = "" } = await refusedPatch(`${PODS}/p`, STRATEGIC, patch);
   assert.ok(message.length < 20_000);
   assert.match(message, /\.\.\.": cannot restore map from string$/);
 });

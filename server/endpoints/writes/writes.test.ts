@@ -1,7 +1,9 @@
 /** The write verbs as requests: media types, bodies, parameters and answers. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { forbidden, StatusError } from "../../api/status.js";
+import { forbidden } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { YamlReader } from "../../codec/yaml-reader.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
@@ -29,15 +31,6 @@ const services: WriteServices = {
   actions: ACTIONS,
 };
 const send = createSender(harness, services);
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
-}
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const MERGE = { "content-type": "application/merge-patch+json" };

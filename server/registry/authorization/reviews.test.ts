@@ -1,8 +1,9 @@
 /** The reviews return the authorizer's decision in the API's form. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { AbacAuthorizer } from "../../authz/abac.js";
 import { alwaysAllow } from "../../authz/always-allow.js";
 import { alwaysDeny } from "../../authz/always-deny.js";
@@ -43,15 +44,6 @@ async function ask(name: string, spec: unknown, namespace = ""): Promise<ApiObje
   return await resource.create({ object, namespace, user: asker }, signal);
 }
 
-async function refusalOf(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError);
-  return error;
-}
-
 test("S2-SAR-01: a self review is about the asker", async () => {
   const resourceAttributes = { verb: "get", resource: "pods", namespace: "default" };
   const { status } = await ask("selfsubjectaccessreviews", { resourceAttributes });
@@ -73,7 +65,7 @@ test("S2-SAR-02: a review may be about anybody; a denial is said", async () => {
 test("S2-SAR-03: a local review stays in its namespace", async () => {
   const resourceAttributes = { verb: "get", resource: "pods", namespace: "other" };
   const spec = { user: "bob", resourceAttributes };
-  const error = await refusalOf((async () => ask("localsubjectaccessreviews", spec, "default"))());
+  const error = await refusal((async () => ask("localsubjectaccessreviews", spec, "default"))());
   assert.equal(error.code, 422);
   assert.match(error.message, /must match metadata.namespace/);
 });
@@ -82,10 +74,10 @@ test("S2-SAR-06: exactly one kind of attributes", async () => {
   const resourceAttributes = { verb: "get" };
   const nonResourceAttributes = { path: "/" };
   for (const spec of [{}, { resourceAttributes, nonResourceAttributes }]) {
-    const error = await refusalOf(ask("selfsubjectaccessreviews", spec));
+    const error = await refusal(ask("selfsubjectaccessreviews", spec));
     assert.equal(error.code, 422);
   }
-  const noSubject = await refusalOf(
+  const noSubject = await refusal(
     (async () => ask("subjectaccessreviews", { resourceAttributes }))(),
   );
   assert.match(noSubject.message, /at least one of user or group must be specified/);
@@ -202,7 +194,7 @@ test("S2-SAR-02, S2-SAR-03, S2-SAR-06: everything that is wrong with a review is
     const object = { kind: "Review", apiVersion: "authorization.k8s.io/v1", metadata, spec };
     const resource = reviews[`authorization/${name}`];
     const request = { object: object as ApiObject, namespace: "default", user: asker };
-    const { status } = await refusalOf((async () => resource?.create(request, signal))());
+    const { status } = await refusal((async () => resource?.create(request, signal))());
     assert.equal(status.details?.name, undefined);
     return status.details?.causes?.map(({ field, message }) => `${field}: ${message}`);
   };
@@ -274,7 +266,7 @@ test("S2-SAR-06: selectors that say nothing, or say it twice, are 422", async ()
   ]) {
     for (const name of ["fieldSelector", "labelSelector"]) {
       const resourceAttributes = { verb: "list", [name]: selector };
-      const error = await refusalOf(ask("selfsubjectaccessreviews", { resourceAttributes }));
+      const error = await refusal(ask("selfsubjectaccessreviews", { resourceAttributes }));
       assert.equal(error.code, 422);
       assert.match(error.message, new RegExp(`spec.resourceAttributes.${name}`));
     }

@@ -192,13 +192,7 @@ export interface Device extends NodeChoice {
   readonly bindingConditions?: Maybe<readonly string[]>;
   readonly bindingFailureConditions?: Maybe<readonly string[]>;
   readonly allowMultipleAllocations?: Maybe<boolean>;
-  readonly nodeAllocatableResourceMappings?: Maybe<Readonly<Record<string, NodeResource>>>;
-}
-
-/** How much of a node's resource a device takes with it. */
-export interface NodeResource {
-  readonly capacityKey?: Maybe<string>;
-  readonly allocationMultiplier?: Maybe<string>;
+  readonly nodeAllocatableResourceMappings?: Maybe<Readonly<Record<string, unknown>>>;
 }
 
 export interface SliceSpec extends NodeChoice {

@@ -1,9 +1,11 @@
 /** Evictions within and beyond the limits of PodDisruptionBudgets, against the embedded store. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { Registry } from "../registry.js";
 import {
@@ -101,15 +103,6 @@ async function read(group: string, resource: string, name: string) {
 async function isLeaving(name: string): Promise<boolean> {
   const pod = await read("", "pods", name);
   return pod === undefined || pod.metadata.deletionTimestamp !== undefined;
-}
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 test("S1-GEN-08: without a budget a pod is marked and deleted", async () => {

@@ -1,10 +1,11 @@
 /** Parts of objects and actions on them, against the embedded store. */
+
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { WriteOptions } from "../registry.js";
 import {
@@ -74,15 +75,6 @@ async function read(group: string, resource: string, name: string) {
   const { partition } = harness.resource(group, "v1", resource);
   const found = registry.view.partition(partition).get(`default/${name}`);
   return found === undefined ? undefined : JSON.parse(found.bytes.toString());
-}
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 const CONTAINERS = [{ name: "c", image: "i" }];

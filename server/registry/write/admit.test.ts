@@ -1,4 +1,5 @@
 /** Admission in the write path: when it runs, its input, and the effect of its changes. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { nextTurn } from "../../../storage/base/next-turn.js";
@@ -9,7 +10,7 @@ import { AdmissionChain } from "../../admission/chain.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../registry.js";
 import { binding } from "../subresources/binding.js";
 import {
@@ -70,15 +71,6 @@ async function merge(registry: Registry, name: string, patch: JsonObject, change
     patch: (current: JsonValue) => applyMergePatch(current, patch),
   };
   return parse((await patchObject(registry, target, noSignal)).bytes);
-}
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 /** Records the calls; adds a label when it mutates. */

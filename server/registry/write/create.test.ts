@@ -1,9 +1,10 @@
 /** Creates: identity, names, namespaces, dry runs; against the embedded store. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../registry.js";
 import {
   inputOf,
@@ -33,15 +34,6 @@ async function create(
   };
   const result = await createObject(harness.registry, request, noSignal);
   return { ...result, object: JSON.parse(result.bytes.toString()) as ApiObject };
-}
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 test("S1-META-06, S1-META-08, S1-META-11: a new object gets uid, time and the store's revision", async () => {

@@ -1,10 +1,12 @@
 /** Deletions: phases, finalizers, grace, preconditions, collections. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import {
   inputOf,
   noSignal,
@@ -70,15 +72,6 @@ async function merge(resource: string, name: string, patch: JsonObject) {
 async function exists(resource: string, name: string): Promise<boolean> {
   await registry.freshness.fresh();
   return registry.view.partition(`core/${resource}`).get(`default/${name}`) !== undefined;
-}
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 test("S1-DEL-12: without finalizers an object goes at once, and a Status says which", async () => {

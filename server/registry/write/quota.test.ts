@@ -2,13 +2,15 @@
  * Quotas in the write path: refusals and their messages, charges, and that charge and object are one
  * transaction under concurrent writes of several replicas.
  */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { AdmissionChain } from "../../admission/chain.js";
 import { ResourceQuota } from "../../admission/quota/resource-quota.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import type { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../registry.js";
 import {
   inputOf,
@@ -106,11 +108,7 @@ async function removeQuota(namespace: string, name: string): Promise<void> {
 }
 
 async function refused(work: Promise<unknown>, message: string): Promise<void> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
+  const error = await refusal(work);
   assert.deepEqual([error.code, error.message], [403, message]);
 }
 

@@ -1,9 +1,10 @@
 /** Updates and patches: preconditions, no-ops, status and spec, generation, contention. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
-import { StatusError } from "../../api/status.js";
+import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../registry.js";
 import {
   inputOf,
@@ -71,15 +72,6 @@ async function merge(kind: Kind, name: string, patch: JsonObject, on = registry)
     patch: (current: JsonValue) => applyMergePatch(current, patch),
   };
   return parse((await patchObject(on, target, noSignal)).bytes);
-}
-
-async function refusal(work: Promise<unknown>): Promise<StatusError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof StatusError, String(error));
-  return error;
 }
 
 function deployment(name: string): JsonObject {
