@@ -22,7 +22,10 @@ export async function orderFault(options: FaultOptions, signal: AbortSignal): Pr
       },
       signal,
     );
-    if (status === 404) throw new Error("the server runs without --enable-fault-injection");
+    if (status === 404)
+      throw new Error(
+        "the server runs without --enable-fault-injection, or is a control plane below another API",
+      );
     const answer = parseJson(body) as JsonObject;
     if (status !== 200) throw new Error(`${String(answer.message)} (${status})`);
     if (action === "order") return `${String(answer.id)}\n`;

@@ -12,7 +12,8 @@ import { readRecordedWrites, recordQueryOf } from "./recorded-writes.js";
 import { askServer, findResource, listResources, pathOf, reasonOf } from "./server-resources.js";
 
 const USER_AGENT = "keelson-why";
-const OFF = "the server keeps no record: it runs without --record, or it is not Keelson";
+const OFF =
+  "the server keeps no record: it runs without --record, is a control plane below another API, or is not Keelson";
 
 /** @returns what is printed. @throws {Error} in one line: nothing is recorded of it, or nobody can be asked */
 export async function explainWhy(
