@@ -525,6 +525,10 @@ describe("values that would poison the store", () => {
         );
       });
     }
+    // Clients that read numbers into doubles could read none of such a list, and would not be told why.
+    const list = await client.get((KINDS[2] as Kind).path);
+    assert.equal(list.status, 500, list.text);
+    for (const name of Object.keys(texts)) assert.match(list.text, new RegExp(`default/${name}`));
     for (const [name, value] of Object.entries(texts)) {
       const { kv } = await raw.get(`/registry/example.com/things/default/${name}`, {}, soon());
       assert.ok(kv?.value.toString().includes(`"n":${value}`), kv?.value.toString());

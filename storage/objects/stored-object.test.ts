@@ -62,6 +62,20 @@ test("S1-UNS-08: what cannot be decoded is a corrupt object and no exception", (
   }
 });
 
+test("39.5: a number that no double holds is a corrupt object, and what only looks like one is none", () => {
+  const withNumber = (text: string) => {
+    const value = `{"kind":"A","apiVersion":"v1","metadata":{"name":"a"},"any":[{"n": ${text}}]}`;
+    return decodeStoredObject(KEY, Buffer.from(value), toRevision(3), undefined).corruption;
+  };
+  const digits = (count: number) => "9".repeat(count);
+  for (const text of ["1e400", "-1E+400", "1.5e309", digits(400), `${digits(290)}e20`]) {
+    assert.equal(withNumber(text), "the stored object has a number beyond a double", text);
+  }
+  for (const text of ["1e308", "1e-400", digits(300), "0e999", '"1e400"', '"a,1e400"']) {
+    assert.equal(withNumber(text), undefined, text);
+  }
+});
+
 const OWNER = { apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "u" };
 
 test("S1-UNS-08: members of metadata that have another shape count as absent, and the rest stays to the letter", () => {

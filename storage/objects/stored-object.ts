@@ -562,9 +562,22 @@ function parseText(
   value: Buffer,
   parse: FieldExtractor["parse"] = JSON.parse,
 ): ParsedValue["object"] {
-  const object = parse(value.toString("utf8"));
+  const text = value.toString("utf8");
+  const object = parse(text);
   if (!isRecord(object)) throw new Error("the stored value is not an object");
+  if (MAY_BE_BEYOND.test(text) && holdsInfinity(object)) {
+    throw new Error("the stored object has a number beyond a double");
+  }
   return object;
+}
+
+/** A number with an exponent of three digits, or with two hundred digits: most clients cannot read what a double cannot hold. */
+const MAY_BE_BEYOND = /[:,[\s]-?\d(?:[\d.]*[eE]\+?\d{3}|\d{200})/;
+
+function holdsInfinity(value: unknown): boolean {
+  if (typeof value !== "object" || value === null)
+    return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
+  return Object.values(value).some(holdsInfinity);
 }
 
 /** @throws {Error} for what is no object with metadata */
