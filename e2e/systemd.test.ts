@@ -1,15 +1,18 @@
 /**
  * The units of deploy/systemd under a real systemd: its install script puts the package and them where it says, etcd is beside
- * them, and both programs start as their users, with what the units forbid, come up again after SIGKILL and when they hang, and end in good order.
+ * them, and both programs start as their users, with what the units forbid, come up again after SIGKILL and when they hang, and end in good order. A release is replaced by
+ * another one, and the other way round.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, copyFile, cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { eventually } from "./harness/eventually.js";
+import { isLong } from "./harness/is-long.js";
+import { buildOlder, findOlderCommit } from "./harness/older-build.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { repositoryRoot, requireTool } from "./tools/find-tool.js";
 import { missingSystemd, Systemd, writeInside } from "./tools/systemd.js";
@@ -18,6 +21,9 @@ const ROOT = repositoryRoot();
 const run = promisify(execFile);
 const READY_MS = 60_000;
 const ETCD = "http://127.0.0.1:2379";
+/** The version of the release that is upgraded. */
+const OLDER = "0.0.9";
+const COMMITS_BEFORE = 60;
 const UNITS = ["keelson", "keelson-controllers"];
 /** More than a start takes the thread at once. */
 const WATCHDOG_SECONDS = 10;
@@ -26,6 +32,7 @@ const NPM = `#!/bin/sh
 set -eu
 while [ $# -gt 0 ]; do case $1 in --prefix) prefix=$2; shift ;; *.tgz) package=$1 ;; esac; shift; done
 to=$prefix/lib/node_modules/keelson
+rm -rf "$to"
 mkdir -p "$to" "$prefix/bin"
 tar -xzf "$package" -C "$to" --strip-components=1
 cp -r /root/trial/node_modules "$to"
@@ -37,9 +44,8 @@ test("P3: both units start under systemd with what they forbid, come back when t
   skip: await missingSystemd(),
 }, async () => {
   await using systemd = await Systemd.start();
-  await install(systemd);
-  const etcd = ["--unit=etcd", "--service-type=notify", "/usr/local/bin/etcd"];
-  await systemd.run("systemd-run", ...etcd, "--data-dir=/tmp/etcd");
+  await prepare(systemd);
+  await install(systemd, ROOT);
   const flags = `KEELSON_FLAGS=--etcd-servers=${ETCD}`;
   await writeInside(systemd, "etc/keelson/keelson.env", `${flags} --run-controllers=false\n`);
   await writeInside(systemd, "etc/keelson/controllers.env", `${flags}\n`);
@@ -81,15 +87,87 @@ test("P3: both units start under systemd with what they forbid, come back when t
   }
 });
 
-/** What a person does: the package of `npm pack`, and the script. */
-async function install(systemd: Systemd): Promise<void> {
-  await using folder = await makeTempDir("package");
-  const pack = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder.path];
-  const { stdout } = await run("npm", pack, { cwd: ROOT });
+test("#42 an upgrade and the way back as docs/run/upgrade.md says: the script with the other package, then a restart, and nothing is lost", {
+  skip: await missingSystemd(),
+}, async (t) => {
+  await using systemd = await Systemd.start();
+  await prepare(systemd);
+  await using older = await olderRelease(t);
+  await install(systemd, older.root, OLDER);
+  const flags = `KEELSON_FLAGS=--etcd-servers=${ETCD} --run-controllers\n`;
+  await writeInside(systemd, "etc/keelson/keelson.env", flags);
+  await systemd.run("systemctl", "start", "keelson");
+  const kubectl = (...words: readonly string[]) =>
+    systemd.run("kubectl", "--kubeconfig=/var/lib/keelson/admin.kubeconfig", ...words);
+  const served = async () =>
+    JSON.parse(await systemd.run("curl", "-sk", "https://127.0.0.1:6443/version")).gitVersion;
+  const created = async (name: string) => {
+    await kubectl("create", "configmap", name, "--from-literal=a=1");
+    return await kubectl("get", "configmap", name, "--output=jsonpath={.metadata.uid}");
+  };
+  await waitForWord(systemd, "keelson", "ready", 1);
+  assert.match(await served(), new RegExp(`\\b${OLDER}\\b`));
+  const uids = new Map([["before", await created("before")]]);
+
+  const releases = [
+    ["upgraded", ROOT, undefined],
+    ["rolled-back", older.root, OLDER],
+  ] as const;
+  for (const [at, [name, root, version]] of releases.entries()) {
+    const was = await served();
+    await install(systemd, root, version);
+    assert.equal(await served(), was, "what runs goes on until it is restarted");
+    await systemd.run("systemctl", "restart", "keelson");
+    await waitForWord(systemd, "keelson", "ready", at + 2);
+    assert.equal(await systemd.run("curl", "-sk", "https://127.0.0.1:6443/readyz"), "ok");
+    assert.notEqual(await served(), was);
+    for (const [known, uid] of uids) {
+      assert.equal(
+        await kubectl("get", "configmap", known, "--output=jsonpath={.metadata.uid}"),
+        uid,
+      );
+    }
+    uids.set(name, await created(name));
+  }
+  assert.deepEqual(await systemd.show("keelson", "NRestarts"), { NRestarts: "0" });
+});
+
+/** In the long run an older commit, as it was built; else this build under the older one's version. */
+async function olderRelease(t: TestContext): Promise<AsyncDisposable & { readonly root: string }> {
+  const commit = isLong ? await findOlderCommit(COMMITS_BEFORE) : undefined;
+  if (commit !== undefined) return await buildOlder(commit);
+  t.diagnostic("the older release is this build with another version");
+  return { root: ROOT, [Symbol.asyncDispose]: async () => {} };
+}
+
+/** The package of `npm pack`. @param version instead of its own. @returns its path */
+async function pack(root: string, folder: string, version: string | undefined): Promise<string> {
+  const words = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
+  const { stdout } = await run("npm", words, { cwd: root });
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  const path = join(folder, filename);
+  if (version === undefined) return path;
+  await run("tar", ["-xzf", path, "-C", folder]);
+  const manifest = join(folder, "package", "package.json");
+  const own = JSON.parse(await readFile(manifest, "utf8"));
+  await writeFile(manifest, JSON.stringify({ ...own, version }));
+  await run("tar", ["-czf", path, "-C", folder, "package"]);
+  return path;
+}
+
+/** What a person does: the package, and the script. */
+async function install(systemd: Systemd, root: string, version?: string): Promise<void> {
+  await using folder = await makeTempDir("package");
+  const trial = join(systemd.root, "root", "trial");
+  await copyFile(await pack(root, folder.path, version), join(trial, "keelson.tgz"));
+  await systemd.run("sh", "/root/trial/systemd/install.sh", "/root/trial/keelson.tgz");
+}
+
+/** What a machine has before: Node.js, npm, an etcd that runs, and the modules that npm would fetch. */
+async function prepare(systemd: Systemd): Promise<void> {
+  await using folder = await makeTempDir("modules");
   const trial = join(systemd.root, "root", "trial");
   await mkdir(trial, { recursive: true });
-  await copyFile(join(folder.path, filename), join(trial, "keelson.tgz"));
   const modules = join(ROOT, "deploy", "image-modules.mjs");
   const list = join(folder.path, "modules.json");
   await run(process.execPath, [modules, "list", list], { cwd: ROOT });
@@ -104,7 +182,8 @@ async function install(systemd: Systemd): Promise<void> {
   const beside = join(dirname(etcd), "..", "etcd");
   if (existsSync(beside)) await cp(beside, join(bin, "..", "etcd"), { recursive: true });
   await writeInside(systemd, "usr/local/bin/npm", NPM, 0o755);
-  await systemd.run("sh", "/root/trial/systemd/install.sh", "/root/trial/keelson.tgz");
+  const service = ["--unit=etcd", "--service-type=notify", "/usr/local/bin/etcd"];
+  await systemd.run("systemd-run", ...service, "--data-dir=/tmp/etcd");
 }
 
 /** Also where a link of the machine's own is. */
