@@ -13,7 +13,7 @@ import {
   compareQuantities,
   parseQuantity,
   type Quantity,
-  roundUpToWhole,
+  wholeOf,
   ZERO_QUANTITY,
 } from "../schema/quantity.js";
 import {
@@ -126,11 +126,6 @@ function lackingOf(spec: PodSpec, { allocatable }: NodeStatus): string[] {
     const shown = name === "cpu" ? milliOf : wholeOf;
     return [`${name}, requested: ${shown(asked)}, allocatable: ${shown(given)}`];
   });
-}
-
-function wholeOf(quantity: Quantity): bigint {
-  const { digits, scale } = roundUpToWhole(quantity);
-  return scale >= 0 ? digits * 10n ** BigInt(scale) : digits / 10n ** BigInt(-scale);
 }
 
 function milliOf({ digits, scale, format }: Quantity): bigint {

@@ -59,14 +59,14 @@ function textOf(key: string, applied: JsonObject): string {
   const metadata = isJsonObject(applied.metadata) ? { ...applied.metadata } : {};
   if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
   else delete metadata.annotations;
-  return `${stringifyJson(sorted({ ...applied, metadata }))}\n`;
+  return `${stringifyJson(withSortedMembers({ ...applied, metadata }))}\n`;
 }
 
-function sorted(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sorted);
+export function withSortedMembers(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withSortedMembers);
   if (!isJsonObject(value)) return value;
   const members = Object.keys(value).sort();
-  return Object.fromEntries(members.map((name) => [name, sorted(value[name] ?? null)]));
+  return Object.fromEntries(members.map((name) => [name, withSortedMembers(value[name] ?? null)]));
 }
 
 function annotationsOf(object: JsonObject): JsonObject {

@@ -6,7 +6,7 @@
  * Runs in every replica before it is ready. Conflicts between replicas that start together are resolved
  * by compare-and-swap: the loser reads again.
  */
-import type { Clock } from "../../storage/base/clock.js";
+
 import type { Logger } from "../../storage/base/logger.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject, ObjectMeta } from "../api/meta.js";
@@ -24,12 +24,10 @@ import { rbacGroup } from "../authz/rbac/rbac-index.js";
 import { covers } from "../authz/rbac/rule-coverage.js";
 import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
+import type { LoopParts } from "./sync-loop.js";
 
-export interface BootstrapPolicyOptions {
-  readonly objects: ObjectsApi;
+export interface BootstrapPolicyOptions extends LoopParts {
   readonly naming: Naming;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Objects processed concurrently: a start should take one round trip to the store, not 130. */

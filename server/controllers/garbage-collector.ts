@@ -9,8 +9,8 @@
  * and each write is conditional on the uid and resourceVersion decided on. So a stale graph, or a second
  * collector by mistake, costs another check and never an object.
  */
+
 import { setMaxListeners } from "node:events";
-import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
@@ -25,13 +25,8 @@ import {
   OwnerGraph,
 } from "./owner-graph.js";
 import { type OwnerFindings, OwnerLookup } from "./owner-lookup.js";
+import type { LoopParts } from "./sync-loop.js";
 import { WorkQueue } from "./work-queue.js";
-
-export interface GarbageCollectorOptions {
-  readonly objects: ObjectsApi;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 /** Objects processed concurrently; most of the time is the store's. */
 const WORKERS = 20;
@@ -47,7 +42,7 @@ export class GarbageCollector {
   /** Whether all resources served at the start are followed. */
   #isFollowing = false;
 
-  constructor(options: GarbageCollectorOptions) {
+  constructor(options: LoopParts) {
     this.#objects = options.objects.because({ by: "garbage-collector", name: "" });
     this.#logger = options.logger;
     this.#queue = new WorkQueue(options.clock);

@@ -3,11 +3,10 @@
  * completed or failed, its pods first. The state is read afresh when the time is up, because the TTL
  * may have changed. (Events expire by the store's leases.)
  */
-import type { Clock } from "../../storage/base/clock.js";
-import type { Logger } from "../../storage/base/logger.js";
+
 import type { ApiObject } from "../api/meta.js";
 import { isLostRace } from "./lost-race.js";
-import type { ObjectsApi } from "./objects-api.js";
+import type { LoopParts } from "./sync-loop.js";
 import { WorkQueue } from "./work-queue.js";
 
 interface JobObject extends ApiObject {
@@ -21,15 +20,9 @@ interface JobObject extends ApiObject {
   };
 }
 
-export interface JobTtlOptions {
-  readonly objects: ObjectsApi;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 /** Runs until the signal aborts. */
 export async function runJobTtlController(
-  { objects, clock, logger }: JobTtlOptions,
+  { objects, clock, logger }: LoopParts,
   signal: AbortSignal,
 ): Promise<void> {
   const jobs = objects.resource("batch", "jobs");

@@ -3,8 +3,6 @@
  * replacing any other rules. The authorizer does not wait for it and evaluates the view (see
  * server/authz/rbac/aggregation.ts); the objects follow for people and tools.
  */
-import type { Clock } from "../../storage/base/clock.js";
-import type { Logger } from "../../storage/base/logger.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -16,13 +14,11 @@ import {
 import { rbacGroup } from "../authz/rbac/rbac-index.js";
 import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
+import type { LoopParts } from "./sync-loop.js";
 import { WorkQueue } from "./work-queue.js";
 
-export interface RoleAggregationOptions {
-  readonly objects: ObjectsApi;
+export interface RoleAggregationOptions extends LoopParts {
   readonly naming: Naming;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Changes within this time are processed together, for example an installation of many roles. */

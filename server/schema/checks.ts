@@ -8,7 +8,7 @@
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import type { Field, SchemaModel, StructType, TypeRef } from "./model.js";
-import { flatFields, followAliases } from "./struct-codec.js";
+import { flatFields, followAliases, innerStruct } from "./struct-codec.js";
 import { prefixPaths } from "./value-codec.js";
 
 /** Fields that look required but may be empty: "<group>.<Type>.<field>". */
@@ -148,14 +148,6 @@ export function createChecks(model: SchemaModel) {
       }));
     };
   };
-}
-
-function innerStruct(model: SchemaModel, ref: TypeRef): StructType | undefined {
-  const target = followAliases(model, ref);
-  if (target.kind === "list") return innerStruct(model, target.items);
-  if (target.kind === "map") return innerStruct(model, target.values);
-  const type = target.kind === "named" ? model.type(target.id) : undefined;
-  return type?.form === "struct" ? type : undefined;
 }
 
 function enumOf(model: SchemaModel, ref: TypeRef): readonly string[] | undefined {

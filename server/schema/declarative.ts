@@ -22,7 +22,7 @@ import {
   type Rule,
 } from "./declarative-rules.js";
 import type { Field, SchemaModel, StructType, TypeRef } from "./model.js";
-import { flatFields, followAliases } from "./struct-codec.js";
+import { flatFields, followAliases, innerStruct } from "./struct-codec.js";
 
 export interface DeclarativeFindings {
   readonly inForce: FieldError[];
@@ -172,14 +172,6 @@ function hasRules(model: SchemaModel, type: StructType, met: Set<StructType>): b
     const inner = innerStruct(model, field.type);
     return inner !== undefined && hasRules(model, inner, met);
   });
-}
-
-function innerStruct(model: SchemaModel, ref: TypeRef): StructType | undefined {
-  const target = followAliases(model, ref);
-  if (target.kind === "list") return innerStruct(model, target.items);
-  if (target.kind === "map") return innerStruct(model, target.values);
-  const type = target.kind === "named" ? model.type(target.id) : undefined;
-  return type?.form === "struct" ? type : undefined;
 }
 
 /** Old and new items are matched by key if the list has keys, else by equality. */

@@ -148,6 +148,12 @@ export function subtractQuantities(left: Quantity, right: Quantity): Quantity {
   return addQuantities(left, { digits: -right.digits, scale: right.scale, format: right.format });
 }
 
+/** The number, rounded up to a whole one. */
+export function wholeOf(quantity: Quantity): bigint {
+  const { digits, scale } = roundUpToWhole(quantity);
+  return scale >= 0 ? digits * 10n ** BigInt(scale) : digits / 10n ** BigInt(-scale);
+}
+
 /** Whole, rounded away from zero. */
 export function roundUpToWhole(quantity: Quantity): Quantity {
   if (quantity.scale >= 0) return quantity;

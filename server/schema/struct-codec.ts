@@ -87,6 +87,15 @@ export function followAliases(model: SchemaModel, ref: TypeRef): TypeRef {
   return { ...followAliases(model, type.target), nullable: ref.nullable };
 }
 
+/** The struct that a type is, or that its items or values are. */
+export function innerStruct(model: SchemaModel, ref: TypeRef): StructType | undefined {
+  const target = followAliases(model, ref);
+  if (target.kind === "list") return innerStruct(model, target.items);
+  if (target.kind === "map") return innerStruct(model, target.values);
+  const type = target.kind === "named" ? model.type(target.id) : undefined;
+  return type?.form === "struct" ? type : undefined;
+}
+
 export function createCodecCompiler(model: SchemaModel): CodecCompiler {
   const structs = new Map<StructType, StructCodec>();
 

@@ -1,9 +1,10 @@
 /** DaemonSets: one pod on each node that they are meant for. */
 import { deepEqual } from "../api/deep-equal.js";
 import type { ControlledResource } from "../controllers/objects-api.js";
+import type { Toleration } from "../registry/core/pod-types.js";
 import { suffixOf } from "./chance.js";
 import type { Simulation } from "./keyed-loop.js";
-import type { DaemonSet, Node, Pod, PodSpec, Toleration } from "./kinds.js";
+import type { DaemonSet, Node, Pod, PodSpec } from "./kinds.js";
 import { selects, tolerates } from "./node-fit.js";
 import { claimed, isDeleted } from "./owned-objects.js";
 import { runOwnerLoop } from "./owner-loop.js";

@@ -2,7 +2,10 @@
  * The fields that the simulation reads and writes, of objects that the registry has validated: members have these
  * types or are missing. Only the schema model knows the complete types.
  */
+
 import type { ApiObject, ObjectMeta } from "../api/meta.js";
+import type { NodeSelectorTerm, Toleration } from "../registry/core/pod-types.js";
+import type { Taint } from "../registry/core/validate-scheduling.js";
 import type { LabelSelector } from "../registry/subresources/label-selector.js";
 
 type Maybe<T> = T | null | undefined;
@@ -15,25 +18,6 @@ export interface Container {
   readonly restartPolicy?: string;
   readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
   readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[];
-}
-
-export interface Toleration {
-  readonly key?: string;
-  readonly operator?: string;
-  readonly value?: string;
-  readonly effect?: string;
-  readonly tolerationSeconds?: Maybe<number>;
-}
-
-export interface NodeTerm {
-  readonly matchExpressions?: Maybe<readonly NodeRequirement[]>;
-  readonly matchFields?: Maybe<readonly NodeRequirement[]>;
-}
-
-export interface NodeRequirement {
-  readonly key: string;
-  readonly operator: string;
-  readonly values?: Maybe<readonly string[]>;
 }
 
 export interface PodTerm {
@@ -56,7 +40,7 @@ export interface PodSpec {
   readonly affinity?: {
     readonly nodeAffinity?: {
       readonly requiredDuringSchedulingIgnoredDuringExecution?: {
-        readonly nodeSelectorTerms?: readonly NodeTerm[];
+        readonly nodeSelectorTerms?: readonly NodeSelectorTerm[];
       };
     };
     readonly podAffinity?: PodRules;
@@ -108,13 +92,6 @@ export interface PodTemplate {
     readonly finalizers?: readonly string[];
   };
   readonly spec?: PodSpec;
-}
-
-export interface Taint {
-  readonly key: string;
-  readonly value?: string;
-  readonly effect: string;
-  readonly timeAdded?: Maybe<string>;
 }
 
 export interface Node extends ApiObject {

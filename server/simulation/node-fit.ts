@@ -1,11 +1,14 @@
 /** Whether a node may take a pod: the rules of a scheduler that can be told from the two alone, and room. */
+
+import type { NodeRequirement, NodeSelectorTerm, Toleration } from "../registry/core/pod-types.js";
+import type { Taint } from "../registry/core/validate-scheduling.js";
 import {
   addQuantities,
   compareQuantities,
   parseQuantity,
   ZERO_QUANTITY,
 } from "../schema/quantity.js";
-import type { Node, NodeRequirement, NodeTerm, Pod, PodSpec, Taint, Toleration } from "./kinds.js";
+import type { Node, Pod, PodSpec } from "./kinds.js";
 
 /** @param others the pods that are on the node. @returns why not, in a scheduler's words; undefined = it may */
 export function misfitOf(pod: Pod, node: Node, others: readonly Pod[]): string | undefined {
@@ -60,7 +63,7 @@ export function tolerationOf(
   });
 }
 
-function matchesTerm({ matchExpressions, matchFields }: NodeTerm, node: Node): boolean {
+function matchesTerm({ matchExpressions, matchFields }: NodeSelectorTerm, node: Node): boolean {
   const [expressions, fields] = [matchExpressions ?? [], matchFields ?? []];
   // A term without requirements matches nothing.
   if (expressions.length + fields.length === 0) return false;

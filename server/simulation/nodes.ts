@@ -8,8 +8,9 @@ import type { ApiObject, ObjectMeta } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { formatTime } from "../api/time.js";
 import { isLostRace } from "../controllers/lost-race.js";
+import type { Taint } from "../registry/core/validate-scheduling.js";
 import { runKeyedLoop, type Simulation, textOf } from "./keyed-loop.js";
-import type { Condition, Node, Taint } from "./kinds.js";
+import type { Condition, Node } from "./kinds.js";
 import { withConditions } from "./pod-status.js";
 import { SIMULATION_DOMAIN } from "./settings.js";
 

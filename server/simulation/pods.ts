@@ -119,7 +119,7 @@ class Agents {
     if (taint === undefined) return undefined;
     const toleration = tolerationOf(spec?.tolerations ?? [], taint);
     const seconds = toleration === undefined ? 0 : (toleration.tolerationSeconds ?? Infinity);
-    const leftMs = Date.parse(taint.timeAdded ?? "") + seconds * 1_000 - clock.now();
+    const leftMs = Date.parse(taint.timeAdded ?? "") + Number(seconds) * 1_000 - clock.now();
     if (leftMs > 0) return leftMs < Infinity ? leftMs : undefined;
     const { namespace = "", name = "", uid = "" } = metadata;
     const options = { uid, propagationPolicy: "Background" } as const;

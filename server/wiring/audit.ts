@@ -144,9 +144,9 @@ async function openOutlets(
       }),
     );
     outlets.push({
-      batch: open(backend, fileSettings(config)),
+      batch: open(backend, settingsOf(config, "Log")),
       format: config.auditLogFormat as AuditFormat,
-      eventBytesMax: truncation(config, "log"),
+      eventBytesMax: truncation(config, "Log"),
     });
   }
   if (config.auditWebhookConfigFile !== "") {
@@ -161,9 +161,9 @@ async function openOutlets(
       initialBackoffMs: config.auditWebhookInitialBackoffMs,
     });
     outlets.push({
-      batch: open(backend, webhookSettings(config)),
+      batch: open(backend, settingsOf(config, "Webhook")),
       format: "json",
-      eventBytesMax: truncation(config, "webhook"),
+      eventBytesMax: truncation(config, "Webhook"),
     });
   }
   metrics.gauge(
@@ -176,47 +176,30 @@ async function openOutlets(
   return { outlets, webhook };
 }
 
-function fileSettings(config: Config): BatchSettings {
-  return {
-    mode: config.auditLogMode as BatchSettings["mode"],
-    bufferSize: config.auditLogBatchBufferSize,
-    batchSizeMax: config.auditLogBatchMaxSize,
-    batchBytesMax: config.auditLogTruncateEnabled ? config.auditLogTruncateMaxBatchSize : 0,
-    waitMsMax: config.auditLogBatchMaxWaitMs,
-    throttleQps: config.auditLogBatchThrottleEnable ? config.auditLogBatchThrottleQps : 0,
-    throttleBurst: config.auditLogBatchThrottleBurst,
-  };
-}
+type Backend = "Log" | "Webhook";
 
-function webhookSettings(config: Config): BatchSettings {
+/** The two backends have the same flags, under names that begin with theirs. */
+function settingsOf(config: Config, backend: Backend): BatchSettings {
+  const batch = `audit${backend}Batch` as const;
   return {
-    mode: config.auditWebhookMode as BatchSettings["mode"],
-    bufferSize: config.auditWebhookBatchBufferSize,
-    batchSizeMax: config.auditWebhookBatchMaxSize,
-    batchBytesMax: config.auditWebhookTruncateEnabled ? config.auditWebhookTruncateMaxBatchSize : 0,
-    waitMsMax: config.auditWebhookBatchMaxWaitMs,
-    throttleQps: config.auditWebhookBatchThrottleEnable ? config.auditWebhookBatchThrottleQps : 0,
-    throttleBurst: config.auditWebhookBatchThrottleBurst,
+    mode: config[`audit${backend}Mode`] as BatchSettings["mode"],
+    bufferSize: config[`${batch}BufferSize`],
+    batchSizeMax: config[`${batch}MaxSize`],
+    batchBytesMax: config[`audit${backend}TruncateEnabled`]
+      ? config[`audit${backend}TruncateMaxBatchSize`]
+      : 0,
+    waitMsMax: config[`${batch}MaxWaitMs`],
+    throttleQps: config[`${batch}ThrottleEnable`] ? config[`${batch}ThrottleQps`] : 0,
+    throttleBurst: config[`${batch}ThrottleBurst`],
   };
 }
 
 /** The bound on a record. @throws {Error} one that no call has room for */
-function truncation(config: Config, backend: "log" | "webhook"): number {
-  const [isOn, eventBytes, batchBytes] =
-    backend === "log"
-      ? [
-          config.auditLogTruncateEnabled,
-          config.auditLogTruncateMaxEventSize,
-          config.auditLogTruncateMaxBatchSize,
-        ]
-      : [
-          config.auditWebhookTruncateEnabled,
-          config.auditWebhookTruncateMaxEventSize,
-          config.auditWebhookTruncateMaxBatchSize,
-        ];
-  if (!isOn) return 0;
-  if (eventBytes > batchBytes) {
-    const flag = `--audit-${backend}-truncate-max-`;
+function truncation(config: Config, backend: Backend): number {
+  if (!config[`audit${backend}TruncateEnabled`]) return 0;
+  const eventBytes = config[`audit${backend}TruncateMaxEventSize`];
+  if (eventBytes > config[`audit${backend}TruncateMaxBatchSize`]) {
+    const flag = `--audit-${backend.toLowerCase()}-truncate-max-`;
     throw new Error(`${flag}event-size: must not be larger than ${flag}batch-size`);
   }
   return eventBytes;

@@ -3,21 +3,21 @@
  * one that names concrete classes: it builds every object in order, passes its dependencies, and
  * closes all in reverse.
  */
+
 import { resolve } from "node:path";
 import { openAll } from "../../storage/base/cleanup.js";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
-import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import { type Features, gatesIn } from "../config/feature-gates.js";
 import { toExcludedResources } from "../config/policy-exclusions.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { MetricRegistry } from "../metrics/metric-registry.js";
 import { Metrics } from "../metrics/metrics.js";
-import type { Verbosity } from "../request/verbosity.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
 import { MovableClock } from "../test-api/movable-clock.js";
 import { openAccess } from "./access.js";
 import { makeAlike } from "./alike-parts.js";
+import type { Log } from "./create-logger.js";
 import { spawnLongestDelay } from "./longest-delay.js";
 import { observeTasks } from "./observe-tasks.js";
 import { advertisedAddress } from "./own-hosts.js";
@@ -47,14 +47,6 @@ export interface Replica extends AsyncDisposable {
   shutDown(): Promise<void>;
 }
 
-/** The replica's logger and its verbosity. */
-export interface ReplicaLog {
-  readonly logger: Logger;
-  readonly verbosity: Verbosity;
-  /** How many lines could not be written. */
-  droppedLines(): number;
-}
-
 /**
  * Builds and starts a replica. The port is open when it returns; `ready` follows when the view is
  * loaded. On failure everything is closed.
@@ -64,7 +56,7 @@ export interface ReplicaLog {
 export function openReplica(
   config: Config,
   build: BuildInfo,
-  { logger, verbosity, droppedLines }: ReplicaLog,
+  { logger, verbosity, droppedLines }: Log,
   alike = makeAlike(config),
 ): Promise<Replica> {
   return openAll(async (opened) => {

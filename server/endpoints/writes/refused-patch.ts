@@ -6,9 +6,9 @@
 
 import { invalidValue } from "../../api/field-errors.js";
 import { printValue } from "../../api/go-text.js";
-import { isJsonObject } from "../../api/json-object.js";
 import type { JsonValue } from "../../api/meta.js";
 import { invalid, type StatusError } from "../../api/status.js";
+import { withSortedMembers } from "../../apply/last-applied.js";
 import type { RefuseInput } from "../../registry/generic/decode-input.js";
 import { stringifyJson } from "../../schema/json-text.js";
 
@@ -17,7 +17,7 @@ const SHOWN_CHARS_MAX = 16_384;
 
 /** For JSON and merge patches: shows the patched object, which cannot be decoded. */
 export function refuseResult(result: JsonValue): RefuseInput {
-  return (failure) => invalidPatch(stringifyJson(inOrder(result)), failure.describe());
+  return (failure) => invalidPatch(stringifyJson(withSortedMembers(result)), failure.describe());
 }
 
 /** For strategic merge patches: shows the patch, because values are converted and no text is parsed. */
@@ -36,11 +36,4 @@ export function refuseHidden(): RefuseInput {
 function invalidPatch(shown: string, why: string): StatusError {
   const value = shown.length > SHOWN_CHARS_MAX ? `${shown.slice(0, SHOWN_CHARS_MAX)}...` : shown;
   return invalid({ group: "", kind: "" }, "", [invalidValue("patch", value, why)]);
-}
-
-function inOrder(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(inOrder);
-  if (!isJsonObject(value)) return value;
-  const members = Object.keys(value).sort();
-  return Object.fromEntries(members.map((name) => [name, inOrder(value[name] ?? null)]));
 }

@@ -7,7 +7,7 @@ import {
   formatQuantity,
   parseQuantity,
   type Quantity,
-  roundUpToWhole,
+  wholeOf,
   ZERO_QUANTITY,
 } from "../../schema/quantity.js";
 import { validateList } from "./device-names.js";
@@ -120,11 +120,6 @@ function validateRange(
 function isOnStep(amount: Quantity, min: Quantity, step: Quantity): boolean {
   const size = wholeOf(step);
   return size !== 0n && (wholeOf(amount) - wholeOf(min)) % size === 0n;
-}
-
-function wholeOf(quantity: Quantity): bigint {
-  const { digits, scale } = roundUpToWhole(quantity);
-  return scale >= 0 ? digits * 10n ** BigInt(scale) : digits / 10n ** BigInt(-scale);
 }
 
 /** The facts' codec has refused what is no quantity. */
