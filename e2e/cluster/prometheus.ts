@@ -22,6 +22,8 @@ export interface PrometheusOptions {
   /** Of control loops in processes of their own. */
   readonly loopsUrls?: readonly string[];
   readonly credentials: Credentials;
+  /** Of every target, as the chart's monitors set them. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** Minutes of the alerts become seconds here, or a test of them would take an hour. */
@@ -34,7 +36,7 @@ export function quicken(rules: string): string {
 const hostOf = (url: string) => new URL(url).host;
 
 export async function startPrometheus(options: PrometheusOptions): Promise<PrometheusProcess> {
-  const { ports, metricsUrls, loopsUrls = [], credentials } = options;
+  const { ports, metricsUrls, loopsUrls = [], credentials, labels = {} } = options;
   const path = await requireTool("prometheus");
   const folder = await makeTempDir("prometheus");
   const port = await freePort();
@@ -45,14 +47,15 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   await writeFile(at("cert.pem"), credentials.cert ?? "");
   await writeFile(at("key.pem"), credentials.key ?? "");
   const tls = { ca_file: at("ca.pem"), cert_file: at("cert.pem"), key_file: at("key.pem") };
-  const targets = ports.map((one) => `127.0.0.1:${one}`);
+  const replicas = ports.map((one) => `127.0.0.1:${one}`);
+  const targetsAt = (targets: readonly string[]) => ({ static_configs: [{ targets, labels }] });
   const configuration = {
     global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
     rule_files: [at("alerts.yaml")],
     scrape_configs: [
-      { job_name: "keelson", scheme: "https", tls_config: tls, static_configs: [{ targets }] },
-      { job_name: "keelson-etcd", static_configs: [{ targets: metricsUrls.map(hostOf) }] },
-      { job_name: "keelson-controllers", static_configs: [{ targets: loopsUrls.map(hostOf) }] },
+      { job_name: "keelson", scheme: "https", tls_config: tls, ...targetsAt(replicas) },
+      { job_name: "keelson-etcd", ...targetsAt(metricsUrls.map(hostOf)) },
+      { job_name: "keelson-controllers", ...targetsAt(loopsUrls.map(hostOf)) },
     ],
   };
   // JSON is YAML.
