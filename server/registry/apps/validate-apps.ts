@@ -65,11 +65,11 @@ interface Deployment extends ApiObject {
 const COMMON_COUNTS = ["replicas", "minReadySeconds", "revisionHistoryLimit"];
 
 const deploymentRules: Rules<Deployment> = {
-  object({ spec = {} }, { naming }) {
+  object({ spec = {} }, { naming, long }) {
     const errors = new Problems();
     const names = [...COMMON_COUNTS, "progressDeadlineSeconds"];
     validateCounts(spec, "spec", { names, errors });
-    validateSelectorAndTemplate(spec, "spec", { kind: "deployment", naming, errors });
+    validateSelectorAndTemplate(spec, "spec", { kind: "deployment", naming, errors, long });
     validateDeploymentStrategy(spec.strategy ?? {}, "spec.strategy", errors);
     const deadline = spec.progressDeadlineSeconds ?? undefined;
     if (deadline !== undefined && deadline <= (spec.minReadySeconds ?? 0)) {
@@ -142,10 +142,10 @@ interface ReplicaSet extends ApiObject {
 }
 
 const replicaSetRules: Rules<ReplicaSet> = {
-  object({ spec = {} }, { naming }) {
+  object({ spec = {} }, { naming, long }) {
     const errors = new Problems();
     validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
-    validateSelectorAndTemplate(spec, "spec", { kind: "replicaset", naming, errors });
+    validateSelectorAndTemplate(spec, "spec", { kind: "replicaset", naming, errors, long });
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
@@ -174,9 +174,9 @@ const DAEMON_COUNTS = [
 ];
 
 const daemonSetRules: Rules<DaemonSet> = {
-  object({ spec = {} }, { naming }) {
+  object({ spec = {} }, { naming, long }) {
     const errors = new Problems();
-    validateSelectorAndTemplate(spec, "spec", { kind: "daemonset", naming, errors });
+    validateSelectorAndTemplate(spec, "spec", { kind: "daemonset", naming, errors, long });
     validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
     const { type, rollingUpdate } = spec.updateStrategy ?? {};
     if (type === "RollingUpdate") {

@@ -7,6 +7,7 @@ import {
   tooLongValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import type { LongWork } from "../../api/long-work.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
@@ -31,6 +32,7 @@ import { validateJobStatus } from "./validate-job-status.js";
 interface Use {
   readonly naming: Naming;
   readonly errors: FieldError[];
+  readonly long?: LongWork | undefined;
 }
 
 const COUNTS = [
@@ -152,11 +154,11 @@ const JOB_FIXED = [
 ];
 
 const jobRules: Rules<Job> = {
-  object(next, { naming }, current) {
+  object(next, { naming, long }, current) {
     const errors = new Problems();
     const { spec = {}, metadata } = next;
     validateGenerated(next, current, { naming, errors });
-    validateSelectingSpec(spec, { naming, errors });
+    validateSelectingSpec(spec, { naming, errors, long });
     if (isIndexed(spec) && (spec.completions ?? 0) > 0) {
       // The index becomes part of the pods' host names.
       const host = `${metadata.name ?? ""}-${Number(spec.completions) - 1}`;
@@ -167,10 +169,10 @@ const jobRules: Rules<Job> = {
     }
     return errors;
   },
-  change(next, current, { naming }) {
+  change(next, current, { naming, long }) {
     const errors = new Problems();
     // Clients of kube-apiserver are told each problem of an updated job twice.
-    validateSelectingSpec(next.spec ?? {}, { naming, errors });
+    validateSelectingSpec(next.spec ?? {}, { naming, errors, long });
     validateCompletionsChange(next.spec ?? {}, current.spec ?? {}, errors);
     errors.push(...checkImmutable(next, current, ["spec.selector"]));
     validateTemplateChange(next, current, errors);
@@ -301,7 +303,7 @@ const HISTORY_LIMITS = ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
 const CONCURRENCY = ["Allow", "Forbid", "Replace"];
 
 const cronJobRules: Rules<CronJob> = {
-  object({ spec }, { naming }, current) {
+  object({ spec }, { naming, long }, current) {
     const errors = new Problems();
     if (spec === undefined) return [requiredValue("spec")];
     const timeZone = spec.timeZone ?? undefined;
@@ -317,7 +319,7 @@ const cronJobRules: Rules<CronJob> = {
     }
     const job = spec.jobTemplate?.spec ?? {};
     const field = "spec.jobTemplate.spec";
-    validateJobSpec(job, field, { naming, errors });
+    validateJobSpec(job, field, { naming, errors, long });
     if (job.selector) {
       const auto = "`selector` will be auto-generated";
       errors.push(invalidValue(`${field}.selector`, shownSelector(job.selector), auto));

@@ -19,9 +19,9 @@ interface PodTemplate extends ApiObject {
 }
 
 const podTemplateRules: Rules<PodTemplate> = {
-  object({ template }, { naming }) {
+  object({ template }, { naming, long }) {
     const errors = new Problems();
-    validatePodTemplate(template ?? {}, "template", { naming, errors });
+    validatePodTemplate(template ?? {}, "template", { naming, errors, long });
     return errors;
   },
 };
@@ -35,7 +35,7 @@ interface ReplicationController extends ApiObject {
 }
 
 const replicationControllerRules: Rules<ReplicationController> = {
-  object({ spec = {} }, { naming }) {
+  object({ spec = {} }, { naming, long }) {
     const errors = new Problems();
     validateCounts(spec, "spec", { names: ["minReadySeconds", "replicas"], errors });
     const matchLabels = spec.selector ?? {};
@@ -46,7 +46,7 @@ const replicationControllerRules: Rules<ReplicationController> = {
     }
     if (template) {
       const kind = "replicationcontroller";
-      validateLastingTemplate(template, "spec.template", { kind, naming, errors });
+      validateLastingTemplate(template, "spec.template", { kind, naming, errors, long });
     } else errors.push(requiredValue("spec.template"));
     return errors;
   },

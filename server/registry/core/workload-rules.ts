@@ -9,6 +9,7 @@ import {
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import type { LongWork } from "../../api/long-work.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
@@ -29,6 +30,7 @@ export interface WorkloadUse {
   readonly kind: "deployment" | "replicaset" | "statefulset" | "daemonset";
   readonly naming: Naming;
   readonly errors: FieldError[];
+  readonly long?: LongWork | undefined;
 }
 
 interface Selecting {
@@ -86,11 +88,11 @@ const DEADLINE_OWNERS: Readonly<Record<string, string>> = {
 export function validateLastingTemplate(
   template: Maybe<PodTemplateSpec>,
   field: string,
-  { kind, naming, errors }: Omit<WorkloadUse, "kind"> & { readonly kind: string },
+  { kind, naming, errors, long }: Omit<WorkloadUse, "kind"> & { readonly kind: string },
 ): void {
   // Claim templates add volumes to its pods, so the rules of sets judge them together.
   if (kind === "statefulset") validateTemplateMetadata(template ?? {}, field, errors);
-  else validatePodTemplate(template ?? {}, field, { naming, errors });
+  else validatePodTemplate(template ?? {}, field, { naming, errors, long });
   const { restartPolicy = "", activeDeadlineSeconds } = template?.spec ?? {};
   if (restartPolicy !== "Always") {
     errors.push(unsupportedValue(`${field}.spec.restartPolicy`, restartPolicy, ["Always"]));
