@@ -75,8 +75,8 @@ const denyServiceExternalIPs: AdmissionPlugin = {
   validate(attributes) {
     const addressesOf = (service: ApiObject | undefined) =>
       ((service?.spec ?? {}) as { externalIPs?: readonly string[] }).externalIPs ?? [];
-    const known = addressesOf(attributes.oldObject);
-    if (addressesOf(attributes.object).every((address) => known.includes(address))) {
+    const known = new Set(addressesOf(attributes.oldObject));
+    if (addressesOf(attributes.object).every((address) => known.has(address))) {
       return undefined;
     }
     throw refuse(attributes, "Use of external IPs is denied by admission control");

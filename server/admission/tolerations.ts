@@ -1,5 +1,6 @@
 /** Tolerations of pods: merging and coverage, as upstream does it. */
 import { deepEqual } from "../api/deep-equal.js";
+import { repeats } from "../api/validation-values.js";
 
 export interface Toleration {
   key?: string;
@@ -15,6 +16,7 @@ export function mergeTolerations(
   second: readonly Toleration[],
 ): Toleration[] {
   const all = [...first, ...second];
+  if (all.length > COMPARED_MAX) return withoutRepeated(all);
   const merged: Toleration[] = [];
   all.forEach((toleration, index) => {
     if (merged.some((kept) => coversToleration(kept, toleration))) return;
@@ -24,6 +26,17 @@ export function mergeTolerations(
     if (!isCoveredLater) merged.push(toleration);
   });
   return merged;
+}
+
+/** Of more, each is not compared with all others: one that another covers does no harm. */
+const COMPARED_MAX = 500;
+
+function withoutRepeated(all: readonly Toleration[]): Toleration[] {
+  const isRepeated = repeats();
+  return all.filter(
+    ({ key = "", operator = "", value = "", effect = "", tolerationSeconds = null }) =>
+      !isRepeated(JSON.stringify([key, operator, value, effect, tolerationSeconds])),
+  );
 }
 
 /** Whether `outer` tolerates everything that `inner` does. */
