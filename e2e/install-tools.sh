@@ -387,11 +387,11 @@ get_with_libraries() {
   return 1
 }
 
-# buildah starts itself again without its environment, so the program itself has to say where its libraries are.
+# buildah starts a copy of itself from memory, without its environment: the program has to say where its libraries are.
 get_buildah() {
   get_with_libraries buildah usr/bin/buildah && unpack own patchelf . "$work/patchelf" || return 1
   program=$tools/buildah/usr/bin/buildah
-  folders=$(cd "$tools/buildah/usr" && ls -d lib/*-linux-gnu 2>/dev/null | sed 's,^,$ORIGIN/../,' | paste -sd: -)
+  folders=$(ls -d "$tools"/buildah/usr/lib/*-linux-gnu 2>/dev/null | paste -sd: -)
   "$work/patchelf/usr/bin/patchelf" --force-rpath --set-rpath "$folders" --output "$program.new" "$program" 2>>"$work/log" &&
     mv "$program.new" "$program" && offer buildah buildah/usr/bin/buildah
 }

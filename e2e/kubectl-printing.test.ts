@@ -190,7 +190,7 @@ function lineOf(words: string): RegExp {
   return new RegExp(`^${words.split(" ").join(" +")} *$`, "m");
 }
 
-test("S1-TABLE-07: kubectl get shows what people know", { timeout: 60_000 }, async (t) => {
+test("S1-TABLE-07: kubectl get shows what people know", async (t) => {
   await using server = await startServer(undefined);
   await using kubectl = await Kubectl.open(server);
   await furnished(server.client);
