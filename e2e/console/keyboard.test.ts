@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import type { Page } from "./chromium.js";
 import { controlsOf, stopOf, walk, walkBack } from "./keyboard.js";
@@ -235,6 +236,10 @@ test("#46 history, owners and an edit by keys keep the focus", async (t) => {
     "document.activeElement.setSelectionRange(...((at) => [at, at + 6])(document.activeElement.value.indexOf('before')))",
   );
   await page.type("behind");
+  await page.evaluate(
+    "document.activeElement.setSelectionRange(...Array(2).fill(document.activeElement.value.length))",
+  );
+  await page.type("nobodyKnowsIt: 1\n");
   for (const [button, text] of [
     ["Apply", "Apply"],
     ["Show what it would do", "+ behind"],
@@ -246,12 +251,13 @@ test("#46 history, owners and an edit by keys keep the focus", async (t) => {
     await page.press("Enter");
     await page.waitForText(text);
     assert.equal(await textOf(page), button, `${button} keeps the focus`);
+    if (shift) await page.waitForText('Warning: unknown field "nobodyKnowsIt"');
   }
   const { bytes } = await admin.get(`${CONFIG_MAPS}/edited`);
   assert.equal(JSON.parse(String(bytes)).data.a, "behind", "applied once, behind the look at it");
 });
 
-test("#46 a control plane is made by its button, opened and left, and the focus is never lost", async (t) => {
+test("#46 a control plane is made by its button, opened, left and copied, and the focus is never lost", async (t) => {
   const page = await openPage(t);
   if (page === undefined) return;
   await page.waitForText("Control planes");
@@ -269,4 +275,18 @@ test("#46 a control plane is made by its button, opened and left, and the focus 
   await page.press("Enter");
   await page.waitFor("the root", "!document.body.innerText.includes('In the control plane')");
   await page.waitFor("something has the focus", "document.activeElement !== document.body");
+  await page.waitForText("Ready");
+  await tabTo(page, 'placeholder === "its name"');
+  await page.type("its-copy");
+  await tabTo(page, "tagName === 'SELECT'");
+  await page.press("ArrowDown");
+  await tabTo(page, 'innerText === "Create"');
+  await page.press("Enter");
+  const { admin } = theApi();
+  const path = "/apis/tenancy.k8s.io/v1alpha1/controlplanes/its-copy";
+  const copied = await eventually("the copy is there", async () => {
+    const answer = await admin.get(path);
+    return answer.status === 200 ? JSON.parse(String(answer.bytes)) : undefined;
+  });
+  assert.deepEqual(copied.spec.cloneFrom.name, "by-keys");
 });
