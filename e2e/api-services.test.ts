@@ -4,6 +4,7 @@
  * certificate, answers late, with garbage or never), what the front serves itself goes on as before and
  * nothing is left behind. KEELSON_TEST_LONG=1 repeats the faults and compares the CPU of requests.
  */
+
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -17,6 +18,7 @@ import { connect } from "node:tls";
 import { gunzipSync } from "node:zlib";
 import { WebSocket } from "ws";
 import { SpdySession } from "../server/connect/spdy/session.js";
+import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { type ApiService, HUGE_BYTES, openApiService } from "./harness/api-service.js";
 import { eventually, within } from "./harness/eventually.js";
 import { Kubectl } from "./harness/kubectl.js";
@@ -141,21 +143,10 @@ describe("API services of others", () => {
 
   async function defineCars(): Promise<void> {
     const properties = { wheels: { type: "integer", description: "How many it has." } };
-    const openAPIV3Schema = {
-      type: "object",
-      properties: { spec: { type: "object", properties } },
-    };
-    const definition = {
-      metadata: { name: "cars.cars.example.com" },
-      spec: {
-        group: "cars.example.com",
-        scope: "Namespaced",
-        names: { plural: "cars", kind: "Car" },
-        versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } }],
-      },
-    };
-    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    (await back.client.post(path, definition)).expect(201);
+    const schema = { type: "object", properties: { spec: { type: "object", properties } } };
+    const versions = [versionOf(schema)];
+    const definition = definitionOf("cars.cars.example.com", "Car", { versions });
+    (await back.client.post(DEFINITIONS, definition)).expect(201);
   }
 
   /** What aggregated discovery says of a group's first version: how fresh that is, and its resources. */

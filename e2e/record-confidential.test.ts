@@ -2,12 +2,14 @@
  * Nothing that Secrets, tokens and kinds that are encrypted at rest say is in the recorder's files or answers: words are
  * planted wherever a client can put one into such an object, a selector, a refusal or a message, and searched for.
  */
+
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import type { Loops, Timeline } from "../server/recorder/record-types.js";
+import { definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import { HttpsClient } from "./harness/https-client.js";
 import { startServer } from "./harness/server-process.js";
@@ -43,22 +45,8 @@ function definition(group: string) {
     },
   };
   const openAPIV3Schema = { type: "object", properties: { spec, status: spec } };
-  return {
-    metadata: { name: `vaults.${group}` },
-    spec: {
-      group,
-      scope: "Namespaced",
-      names: { plural: "vaults", singular: "vault", kind: "Vault" },
-      versions: [
-        {
-          ...{ name: "v1", served: true, storage: true },
-          schema: { openAPIV3Schema },
-          subresources: { status: {} },
-          selectableFields: [{ jsonPath: ".spec.word" }],
-        },
-      ],
-    },
-  };
+  const more = { subresources: { status: {} }, selectableFields: [{ jsonPath: ".spec.word" }] };
+  return definitionOf(`vaults.${group}`, "Vault", { versions: [versionOf(openAPIV3Schema, more)] });
 }
 
 /** Refuses what it is told to, and says what it refuses. */

@@ -3,6 +3,7 @@
  * custom kinds with a conversion webhook, keys of encryption. Clients write and delete meanwhile, a webhook
  * fails, the process that works goes; afterwards nothing is left in the old form.
  */
+
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,6 +18,12 @@ import { systemClock } from "../storage/base/clock.js";
 import { silentLogger } from "../storage/base/logger.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import type { Revision, RevisionedStore } from "../storage/kv/store.js";
+import { definitionOf, versionOf } from "./fixtures/definitions.js";
+import {
+  answerConversion,
+  type ConversionReview,
+  hostsConvertedBy,
+} from "./harness/converted-hosts.js";
 import { eventually } from "./harness/eventually.js";
 import type { ApiObject } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
@@ -53,65 +60,35 @@ function configuration(...names: readonly string[]): string {
 }
 
 const text = { type: "string" };
-const versionOf = (name: string, storage: boolean, properties: object) => ({
-  name,
-  served: true,
-  storage,
-  schema: {
-    openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties } } },
-  },
-});
+const version = (name: string, storage: boolean, properties: object) =>
+  versionOf(
+    { type: "object", properties: { spec: { type: "object", properties } } },
+    { name, storage },
+  );
 
 /** v1 has a host and a port, v2 an address. */
-function definition({ url, ca }: WebhookStub, stored: "v1" | "v2"): ApiObject {
-  const clientConfig = { url, caBundle: Buffer.from(ca).toString("base64") };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: "hosts.example.com" },
-    spec: {
-      group: "example.com",
-      scope: "Namespaced",
-      names: { plural: "hosts", kind: "Host" },
-      conversion: {
-        strategy: "Webhook",
-        webhook: { clientConfig, conversionReviewVersions: ["v1"] },
-      },
-      versions: [
-        versionOf("v1", stored === "v1", { host: text, port: { type: "integer" } }),
-        versionOf("v2", stored === "v2", { address: text }),
-      ],
-    },
-  };
-}
-
-interface Review {
-  readonly request: {
-    readonly uid: string;
-    readonly desiredAPIVersion: string;
-    readonly objects: readonly (ApiObject & { spec: Record<string, unknown> })[];
-  };
+function definition(hook: WebhookStub, stored: "v1" | "v2"): ApiObject {
+  return hostsConvertedBy(hook, [
+    version("v1", stored === "v1", { host: text, port: { type: "integer" } }),
+    version("v2", stored === "v2", { address: text }),
+  ]) as ApiObject;
 }
 
 /** @param broken names of objects that it does not want to convert */
 function convert(call: StubCall, broken: ReadonlySet<string>): StubAnswer {
-  const { request } = call.body as unknown as Review;
-  const { uid, desiredAPIVersion: apiVersion, objects } = request;
+  const { uid, objects } = (call.body as unknown as ConversionReview).request;
   const bad = objects.find(({ metadata }) => broken.has(metadata.name ?? ""));
   if (bad !== undefined) {
     const result = { status: "Failure", message: `${bad.metadata.name} is broken` };
     return { body: { ...call.body, response: { uid, result } } };
   }
-  const convertedObjects = objects.map(({ spec, ...object }) => {
+  return answerConversion(call, ({ spec, ...object }, apiVersion) => {
     const [host, port] = String(spec.address ?? "").split(":");
     const converted = apiVersion.endsWith("/v1")
       ? { host, port: Number(port) }
       : { address: `${spec.host}:${spec.port}` };
     return { ...object, apiVersion, spec: converted };
   });
-  return {
-    body: { ...call.body, response: { uid, result: { status: "Success" }, convertedObjects } },
-  };
 }
 
 describe("migrations of what is stored", () => {
@@ -340,15 +317,10 @@ describe("migrations of what is stored", () => {
   });
 
   test("objects of an older schema are rewritten under the present one, and a label alone is no change of their spec", async () => {
-    const spec = (properties: object) => ({
-      group: "example.com",
-      scope: "Namespaced",
-      names: { plural: "cars", kind: "Car" },
-      versions: [versionOf("v1", true, properties)],
-    });
+    const definition = (properties: object) =>
+      definitionOf("cars.example.com", "Car", { versions: [version("v1", true, properties)] });
     const definitionPath = `${DEFINITIONS}/cars.example.com`;
-    const metadata = { name: "cars.example.com" };
-    (await server.client.post(DEFINITIONS, { metadata, spec: spec({ name: text }) })).expect(201);
+    (await server.client.post(DEFINITIONS, definition({ name: text }))).expect(201);
     const cars = "/apis/example.com/v1/namespaces/default/cars";
     for (const name of ["a", "b"]) {
       const car = { apiVersion: "example.com/v1", kind: "Car", metadata: { name } };
@@ -356,7 +328,7 @@ describe("migrations of what is stored", () => {
     }
     const { object } = (await server.client.get(definitionPath)).expect(200);
     const wheels = { type: "integer", default: 4 };
-    const changed = { ...object, spec: spec({ name: text, wheels }) };
+    const changed = { ...object, spec: definition({ name: text, wheels }).spec };
     (await server.client.put(definitionPath, changed)).expect(200);
 
     const patch = { metadata: { labels: { l: "x" } } };

@@ -10,7 +10,9 @@
  * an answer, which are the same for both: as many members, and a payload that makes up for longer names
  * and paths of fields.
  */
+
 import { parseArgs } from "node:util";
+import { definitionOf, versionOf } from "../fixtures/definitions.js";
 import { startServer } from "../harness/server-process.js";
 import { CONFIG_MAPS, configMap } from "../promises/raw-client.js";
 import { startEtcd } from "../tools/etcd.js";
@@ -48,57 +50,42 @@ interface Contender {
 }
 
 const text = { type: "string" };
-const DEFINITION = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "benchitems.bench.example.com" },
-  spec: {
-    group: "bench.example.com",
-    scope: "Namespaced",
-    names: { plural: "benchitems", kind: "BenchItem" },
-    versions: [
+const SPEC = {
+  type: "object",
+  required: ["payload"],
+  properties: {
+    payload: { ...text, maxLength: 10_000 },
+    mark: text,
+    mode: { ...text, enum: ["Auto", "Manual"], default: "Auto" },
+    replicas: { type: "integer", minimum: 0, maximum: 100 },
+    labels: { type: "object", additionalProperties: text },
+    ports: {
+      type: "array",
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: {
+        type: "object",
+        required: ["name"],
+        properties: { name: text, port: { type: "integer" } },
+      },
+    },
+  },
+};
+const STATUS = { type: "object", properties: { phase: text } };
+const DEFINITION = definitionOf("benchitems.bench.example.com", "BenchItem", {
+  versions: [
+    versionOf(
+      { type: "object", properties: { spec: SPEC, status: STATUS } },
       {
-        name: "v1",
-        served: true,
-        storage: true,
         subresources: { status: {} },
         additionalPrinterColumns: [
           { name: "Mode", type: "string", jsonPath: ".spec.mode" },
           { name: "Replicas", type: "integer", jsonPath: ".spec.replicas" },
         ],
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: {
-                type: "object",
-                required: ["payload"],
-                properties: {
-                  payload: { ...text, maxLength: 10_000 },
-                  mark: text,
-                  mode: { ...text, enum: ["Auto", "Manual"], default: "Auto" },
-                  replicas: { type: "integer", minimum: 0, maximum: 100 },
-                  labels: { type: "object", additionalProperties: text },
-                  ports: {
-                    type: "array",
-                    "x-kubernetes-list-type": "map",
-                    "x-kubernetes-list-map-keys": ["name"],
-                    items: {
-                      type: "object",
-                      required: ["name"],
-                      properties: { name: text, port: { type: "integer" } },
-                    },
-                  },
-                },
-              },
-              status: { type: "object", properties: { phase: text } },
-            },
-          },
-        },
       },
-    ],
-  },
-};
+    ),
+  ],
+});
 
 function benchItem(name: string, mark: string): string {
   const spec = {

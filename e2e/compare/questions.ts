@@ -2,12 +2,14 @@
  * What is asked: data, in campaigns. Nothing is kept of what is asked but the objects of `furnish`, one of each
  * kind: all other writes are dry runs, so that the order of questions means nothing.
  */
+
 import { createNaming } from "../../server/api/naming.js";
 import { REFUSED } from "../../server/registry/apiextensions/testing/refused-definitions.js";
 import type { ResourceFact } from "../../server/schema/model.js";
 import { RULE_COSTS } from "../../server/structural/testing/rule-costs.js";
 import { loadFacts } from "../../server/types/load-facts.js";
 import { type Random, seededRandom } from "../consistency/random.js";
+import { definitionOf, versionOf } from "../fixtures/definitions.js";
 import { MINIMAL_OBJECTS } from "../fixtures/minimal-objects.js";
 import {
   annotations,
@@ -320,17 +322,7 @@ function rules(): Question[] {
     [...accepted, ...refused].map(([rule]) => {
       const ruled = { ...schema, "x-kubernetes-validations": [{ rule }] };
       const root = isResource ? ruled : { type: "object", properties: { spec: ruled } };
-      return judged({
-        ...named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things.example.com"),
-        spec: {
-          group: "example.com",
-          scope: "Namespaced",
-          names: { plural: "things", kind: "Thing" },
-          versions: [
-            { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: root } },
-          ],
-        },
-      });
+      return judged(definitionOf("things.example.com", "Thing", { versions: [versionOf(root)] }));
     }),
   );
 }

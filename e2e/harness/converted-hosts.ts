@@ -1,9 +1,11 @@
 /** The kind Host of example.com, whose versions a webhook converts. */
+
 import type {
   StubAnswer,
   StubCall,
   WebhookStub,
 } from "../../server/client/testing/webhook-stub.js";
+import { definitionOf } from "../fixtures/definitions.js";
 import type { ApiObject } from "./https-client.js";
 
 export interface ConversionReview {
@@ -17,21 +19,11 @@ export interface ConversionReview {
 /** @param versions of the definition's spec */
 export function hostsConvertedBy({ url, ca }: WebhookStub, versions: readonly object[]): object {
   const clientConfig = { url, caBundle: Buffer.from(ca).toString("base64") };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: "hosts.example.com" },
-    spec: {
-      group: "example.com",
-      scope: "Namespaced",
-      names: { plural: "hosts", kind: "Host" },
-      conversion: {
-        strategy: "Webhook",
-        webhook: { clientConfig, conversionReviewVersions: ["v1"] },
-      },
-      versions,
-    },
-  };
+  const webhook = { clientConfig, conversionReviewVersions: ["v1"] };
+  return definitionOf("hosts.example.com", "Host", {
+    conversion: { strategy: "Webhook", webhook },
+    versions,
+  });
 }
 
 /** The webhook's answer. @param convert one object to the wanted version */

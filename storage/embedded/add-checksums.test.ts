@@ -1,39 +1,19 @@
 /** Stores that were written before records had checksums get them, however often that is interrupted. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cp, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { cp } from "node:fs/promises";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
-import { type Operation, type RevisionedStore, toRevision } from "../kv/store.js";
+import { temporaryDirectory } from "../base/testing/temporary-directory.js";
+import { toRevision } from "../kv/store.js";
 import { Damage } from "./damage.js";
 import { FORMAT_VERSION, formatOf, openDatabase } from "./database.js";
-import { type EmbeddedStore, openEmbeddedStore } from "./embedded-store.js";
+import { commit, openStore, put } from "./testing/store-on-disk.js";
 import { removeChecksums } from "./testing/without-checksums.js";
 
 const { signal } = new AbortController();
 const crashPath = fileURLToPath(new URL("./testing/crash-conversion.js", import.meta.url));
-
-async function temporaryDirectory(t: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), "keelson-checksums-"));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
-
-function openStore(directory: string): Promise<EmbeddedStore> {
-  return openEmbeddedStore({ directory, clock: systemClock, logger: silentLogger });
-}
-
-async function commit(store: RevisionedStore, ...operations: Operation[]) {
-  return (await store.commit({ compares: [], operations }, signal)).revision;
-}
-
-function put(key: string, text: string): Operation {
-  return { type: "put", key, value: Buffer.from(text) };
-}
 
 /** 2,500 keys, some with a history, one with a lease. */
 async function writeOldStore(directory: string) {

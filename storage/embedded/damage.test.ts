@@ -1,39 +1,20 @@
 /** Damage of the embedded store's files: flipped bits, lost files, stores from before checksums. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
-import { type Operation, type RevisionedStore, toRevision } from "../kv/store.js";
+import { temporaryDirectory } from "../base/testing/temporary-directory.js";
+import { toRevision } from "../kv/store.js";
 import { unreadableReason } from "../kv/unreadable.js";
 import { DAMAGED_VALUE, Damage } from "./damage.js";
 import { openDatabase } from "./database.js";
-import { type EmbeddedStore, openEmbeddedStore } from "./embedded-store.js";
+import { commit, openStore, put } from "./testing/store-on-disk.js";
 
 const { signal } = new AbortController();
 const readerPath = fileURLToPath(new URL("./testing/read-all.js", import.meta.url));
-
-async function temporaryDirectory(t: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), "keelson-damage-"));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
-
-function openStore(directory: string): Promise<EmbeddedStore> {
-  return openEmbeddedStore({ directory, clock: systemClock, logger: silentLogger });
-}
-
-async function commit(store: RevisionedStore, ...operations: Operation[]) {
-  return (await store.commit({ compares: [], operations }, signal)).revision;
-}
-
-function put(key: string, text: string): Operation {
-  return { type: "put", key, value: Buffer.from(text) };
-}
 
 /** Numbers from 0 to 1 that only depend on the seed. */
 function randomFrom(seed: number): () => number {

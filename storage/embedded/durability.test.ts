@@ -5,8 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, cp, mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, cp, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -14,6 +13,7 @@ import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Clock, systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
+import { temporaryDirectory } from "../base/testing/temporary-directory.js";
 import { StorageError } from "../kv/errors.js";
 import type { Operation, Revision, RevisionedStore } from "../kv/store.js";
 import { toRevision } from "../kv/store.js";
@@ -21,12 +21,6 @@ import { type EmbeddedStore, openEmbeddedStore } from "./embedded-store.js";
 
 const signal = new AbortController().signal;
 const writerPath = fileURLToPath(new URL("./testing/crash-writer.js", import.meta.url));
-
-async function temporaryDirectory(t: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), "keelson-durability-"));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 async function openStore(directory: string, clock: Clock = systemClock): Promise<EmbeddedStore> {
   return await openEmbeddedStore({ directory, clock, logger: silentLogger });

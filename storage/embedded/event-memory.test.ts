@@ -1,13 +1,11 @@
 /** The embedded store keeps no event in memory that every watch has been given. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
+import { temporaryDirectory } from "../base/testing/temporary-directory.js";
 import { type RevisionedStore, type StoreEvent, toRevision } from "../kv/store.js";
 import { openEmbeddedStore } from "./embedded-store.js";
 
@@ -21,8 +19,7 @@ const UNDER_WAY_MAX = 8;
 const signal = new AbortController().signal;
 
 async function storeFor(test: TestContext): Promise<RevisionedStore> {
-  const directory = await mkdtemp(join(tmpdir(), "keelson-embedded-"));
-  test.after(() => rm(directory, { recursive: true, force: true }));
+  const directory = await temporaryDirectory(test);
   const store = await openEmbeddedStore({ directory, clock: systemClock, logger: silentLogger });
   test.after(() => store[Symbol.asyncDispose]());
   return store;

@@ -1,11 +1,11 @@
 /** The embedded store without room: its quota, and a disk that is full. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
+import { temporaryDirectory } from "../base/testing/temporary-directory.js";
 import { StorageError } from "../kv/errors.js";
 import type { Operation } from "../kv/store.js";
 import { CommitQueue } from "./commit-queue.js";
@@ -17,12 +17,6 @@ import { StoreSpace } from "./store-space.js";
 
 const signal = new AbortController().signal;
 const MIB = 1024 * 1024;
-
-async function temporaryDirectory(t: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), "keelson-space-"));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 function put(key: string, bytes: number): Operation {
   return { type: "put", key, value: Buffer.alloc(bytes, 97) };

@@ -8,6 +8,7 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
+import { temporaryDirectory } from "../base/testing/temporary-directory.js";
 import { openEmbeddedStore } from "../embedded/embedded-store.js";
 import { runStoreContract } from "../kv/contract/run-store-contract.js";
 import type { RevisionedStore } from "../kv/store.js";
@@ -65,8 +66,7 @@ async function read(store: RevisionedStore, key: string): Promise<Buffer> {
 }
 
 runStoreContract("encrypted", async ({ test: context }) => {
-  const directory = await mkdtemp(join(tmpdir(), "keelson-encryption-"));
-  context.after(() => rm(directory, { recursive: true, force: true }));
+  const directory = await temporaryDirectory(context);
   const options = { directory, clock: systemClock, logger: silentLogger };
   return encrypted(await openEmbeddedStore(options), "aesgcm/key1");
 });
