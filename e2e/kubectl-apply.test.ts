@@ -21,7 +21,7 @@ interface Session {
 type Json = Record<string, unknown>;
 
 describe("kubectl apply and patch", () => {
-  test("S1-SSA, S1-PATCH: what is built on patches", { timeout: 60_000 }, async (t) => {
+  test("S1-SSA, S1-PATCH: what is built on patches", async (t) => {
     await using server = await startServer();
     await using kubectl = await Kubectl.open(server);
     for (const [what, step] of STEPS) await t.test(what, () => step({ kubectl, server }));

@@ -22,7 +22,7 @@ interface Session {
 
 for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   describe(`kubectl writes (${storeName})`, () => {
-    test("S1-GEN-03, S1-GEN-08, S1-DEL-06: parts and actions", { timeout: 60_000 }, async (t) => {
+    test("S1-GEN-03, S1-GEN-08, S1-DEL-06: parts and actions", async (t) => {
       await using store = await openStore(storeName);
       await using server = await startServer(store.etcd);
       await using kubectl = await Kubectl.open(server);

@@ -30,7 +30,7 @@ const OVERRIDES = JSON.stringify({
 });
 
 for (const storeName of STORE_NAMES) {
-  test(`kubectl and a quota (${storeName})`, { timeout: 60_000 }, async () => {
+  test(`kubectl and a quota (${storeName})`, async () => {
     await using store = await openStore(storeName);
     await using server = await startServer(store.etcd);
     await using kubectl = await Kubectl.open(server);
