@@ -23,8 +23,13 @@ const TAKEOVER_MS = 40_000;
 describe("control planes on three replicas", () => {
   let etcd: EtcdProcess;
   const replicas: ServerProcess[] = [];
+  // While one is replaced, two have the informers of all.
+  const loadedMax = `--control-planes-loaded-max=${Math.max(500, 2 * PLANES)}`;
   const start = () =>
-    startServer({ etcdEndpoints: [etcd.endpoint], flags: ["--enable-control-planes"] });
+    startServer({
+      etcdEndpoints: [etcd.endpoint],
+      flags: ["--enable-control-planes", loadedMax],
+    });
 
   before(async () => {
     etcd = await startEtcd();
