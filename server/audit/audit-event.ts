@@ -5,7 +5,7 @@
  */
 import { isIP } from "node:net";
 import type { Naming } from "../api/naming.js";
-import type { Status } from "../api/status.js";
+import type { Status, StatusDetails } from "../api/status.js";
 import type { SentIdentity } from "../request/audit-capture.js";
 import type { RequestInfo } from "../request/request-info.js";
 import { recordedUri } from "../request/shown-uri.js";
@@ -78,7 +78,7 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-interface AuditStatus extends Partial<Pick<Status, "status" | "message" | "reason">> {
+interface AuditStatus extends Partial<Pick<Status, "status" | "message" | "reason" | "details">> {
   readonly metadata: object;
   readonly code: number;
 }
@@ -121,14 +121,20 @@ export function toAuditEvent(
 function toStatus(level: AuditLevel, { code, failure }: AuditedRequest): AuditStatus {
   const metadata = {};
   if (failure === undefined) return { metadata, code };
-  const { status, reason, message } = failure;
+  const { status, reason, message, details } = failure;
   return {
     metadata,
     status,
     ...(level !== "Metadata" && { message }),
     ...(reason !== undefined && { reason }),
+    ...(details !== undefined && { details: shownDetails(level, details) }),
     code,
   };
+}
+
+/** Causes quote what was sent as well. */
+function shownDetails(level: AuditLevel, { causes, ...rest }: StatusDetails): StatusDetails {
+  return level === "Metadata" || causes === undefined ? rest : { ...rest, causes };
 }
 
 function toAnnotations(

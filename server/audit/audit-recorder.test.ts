@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
+import { invalid } from "../api/status.js";
 import { AuditCapture } from "../request/audit-capture.js";
 import { parseRequestInfo } from "../request/request-info.js";
 import { createUser } from "../request/user-info.js";
@@ -108,6 +109,22 @@ test("S2-REQ-09: a record that is too large loses its objects and says so, for t
   // Without its objects it is still too large for the last one: it is dropped, and counted.
   assert.deepEqual([none, opened[2]?.outcomes], [[], ["large"]]);
   assert.equal(isRecorded, true, "nobody waits for what is dropped by its size");
+});
+
+test("A22: the status of a refusal has its details, and from the level that asks for them its causes", async () => {
+  const causes = [{ reason: "FieldValueInvalid", message: "sent: x", field: "data" }] as const;
+  const { status: failure } = invalid({ group: "", kind: "ConfigMap" }, "m", [...causes]);
+  const request = audited("POST", MAPS, { code: 422, failure });
+  const told = async (level: string) => {
+    const { recorder, opened } = openRecorder(`[{level: ${level}}]`, 0);
+    const rule = recorder.ruleFor(jane, request.info);
+    assert.ok(rule !== undefined);
+    await recorder.record(rule, "ResponseComplete", request, undefined);
+    const line = JSON.parse(opened[0]?.lines[0] ?? "{}") as { responseStatus: { details: object } };
+    return line.responseStatus.details;
+  };
+  assert.deepEqual(await told("Metadata"), { name: "m", kind: "ConfigMap" });
+  assert.deepEqual(await told("Request"), { name: "m", kind: "ConfigMap", causes });
 });
 
 test("S2-REQ-09: a line of the legacy format has no objects, beside a backend that has them", async () => {

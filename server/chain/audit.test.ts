@@ -5,6 +5,7 @@ import type { AuditedRequest } from "../audit/audit-event.js";
 import { ruleFor } from "../audit/evaluate-policy.js";
 import { parseAuditPolicy } from "../audit/policy.js";
 import type { Authenticator } from "../authn/authenticator.js";
+import type { RequestContext } from "../request/request-state.js";
 import { createUser, MASTERS_GROUP } from "../request/user-info.js";
 import { RequestTrace } from "../tracing/request-trace.js";
 import { createAuditSteps } from "./audit.js";
@@ -20,7 +21,11 @@ const policy = parseAuditPolicy(
 
 /** Keeps the records. @param isRecorded the result of recording */
 function openRecorder(isRecorded = true, isStrict = false) {
-  const recorded: { readonly stage: string; readonly request: AuditedRequest }[] = [];
+  const recorded: {
+    readonly stage: string;
+    readonly request: AuditedRequest;
+    readonly response: string | undefined;
+  }[] = [];
   const state = { rules: 0, rejected: 0 };
   const steps = createAuditSteps({
     naming,
@@ -29,8 +34,8 @@ function openRecorder(isRecorded = true, isStrict = false) {
       state.rules++;
       return ruleFor(policy, user, info);
     },
-    record(_rule, stage, request) {
-      recorded.push({ stage, request });
+    record(_rule, stage, request, capture) {
+      recorded.push({ stage, request, response: capture?.response?.().toString() });
       return isStrict ? Promise.resolve(isRecorded) : undefined;
     },
     noteRejected: () => state.rejected++,
@@ -76,6 +81,26 @@ test("A22: a request is judged by the policy once, also when nobody vouches for 
       // A refusal of a stranger is over when it begins.
       ["ResponseStarted", undefined],
     ],
+  );
+  const { reason, code } = JSON.parse(recorded.at(-1)?.response ?? "{}") as Record<string, unknown>;
+  assert.deepEqual([reason, code], ["Unauthorized", 401], "the answer is recorded as any other is");
+});
+
+test("A22: a watch, which is to last, is not annotated as slow", async () => {
+  const { steps, recorded } = openRecorder();
+  const slow = (ctx: RequestContext) => {
+    Object.assign(ctx.state, { receivedAtMs: performance.now() - 2_000 });
+    ctx.body = "{}";
+  };
+  await using front = await openFront({ audit: steps, handler: slow });
+
+  for (const query of ["", "?watch=1"]) await front.ask(PODS + query);
+
+  const total = `apiserver.latency.${naming.groupDomain}/total`;
+  const ends = recorded.filter(({ stage }) => stage === "ResponseComplete");
+  assert.deepEqual(
+    ends.map(({ request }) => request.annotations?.has(total)),
+    [true, false],
   );
 });
 

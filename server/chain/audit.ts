@@ -35,24 +35,23 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
       rules.set(state, rule);
     }
     if (rule === "none") return;
-    if (stage === "ResponseComplete" && state.audit !== undefined) {
+    if (stage === "ResponseComplete" && state.audit !== undefined && !isLasting(state)) {
       const notes = latencyNotes(recorder.naming, state, performance.now());
       for (const [key, value] of Object.entries(notes ?? {})) {
         state.audit.annotations.set(key, value);
       }
     }
     // An answer does not wait for its audit records.
-    void recorder.record(rule, stage, describe(ctx), state.audit);
+    void recorder.record(rule, stage, describe(ctx), state.audit ?? refusalOf(state, rule));
   };
   return {
     outer: bracket(passAll, (ctx, failure) => {
       if (failure !== undefined) return failure;
-      const { infoIfKnown, hasDefect } = ctx.state;
+      const { hasDefect } = ctx.state;
       if (hasDefect) record(ctx, "Panic");
       // Who was not let in is recorded once, when the refusal begins, as upstream does.
       const last = rules.has(ctx.state) ? "ResponseComplete" : "ResponseStarted";
-      const isLasting = infoIfKnown !== undefined && isLongRunning(infoIfKnown);
-      if (last === "ResponseComplete" && isLasting && !isAnswerOver(ctx)) {
+      if (last === "ResponseComplete" && isLasting(ctx.state) && !isAnswerOver(ctx)) {
         record(ctx, "ResponseStarted");
       }
       if (!hasDefect) onResponseEnd(ctx, () => record(ctx, last));
@@ -70,6 +69,18 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
       return recording && waitUntilRecorded(state, recording, recorder);
     }),
   };
+}
+
+function isLasting({ infoIfKnown }: RequestState): boolean {
+  return infoIfKnown !== undefined && isLongRunning(infoIfKnown);
+}
+
+/** The answer to who was not let in, for whom nothing was captured. */
+function refusalOf({ failure }: RequestState, { level }: AuditRule): AuditCapture | undefined {
+  if (level !== "RequestResponse" || failure === undefined) return undefined;
+  const capture = new AuditCapture({ request: true, response: true });
+  capture.takeResponse(() => JSON.stringify(failure));
+  return capture;
 }
 
 async function waitUntilRecorded(
