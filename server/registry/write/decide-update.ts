@@ -6,7 +6,7 @@
 import { finishNow, oneStep, type Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
-import { isEqual } from "../../api/deep-equal.js";
+import { deepEqual, equalInSteps } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
@@ -230,20 +230,21 @@ function finish(
   prepared: ApiObject,
   facts: readonly FieldError[],
 ): Decision | Promise<Decision> {
-  return afterSteps(attempt.pause, judge(attempt, prepared, facts), (made) => made);
+  const { before, target, pause } = attempt;
+  if (target.isApplied !== true) return judge(attempt, prepared, facts);
+  const kept = keepTimesIfSame(before, prepared, pause !== undefined);
+  return afterSteps(pause, kept, (next) => judge(attempt, next, facts));
 }
 
-function* judge(
+function judge(
   attempt: Attempt,
-  prepared: ApiObject,
+  next: ApiObject,
   facts: readonly FieldError[],
-): Steps<Decision> {
-  const { registry, before, target } = attempt;
-  const isLong = attempt.pause !== undefined;
-  const next =
-    target.isApplied === true ? yield* keepTimesIfSame(before, prepared, isLong) : prepared;
+): Decision | Promise<Decision> {
+  const { registry, before, target, pause } = attempt;
+  const isLong = pause !== undefined;
   const candidate = { registry, target, name: target.name, next, before, facts, isLong };
-  return yield* judgeAndEncode(candidate, encode(attempt, next));
+  return afterSteps(pause, judgeAndEncode(candidate, encode(attempt, next)), (made) => made);
 }
 
 function* encode(attempt: Attempt, next: ApiObject): Steps<Decision> {
@@ -377,19 +378,28 @@ function* hasNewGeneration(
   { strategy }: StoredResource,
   { next, before, value, isLong }: Encoded,
 ): Steps<boolean> {
-  const suspects: string[] = [];
-  for (const path of generationFields(strategy, next, before)) {
-    const isSame = yield* isEqual(fieldOf(next, path), fieldOf(before, path), isLong);
-    if (!isSame) suspects.push(path);
-  }
+  const fields = generationFields(strategy, next, before);
+  const suspects = isLong
+    ? yield* changedInSteps(fields, next, before)
+    : fields.filter((path) => !deepEqual(fieldOf(next, path), fieldOf(before, path)));
   if (suspects.length === 0) return false;
   // Defaults and empty values have several equal spellings, so the stored forms are compared.
   const parsed = isLong ? yield* parseInSteps(value.toString("utf8")) : parseJson(value);
   const stored = parsed as unknown as ApiObject;
-  for (const path of suspects) {
-    if (!(yield* isEqual(fieldOf(stored, path), fieldOf(before, path), isLong))) return true;
+  if (isLong) return (yield* changedInSteps(suspects, stored, before)).length > 0;
+  return suspects.some((path) => !deepEqual(fieldOf(stored, path), fieldOf(before, path)));
+}
+
+function* changedInSteps(
+  paths: readonly string[],
+  next: ApiObject,
+  before: ApiObject,
+): Steps<string[]> {
+  const changed: string[] = [];
+  for (const path of paths) {
+    if (!(yield* equalInSteps(fieldOf(next, path), fieldOf(before, path)))) changed.push(path);
   }
-  return false;
+  return changed;
 }
 
 function generationFields(

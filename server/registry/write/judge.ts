@@ -81,7 +81,10 @@ function* checkByRules(candidate: Candidate): Steps<readonly FieldError[]> {
     if (before === undefined) return errors;
     return [...errors, ...validateMetadataUpdate(next.metadata, before.metadata)];
   });
-  const metadata = yield* withWork(metadataAtOnce, longMetadata);
+  const metadata =
+    longMetadata === undefined
+      ? metadataAtOnce
+      : [...metadataAtOnce, ...(yield* longMetadata.finish())];
   yield;
   const long = isLong ? new LongWork() : undefined;
   const context = { ...contextOf(registry, target), long };
@@ -90,19 +93,11 @@ function* checkByRules(candidate: Candidate): Steps<readonly FieldError[]> {
     const rules = partOf(target.resource) ?? { validate: strategy.validateUpdate };
     return rules.validate?.(next, before, context) ?? [];
   });
-  const own = yield* withWork(atOnce, long);
+  const own = long === undefined ? atOnce : [...atOnce, ...(yield* long.finish())];
   const errors = joinProblems({ facts, metadata, own, ownFields: strategy.ownFields });
   if (errors.length === 0 || before === undefined) return errors;
   yield;
   return newProblems(candidate, before, errors);
-}
-
-/** Also what the rules have left. */
-function* withWork(
-  atOnce: readonly FieldError[],
-  long: LongWork | undefined,
-): Steps<readonly FieldError[]> {
-  return long === undefined ? atOnce : [...atOnce, ...(yield* long.finish())];
 }
 
 /** @throws {StatusError} 422 */
