@@ -33,8 +33,7 @@ function referencePatch(target: JsonValue, operations: readonly JsonObject[]): J
   const root: { value: JsonValue } = { value: structuredClone(target) };
   for (const operation of operations) {
     const path = tokensOf(operation.path);
-    const needsValue = ["add", "replace", "test"].includes(operation.op as string);
-    if (needsValue && operation.value === undefined) throw new Impossible();
+    // As kube-apiserver has it, a value that is not given is null.
     const value = structuredClone(operation.value ?? null);
     switch (operation.op) {
       case "add":
@@ -52,6 +51,7 @@ function referencePatch(target: JsonValue, operations: readonly JsonObject[]): J
         if (!deepEqual(readOrNull(root, path), value)) throw new Impossible();
         break;
       case "copy":
+        if (operation.from === "") throw new Impossible();
         add(root, path, structuredClone(readOrNull(root, tokensOf(operation.from))));
         break;
       case "move": {
@@ -104,9 +104,9 @@ function find(root: { value: JsonValue }, path: readonly string[]): JsonValue | 
   return value;
 }
 
-/** As upstream has it, -1 is the last place. */
+/** As upstream has it, -1 is the last place, and there may be zeros and a plus before a number. */
 function indexOf(token: string, max: number): number {
-  if (!/^-?(0|[1-9]\d*)$/.test(token)) throw new Impossible();
+  if (!/^[+-]?\d+$/.test(token)) throw new Impossible();
   const index = Number(token) < 0 ? max + 1 + Number(token) : Number(token);
   if (index < 0 || index > max) throw new Impossible();
   return index;
@@ -129,10 +129,8 @@ function define(parent: Container, name: string, value: JsonValue): void {
 
 function add(root: { value: JsonValue }, path: readonly string[], value: JsonValue): void {
   const last = path.at(-1);
-  if (last === undefined) {
-    root.value = value;
-    return;
-  }
+  // As kube-apiserver has it, only `replace` and `test` take the whole document.
+  if (last === undefined) throw new Impossible();
   const parent = parentOf(root, path);
   if (!Array.isArray(parent)) define(parent, last, value);
   else parent.splice(last === "-" ? parent.length : indexOf(last, parent.length), 0, value);
@@ -152,10 +150,7 @@ function put(root: { value: JsonValue }, path: readonly string[], value: JsonVal
 function remove(root: { value: JsonValue }, path: readonly string[]): void {
   read(root, path);
   const last = path.at(-1);
-  if (last === undefined) {
-    root.value = null;
-    return;
-  }
+  if (last === undefined) throw new Impossible();
   const parent = parentOf(root, path);
   if (Array.isArray(parent)) parent.splice(indexOf(last, parent.length - 1), 1);
   else delete parent[last];
