@@ -6,14 +6,18 @@
  * bounds what it holds. A client that still does not read when the patience ends is disconnected, so that
  * its snapshot can be freed.
  */
+import { getDefaultHighWaterMark } from "node:stream";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { ResponseSink } from "../response/sink.js";
 import type { ChunkWriter } from "./chunk-writer.js";
 import { ClientPatience } from "./client-patience.js";
 
-/** Smaller pieces are copied, so that the chunk's memory is free at once. */
-const COPIED_BYTES_MAX = 16 * 1024;
+/**
+ * Smaller pieces are copied, so that the chunk's memory is free at once. A socket takes pieces below its mark without
+ * asking for a wait, and would hold the memory behind the answer's end: each page of a list then had a new one.
+ */
+const COPIED_BYTES_MAX = getDefaultHighWaterMark(false);
 
 export interface Pace {
   /** How long the client may take for the next chunk. */
