@@ -24,3 +24,11 @@ test("rows stay in order, whichever order they come in, and a name has one row",
   rows.clear();
   assert.equal(rows.all.length, 0);
 });
+
+test("#46 rows that are shown stay as they are while others come", () => {
+  const rows = new LiveRows();
+  const shown = rows.matching("");
+  rows.put(row("x", "a"));
+  assert.deepEqual(shown, []);
+  assert.equal(rows.matching("").length, 1);
+});

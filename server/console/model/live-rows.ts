@@ -42,9 +42,12 @@ export class LiveRows {
     if (known !== undefined && compare(known, row) === 0) this.#rows.splice(at, 1);
   }
 
-  /** Those that have the text in their name, namespace or a cell. */
+  /**
+   * Those that have the text in their name, namespace or a cell. A list of its own: what is drawn from it again has the
+   * columns that were known with it.
+   */
   matching(text: string): readonly Row[] {
-    if (text === "") return this.#rows;
+    if (text === "") return [...this.#rows];
     const wanted = text.toLowerCase();
     return this.#rows.filter(
       ({ namespace, name, cells }) =>

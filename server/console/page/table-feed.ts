@@ -16,9 +16,14 @@ export interface Column {
   readonly priority: number;
 }
 
-export interface TableState {
-  readonly columns: readonly Column[];
+/** Fills while it is shown: whoever draws rows has the columns that came with them. */
+export interface LiveTable {
+  columns: readonly Column[];
   readonly rows: LiveRows;
+}
+
+export interface TableState {
+  readonly table: LiveTable;
   /** "listing", "live", or why it is neither. */
   readonly state: string;
 }
@@ -43,15 +48,15 @@ export async function feedTable(
   signal: AbortSignal,
 ): Promise<void> {
   const rows = new LiveRows();
-  let columns: readonly Column[] = [];
+  const live: LiveTable = { columns: [], rows };
   let pauseMs = FIRST_PAUSE_MS;
-  const tell = (state: string) => changed({ columns, rows, state });
+  const tell = (state: string) => changed({ table: live, state });
   while (!signal.aborted) {
     try {
       rows.clear();
       tell("listing");
       let version = await readPages(api, query, signal, (table) => {
-        columns = columnsOf(table) ?? columns;
+        live.columns = columnsOf(table) ?? live.columns;
         for (const row of rowsOf(table, 0)) rows.put(row);
         tell("listing");
       });

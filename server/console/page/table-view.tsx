@@ -7,7 +7,7 @@ import type { Row } from "../model/live-rows.js";
 import { formatRoute, type Route } from "../model/routes.js";
 import { nameOf, pathOf, type ServedType } from "./catalog.js";
 import { useLoaded, useWork } from "./hooks.js";
-import { type Column, feedTable, type TableState } from "./table-feed.js";
+import { type Column, feedTable, type LiveTable, type TableState } from "./table-feed.js";
 import type { Ui } from "./ui.js";
 import { formatAge, plural } from "./words.js";
 
@@ -33,7 +33,8 @@ export function TableView(props: {
   const { ui, type, route } = props;
   const { namespace, labels, fields } = route;
   const [filter, setFilter] = useState("");
-  const table = useTable(ui, { path: pathOf(type, namespace), labels, fields });
+  const { table, state = "listing" } =
+    useTable(ui, { path: pathOf(type, namespace), labels, fields }) ?? {};
   const rows = table?.rows.matching(filter) ?? [];
   const all = table?.rows.all.length ?? 0;
   return (
@@ -42,7 +43,7 @@ export function TableView(props: {
         <h1>{type.kind}</h1>
         <p role="status">
           {filter === "" ? plural(all, "object") : `${rows.length} of ${plural(all, "object")}`},{" "}
-          {table?.state ?? "listing"}
+          {state}
         </p>
       </header>
       <Selectors ui={ui} type={type} route={route} filter={filter} setFilter={setFilter} />
@@ -187,7 +188,7 @@ interface ShownColumn extends Column {
 }
 
 /** The server's columns, and the namespace before them where there are several. */
-function columnsOf(type: ServedType, namespace: string, table: TableState): ShownColumn[] {
+function columnsOf(type: ServedType, namespace: string, table: LiveTable): ShownColumn[] {
   const sample = table.rows.all.slice(0, MEASURED_ROWS);
   const own = table.columns.map((column, at) => {
     const isAge = column.name === "Age";
