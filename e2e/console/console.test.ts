@@ -14,6 +14,7 @@ import { makeTempDir } from "../harness/temp-dir.js";
 import { repositoryRoot } from "../tools/find-tool.js";
 import { BusyApi } from "./busy-api.js";
 import type { TraceEvent } from "./chromium.js";
+import { createOwnerAndOwned } from "./owner-and-owned.js";
 import {
   CONFIG_MAPS,
   consoleOptions,
@@ -41,28 +42,7 @@ const MARK = "the-console";
 const HOSTILE = `<img src=x onerror="globalThis.hit=1"><script>globalThis.hit=1</script>\${globalThis.hit=1}"'>`;
 
 test("each view shows what the server knows, and axe-core finds nothing in light and dark and on a phone", async (t) => {
-  const { admin } = theApi();
-  const owner = await admin.post(CONFIG_MAPS, { metadata: { name: "owner" }, data: { a: "1" } });
-  const { uid } = JSON.parse(String(owner.bytes)).metadata;
-  await admin.post(CONFIG_MAPS, {
-    metadata: {
-      name: "owned",
-      ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid }],
-    },
-  });
-  const patch = {
-    method: "PATCH",
-    body: { data: { a: "2" } },
-    headers: { "content-type": "application/merge-patch+json" },
-  };
-  await admin.request(`${CONFIG_MAPS}/owner?fieldManager=somebody`, patch);
-  await admin.post("/api/v1/namespaces/default/events", {
-    metadata: { name: "it-happened" },
-    involvedObject: { kind: "ConfigMap", namespace: "default", name: "owner", uid },
-    reason: "Happened",
-    message: "as it does",
-    type: "Normal",
-  });
+  await createOwnerAndOwned(theApi().admin);
   const page = await openPage(t);
   if (page === undefined) return;
   const object = "#/object/core/configmaps/default/owner";

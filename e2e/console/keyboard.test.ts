@@ -8,6 +8,7 @@ import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import type { Page } from "./chromium.js";
 import { controlsOf, stopOf, walk, walkBack } from "./keyboard.js";
+import { createOwnerAndOwned } from "./owner-and-owned.js";
 import { CONFIG_MAPS, shareConsole, show, tabTo } from "./shared-console.js";
 
 const { theApi, openPage: openEmptyPage } = shareConsole({
@@ -45,22 +46,7 @@ async function openPage(t: TestContext): Promise<Page | undefined> {
 
 async function furnish(): Promise<void> {
   const { api, admin } = theApi();
-  const made = await admin.post(CONFIG_MAPS, { metadata: { name: "owner" }, data: { a: "1" } });
-  const { uid } = JSON.parse(String(made.bytes)).metadata;
-  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid }];
-  await admin.post(CONFIG_MAPS, { metadata: { name: "owned", ownerReferences } });
-  await admin.request(`${CONFIG_MAPS}/owner?fieldManager=somebody`, {
-    method: "PATCH",
-    body: { data: { a: "2" } },
-    headers: { "content-type": "application/merge-patch+json" },
-  });
-  await admin.post("/api/v1/namespaces/default/events", {
-    metadata: { name: "it-happened" },
-    involvedObject: { kind: "ConfigMap", namespace: "default", name: "owner", uid },
-    reason: "Happened",
-    message: "as it does",
-    type: "Normal",
-  });
+  const ownerReferences = await createOwnerAndOwned(admin);
   const loop = new HttpsClient(api.url, api);
   for (let count = 0; count < VAIN_WRITES; count++) {
     const body = { metadata: { name: "owned", ownerReferences } };

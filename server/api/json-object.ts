@@ -19,3 +19,11 @@ export function setMember(object: JsonObject, key: string, value: JsonValue): vo
     });
   } else object[key] = value;
 }
+
+/** A copy whose objects have their members in order, as Go writes maps. */
+export function withSortedMembers(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withSortedMembers);
+  if (!isJsonObject(value)) return value;
+  const members = Object.keys(value).sort();
+  return Object.fromEntries(members.map((name) => [name, withSortedMembers(value[name] ?? null)]));
+}

@@ -5,8 +5,8 @@
  * manager name.
  */
 
-import { isJsonObject } from "../api/json-object.js";
-import type { JsonObject, JsonValue } from "../api/meta.js";
+import { isJsonObject, withSortedMembers } from "../api/json-object.js";
+import type { JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { ANNOTATIONS_BYTES_MAX } from "../api/validation-metadata.js";
 import { stringifyJson } from "../schema/json-text.js";
@@ -60,13 +60,6 @@ function textOf(key: string, applied: JsonObject): string {
   if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
   else delete metadata.annotations;
   return `${stringifyJson(withSortedMembers({ ...applied, metadata }))}\n`;
-}
-
-export function withSortedMembers(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(withSortedMembers);
-  if (!isJsonObject(value)) return value;
-  const members = Object.keys(value).sort();
-  return Object.fromEntries(members.map((name) => [name, withSortedMembers(value[name] ?? null)]));
 }
 
 function annotationsOf(object: JsonObject): JsonObject {

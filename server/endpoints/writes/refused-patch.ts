@@ -6,9 +6,9 @@
 
 import { invalidValue } from "../../api/field-errors.js";
 import { printValue } from "../../api/go-text.js";
+import { withSortedMembers } from "../../api/json-object.js";
 import type { JsonValue } from "../../api/meta.js";
 import { invalid, type StatusError } from "../../api/status.js";
-import { withSortedMembers } from "../../apply/last-applied.js";
 import type { RefuseInput } from "../../registry/generic/decode-input.js";
 import { stringifyJson } from "../../schema/json-text.js";
 
