@@ -6,6 +6,7 @@
  */
 
 import type { Steps } from "../../storage/base/steps.js";
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { canonicalElement, orderInSteps, SELF, sortElements } from "./path-element.js";
 
@@ -287,7 +288,7 @@ function parseNode(value: JsonValue | undefined): FieldSet {
     const node = canonical === SELF || canonical === undefined ? LEAF : parseNode(inner);
     if (canonical === SELF) hasSelf = true;
     else if (canonical !== undefined) hasOthers = true;
-    if (canonical === element && (node === inner || canonical === SELF)) {
+    if (canonical === element && (node === inner || (canonical === SELF && isLeaf(inner)))) {
       if (parsed !== undefined) parsed[element] = node;
       continue;
     }
@@ -299,6 +300,11 @@ function parseNode(value: JsonValue | undefined): FieldSet {
   // Returns the input itself, so that valid sets are not copied.
   if (!hasOthers && hasSelf) return LEAF;
   return parsed ?? (value as unknown as FieldSet);
+}
+
+/** Whatever a client puts behind "." says the same; what is no empty object is replaced, as sets are walked. */
+function isLeaf(value: JsonValue | undefined): boolean {
+  return isJsonObject(value) && isEmptySet(value as unknown as FieldSet);
 }
 
 function copyUntil(value: JsonObject, end: string): FieldSetBuilder {
