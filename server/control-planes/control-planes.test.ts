@@ -36,6 +36,7 @@ function openPlanes(loadedMax: number) {
     hasTokenOf: async () => false,
     hasCredential: ({ headers }) => headers.authorization !== undefined,
     async load(entry) {
+      if (entry.name === "slow") throw new DOMException("", "TimeoutError");
       const usage = { isIdle: true, lastUsedMs: clock.now() };
       usages.set(entry.name, usage);
       return { entry, usage, close: async () => {} } as unknown as LoadedControlPlane;
@@ -97,4 +98,19 @@ test("a name that is not there is looked for once more in the store, and refused
   assert.deepEqual([asked.fresh, planes.counts.misses], [1, 1]);
   assert.deepEqual(asked.refused, [missed]);
   assert.equal(planes.refusalOf(missed)?.code, 404);
+});
+
+test("44: one that takes too long to load is 503, as who asks again loads it again", async () => {
+  const { planes } = openPlanes(1);
+  const answered = new Promise<number>((resolve) => {
+    const response = {
+      statusCode: 0,
+      setHeader() {},
+      end() {
+        resolve(response.statusCode);
+      },
+    };
+    planes.answer(request("slow", "Bearer x"), response as unknown as ServerResponse);
+  });
+  assert.equal(await answered, 503);
 });

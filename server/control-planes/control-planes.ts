@@ -277,6 +277,10 @@ export class ControlPlanes {
   #toStatusError(name: string, error: unknown): StatusError {
     if (error instanceof StatusError) return error;
     if (isUnreachable(error)) return storageFailure(error);
+    // Of `LOAD_MS_MAX`.
+    if (error instanceof DOMException && error.name === "TimeoutError") {
+      return serviceUnavailable(`the control plane ${JSON.stringify(name)} takes long to load`);
+    }
     return internalError(`the control plane ${JSON.stringify(name)} cannot be loaded now`, error);
   }
 }

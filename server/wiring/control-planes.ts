@@ -9,7 +9,7 @@ import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import { KeySpace, partitionId } from "../../storage/objects/keys.js";
 import { ObjectPatterns } from "../../storage/objects/object-patterns.js";
 import type { AdmissionPlugin } from "../admission/admission.js";
-import { StatusError } from "../api/status.js";
+import { StatusError, serviceUnavailable } from "../api/status.js";
 import { hasBegun } from "../control-planes/beginning.js";
 import { ControlPlaneAdmission } from "../control-planes/control-plane-admission.js";
 import {
@@ -114,7 +114,8 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
     idleMs: config.controlPlaneIdleMs,
     loadedMax: config.controlPlanesLoadedMax,
     async load(entry, signal) {
-      if (started === undefined) throw new Error("the root is loading");
+      // Requests come as soon as the listener is open.
+      if (started === undefined) throw serviceUnavailable("the API server is starting");
       const { rootAuthority, trust } = started;
       const current = (name: string) => index.find(name);
       const loading = { ...parts, ...shared, rootAuthority, trust, current };
