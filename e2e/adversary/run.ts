@@ -5,6 +5,7 @@
  *   npm run adversary -- --store=embedded   one store
  *   npm run adversary -- --only=yaml        attacks whose name contains the word
  *   npm run adversary -- --main=FILE        against another build's main.js
+ *   npm run adversary -- --profile=FOLDER   with a CPU profile of each server there
  *   npm run adversary -- --report=FOLDER    writes adversary.md and adversary.svg there
  *   npm run adversary -- --beside           beside other work on the machine: only the thread's own work counts
  *   npm run adversary -- --search=SECONDS   instead, searches for bodies that hold the thread longest, on each store
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     store: { type: "string" },
     only: { type: "string", default: "" },
     main: { type: "string" },
+    profile: { type: "string" },
     report: { type: "string" },
     search: { type: "string" },
     seed: { type: "string" },
@@ -41,10 +43,10 @@ const startedLoad = loadavg()[0] ?? 0;
 const chosen = ATTACKS.filter(({ name }) => name.includes(values.only));
 const outcomes = new Map<StoreName, Outcome[]>();
 for (const store of STORE_NAMES.filter((name) => (values.store ?? name) === name)) {
-  await using scene = await Scene.open(
-    store,
-    values.main === undefined ? {} : { main: values.main },
-  );
+  await using scene = await Scene.open(store, {
+    ...(values.main !== undefined && { main: values.main }),
+    ...(values.profile !== undefined && { profileFolder: resolve(values.profile) }),
+  });
   if (values.search !== undefined) {
     await search(scene, store, Number(values.search));
     continue;

@@ -104,6 +104,8 @@ export class Scene implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#bystander.kill();
+    // Node writes a profile when the process ends by itself.
+    if (this.#options.profileFolder !== undefined) await this.#server.stop();
     await this.#server[Symbol.asyncDispose]();
     await this.#store[Symbol.asyncDispose]();
   }
@@ -130,6 +132,8 @@ export interface SceneOptions {
   readonly main?: string;
   /** The attacker is in a control plane below the root, and the bystander in another one. */
   readonly isInControlPlane?: boolean;
+  /** CPU profiles of the servers are written there. */
+  readonly profileFolder?: string;
 }
 
 const CONTROL_PLANES = { attacker: "/clusters/red", bystander: "/clusters/blue" };
@@ -141,9 +145,11 @@ interface Stage {
 }
 
 async function setStage(store: StoreForTest, options: SceneOptions): Promise<Stage> {
-  const { isInControlPlane = false, ...ofServer } = options;
+  const { isInControlPlane = false, profileFolder, ...ofServer } = options;
   const flags = isInControlPlane ? ["--enable-control-planes"] : [];
-  const server = await startServer({ ...store.etcd, ...ofServer, flags });
+  const nodeFlags =
+    profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
+  const server = await startServer({ ...store.etcd, ...ofServer, flags, nodeFlags });
   const tokens = isInControlPlane
     ? await furnishControlPlanes(server)
     : await furnish(server.client);

@@ -10,7 +10,7 @@ import { deepEqual } from "../api/deep-equal.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, isEmptySet, LEAF } from "./field-set.js";
-import { elementOf, haveSameKeys, indexItems } from "./list-items.js";
+import { elementOf, haveSameKeys, indexInSteps, indexItems } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
 import { fieldElement, orderInSteps, SELF } from "./path-element.js";
 
@@ -25,31 +25,32 @@ interface NodeDifference {
   readonly removed: FieldSet | undefined;
 }
 
-/**
- * @param later gets what is left to do for long lists, before which the sets are incomplete; absent = all is done
- * @returns undefined when no ownable field changed
- */
+/** @returns undefined when no ownable field changed */
 export function compareObjects(
   type: MapType,
   before: JsonObject,
   after: JsonObject,
-  later?: Later,
 ): Difference | undefined {
-  const difference = compareMaps(type, before, after, later);
+  return toDifference(compareMaps(type, before, after));
+}
+
+/** The same in steps, for objects of any size. */
+export function* compareInSteps(
+  type: MapType,
+  before: JsonObject,
+  after: JsonObject,
+): Steps<Difference | undefined> {
+  return toDifference(yield* compareLongMaps(type, before, after));
+}
+
+function toDifference(difference: NodeDifference | undefined): Difference | undefined {
   if (difference === undefined) return undefined;
   return { changed: difference.changed ?? EMPTY, removed: difference.removed ?? EMPTY };
 }
 
 type Side = JsonValue | undefined;
 
-type Later = Steps<void>[] | undefined;
-
-function compareValues(
-  type: MergeType,
-  before: Side,
-  after: Side,
-  later: Later,
-): NodeDifference | undefined {
+function compareValues(type: MergeType, before: Side, after: Side): NodeDifference | undefined {
   if (before === after) return undefined;
   switch (type.form) {
     case "unowned":
@@ -57,18 +58,18 @@ function compareValues(
     case "leaf":
       return compareLeaves(before, after);
     case "dynamic":
-      return compareDynamic(before, after, later);
+      return compareDynamic(before, after);
     case "map":
       if (!isMapLike(before) || !isMapLike(after)) return compareLeaves(before, after);
       // Both are empty: only their presence counts.
       if (isEmptyMap(before) && isEmptyMap(after) && type.isPermanent !== true) {
         return compareLeaves(before, after);
       }
-      return compareMaps(type, before, after, later);
+      return compareMaps(type, before, after);
     case "list":
       if (!isListLike(before) || !isListLike(after)) return compareLeaves(before, after);
       if (isEmptyList(before) && isEmptyList(after)) return compareLeaves(before, after);
-      return compareLists(type, before, after, later);
+      return compareLists(type, before, after);
   }
 }
 
@@ -82,17 +83,15 @@ function compareLeaves(before: Side, after: Side): NodeDifference | undefined {
 }
 
 /** Compares maps by member; a change to or from a map also changes the field itself. */
-function compareDynamic(before: Side, after: Side, later: Later): NodeDifference | undefined {
+function compareDynamic(before: Side, after: Side): NodeDifference | undefined {
   if (!isJsonObject(before) && !isJsonObject(after)) return compareLeaves(before, after);
   if (isMapLike(before) && isMapLike(after)) {
     if (isEmptyMap(before) && isEmptyMap(after)) return compareLeaves(before, after);
-    return compareMaps(DYNAMIC_MAP, before, after, later);
+    return compareMaps(DYNAMIC_MAP, before, after);
   }
-  if (isJsonObject(after)) return compareMaps(DYNAMIC_MAP, undefined, after, later) ?? CHANGED_LEAF;
+  if (isJsonObject(after)) return compareMaps(DYNAMIC_MAP, undefined, after) ?? CHANGED_LEAF;
   // The field itself stays, with another type.
-  const gone = isJsonObject(before)
-    ? compareMaps(DYNAMIC_MAP, before, undefined, later)?.removed
-    : {};
+  const gone = isJsonObject(before) ? compareMaps(DYNAMIC_MAP, before, undefined)?.removed : {};
   const { [SELF]: _, ...removed } = gone ?? {};
   return { changed: LEAF, removed: isEmptySet(removed) ? undefined : removed };
 }
@@ -101,16 +100,7 @@ function compareMaps(
   type: MapType,
   before: JsonObject | null | undefined,
   after: JsonObject | null | undefined,
-  later: Later,
 ): NodeDifference | undefined {
-  if (later !== undefined && type.others !== undefined && isJsonObject(after)) {
-    const isNew = before === undefined && type.isPermanent !== true;
-    if (isEmptyMap(before ?? {}) && Object.keys(after).length > LONG_LIST) {
-      const changed: FieldSetBuilder = isNew ? { [SELF]: LEAF } : {};
-      later.push(addMembersInSteps(type, after, changed));
-      return { changed, removed: undefined };
-    }
-  }
   const collected = new Collector(before, after, type.isPermanent === true);
   const fields = type.fields();
   const past = isJsonObject(before) ? before : undefined;
@@ -123,7 +113,7 @@ function compareMaps(
       if (old === value) continue;
       const member = fields.get(name) ?? type.others;
       if (member !== undefined) {
-        collected.add(fieldElement(name), compareValues(member, old, value, later));
+        collected.add(fieldElement(name), compareValues(member, old, value));
       }
     }
   }
@@ -134,7 +124,7 @@ function compareMaps(
       if (next !== undefined && Object.hasOwn(next, name) && next[name] !== undefined) continue;
       const member = fields.get(name) ?? type.others;
       if (member !== undefined) {
-        collected.add(fieldElement(name), compareValues(member, value, undefined, later));
+        collected.add(fieldElement(name), compareValues(member, value, undefined));
       }
     }
   }
@@ -145,23 +135,17 @@ function compareLists(
   type: ListType,
   before: JsonArray | null | undefined,
   after: JsonArray | null | undefined,
-  later: Later,
 ): NodeDifference | undefined {
-  if (later !== undefined && (after?.length ?? 0) > LONG_LIST && isEmptyList(before)) {
-    const changed: FieldSetBuilder = before === undefined ? { [SELF]: LEAF } : {};
-    later.push(addInSteps(type, after ?? [], changed));
-    return { changed, removed: undefined };
-  }
   const collected = new Collector(before, after, false);
   if (before !== null && after !== null && before !== undefined && after !== undefined) {
-    if (compareInStep(type, before, after, collected, later)) return collected.result();
+    if (compareInStep(type, before, after, collected)) return collected.result();
   }
   const [old, now] = [indexItems(type, before ?? []), indexItems(type, after ?? [])];
   for (const [element, items] of now) {
-    collected.add(element, compareItems(type, old.get(element), items, later));
+    collected.add(element, compareItems(type, old.get(element), items));
   }
   for (const [element, items] of old) {
-    if (!now.has(element)) collected.add(element, compareItems(type, items, undefined, later));
+    if (!now.has(element)) collected.add(element, compareItems(type, items, undefined));
   }
   return collected.result();
 }
@@ -175,14 +159,13 @@ function compareInStep(
   before: JsonArray,
   after: JsonArray,
   collected: Collector,
-  later: Later,
 ): boolean {
   if (before.length !== after.length) return false;
   const differences: (readonly [number, NodeDifference])[] = [];
   for (let index = 0; index < after.length; index++) {
     const [old, item] = [before[index] as JsonValue, after[index] as JsonValue];
     if (!haveSameKeys(type, old, item)) return false;
-    const difference = compareValues(type.items, old, item, later);
+    const difference = compareValues(type.items, old, item);
     if (difference !== undefined) differences.push([index, difference]);
   }
   if (differences.length === 0) return true;
@@ -194,48 +177,167 @@ function compareInStep(
   return true;
 }
 
-/** Lists of more new items are compared behind all else, in steps. */
-const LONG_LIST = 2_000;
+/** Members and items that are compared in one step. */
+const STRETCH = 500;
 
-/** Adds members that are all new. */
-function* addMembersInSteps(
-  type: MapType,
-  members: JsonObject,
-  changed: FieldSetBuilder,
-): Steps<void> {
-  const fields = type.fields();
-  let added = 0;
-  for (const name in members) {
-    if (++added % LONG_LIST === 0) yield;
-    const value = members[name];
-    const member = fields.get(name) ?? type.others;
-    if (value === undefined || member === undefined) continue;
-    const difference = compareValues(member, undefined, value, undefined);
-    if (difference?.changed !== undefined) changed[fieldElement(name)] = difference.changed;
+/** `compareValues` in steps; what is no map and no list is compared at once. */
+function* compareLongValues(
+  type: MergeType,
+  before: Side,
+  after: Side,
+): Steps<NodeDifference | undefined> {
+  if (before === after) return undefined;
+  if (type.form === "map" && isMapLike(before) && isMapLike(after)) {
+    const areEmpty = isEmptyMap(before) && isEmptyMap(after);
+    if (!areEmpty || type.isPermanent === true) return yield* compareLongMaps(type, before, after);
+  } else if (type.form === "list" && isListLike(before) && isListLike(after)) {
+    if (!isEmptyList(before) || !isEmptyList(after)) {
+      return yield* compareLongLists(type, before, after);
+    }
+  } else if (type.form === "dynamic" && isMapLike(before) && isMapLike(after)) {
+    if (!isEmptyMap(before) || !isEmptyMap(after)) {
+      return yield* compareLongMaps(DYNAMIC_MAP, before, after);
+    }
   }
+  return compareValues(type, before, after);
 }
 
-/** Adds items that are all new, in kube-apiserver's order of their elements. */
-function* addInSteps(type: ListType, items: JsonArray, changed: FieldSetBuilder): Steps<void> {
+/** Whether its comparison needs no steps of its own. */
+function isPlain(value: Side): boolean {
+  return typeof value !== "object" || value === null;
+}
+
+function* compareLongMaps(
+  type: MapType,
+  before: JsonObject | null | undefined,
+  after: JsonObject | null | undefined,
+): Steps<NodeDifference | undefined> {
+  const collected = new Collector(before, after, type.isPermanent === true);
+  const fields = type.fields();
+  const past = before ?? NOTHING;
+  const next = after ?? NOTHING;
+  let seen = 0;
+  for (const name in next) {
+    if (++seen % STRETCH === 0) yield;
+    const value = next[name];
+    const old = Object.hasOwn(past, name) ? past[name] : undefined;
+    const member = value === undefined ? undefined : (fields.get(name) ?? type.others);
+    if (member === undefined || old === value) continue;
+    const isShort = isPlain(value) && isPlain(old);
+    const difference = isShort
+      ? compareValues(member, old, value)
+      : yield* compareLongValues(member, old, value);
+    collected.add(fieldElement(name), difference);
+  }
+  for (const name in past) {
+    if (++seen % STRETCH === 0) yield;
+    const value = past[name];
+    const isThere = Object.hasOwn(next, name) && next[name] !== undefined;
+    const member = value === undefined || isThere ? undefined : (fields.get(name) ?? type.others);
+    if (member === undefined) continue;
+    const difference = isPlain(value)
+      ? compareValues(member, value, undefined)
+      : yield* compareLongValues(member, value, undefined);
+    collected.add(fieldElement(name), difference);
+  }
+  return collected.result();
+}
+
+const NOTHING: JsonObject = Object.freeze({});
+
+function* compareLongLists(
+  type: ListType,
+  before: JsonArray | null | undefined,
+  after: JsonArray | null | undefined,
+): Steps<NodeDifference | undefined> {
+  if (isEmptyList(before)) return yield* addInSteps(type, before, after ?? []);
+  const collected = new Collector(before, after, false);
+  const [past, next] = [before ?? [], after ?? []];
+  if (past.length === next.length) {
+    const differences = yield* compareLongInStep(type, past, next);
+    if (differences?.length === 0) return undefined;
+    // Duplicate items are compared together, not in step.
+    if (differences !== undefined && (yield* indexInSteps(type, next)).size === next.length) {
+      for (const [index, difference] of differences) {
+        collected.add(elementOf(type, next[index] as JsonValue) as string, difference);
+      }
+      return collected.result();
+    }
+  }
+  const [old, now] = [yield* indexInSteps(type, past), yield* indexInSteps(type, next)];
+  let seen = 0;
+  for (const [element, items] of now) {
+    if (++seen % STRETCH === 0) yield;
+    collected.add(element, yield* compareLongItems(type, old.get(element), items));
+  }
+  for (const [element, items] of old) {
+    if (++seen % STRETCH === 0) yield;
+    if (!now.has(element)) {
+      collected.add(element, yield* compareLongItems(type, items, undefined));
+    }
+  }
+  return collected.result();
+}
+
+/** @returns undefined where the items are not the same in the same order */
+function* compareLongInStep(
+  type: ListType,
+  before: JsonArray,
+  after: JsonArray,
+): Steps<(readonly [index: number, difference: NodeDifference])[] | undefined> {
+  const differences: (readonly [number, NodeDifference])[] = [];
+  for (let index = 0; index < after.length; index++) {
+    if (index % STRETCH === STRETCH - 1) yield;
+    const [old, item] = [before[index] as JsonValue, after[index] as JsonValue];
+    if (!haveSameKeys(type, old, item)) return undefined;
+    const difference = yield* compareLongValues(type.items, old, item);
+    if (difference !== undefined) differences.push([index, difference]);
+  }
+  return differences;
+}
+
+/** Items that are all new, in kube-apiserver's order of their elements, in which they are written. */
+function* addInSteps(
+  type: ListType,
+  before: JsonArray | null | undefined,
+  items: JsonArray,
+): Steps<NodeDifference | undefined> {
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
   for (const [at, item] of items.entries()) {
+    if (at % STRETCH === STRETCH - 1) yield;
     const element = elementOf(type, item);
     if (element === undefined) continue;
     elements.push(element);
-    nodes.push(compareValues(type.items, undefined, item, undefined)?.changed ?? LEAF);
-    if (at % LONG_LIST === 0) yield;
+    const difference = isPlain(item)
+      ? compareValues(type.items, undefined, item)
+      : yield* compareLongValues(type.items, undefined, item);
+    nodes.push(difference?.changed ?? LEAF);
   }
+  if (elements.length === 0) return before === undefined ? CHANGED_LEAF : undefined;
   const order = yield* orderInSteps(elements);
+  const changed: FieldSetBuilder = before === undefined ? { [SELF]: LEAF } : {};
   let last: string | undefined;
   for (let at = 0; at < elements.length; at++) {
+    if (at % STRETCH === STRETCH - 1) yield;
     const place = order?.[at] ?? at;
     const element = elements[place] as string;
     // Duplicates count as a whole.
     changed[element] = element === last ? LEAF : (nodes[place] as FieldSet);
     last = element;
-    if (at % LONG_LIST === 0) yield;
   }
+  return { changed, removed: undefined };
+}
+
+function* compareLongItems(
+  type: ListType,
+  before: JsonArray | undefined,
+  after: JsonArray | undefined,
+): Steps<NodeDifference | undefined> {
+  const [old, item] = [before?.[0], after?.[0]];
+  const areSingle = (before?.length ?? 1) === 1 && (after?.length ?? 1) === 1;
+  if (!areSingle || (isPlain(old) && isPlain(item))) return compareItems(type, before, after);
+  return yield* compareLongValues(type.items, old, item);
 }
 
 /** Compares the items of one element: one on each side, or all duplicates as a whole. */
@@ -243,11 +345,10 @@ function compareItems(
   type: ListType,
   before: JsonArray | undefined,
   after: JsonArray | undefined,
-  later: Later,
 ): NodeDifference | undefined {
   const isSingle = (items: JsonArray | undefined) => items === undefined || items.length === 1;
   if (isSingle(before) && isSingle(after)) {
-    return compareValues(type.items, before?.[0], after?.[0], later);
+    return compareValues(type.items, before?.[0], after?.[0]);
   }
   return compareLeaves(before, after);
 }

@@ -15,7 +15,7 @@ import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { badRequest } from "../api/status.js";
 import { checkConfiguration } from "./check-configuration.js";
-import { compareObjects, type Difference } from "./compare.js";
+import { compareInSteps, compareObjects, type Difference } from "./compare.js";
 import { conflictError } from "./conflicts.js";
 import { fieldsOf } from "./field-extraction.js";
 import {
@@ -23,10 +23,13 @@ import {
   EMPTY,
   equalSets,
   type FieldSet,
+  intersectInSteps,
   intersectSets,
   isEmptySet,
+  subtractInSteps,
   subtractSets,
   subtractTrees,
+  unionInSteps,
   unionSets,
 } from "./field-set.js";
 import {
@@ -48,7 +51,7 @@ import {
 } from "./managed-fields.js";
 import type { MergeSchema } from "./merge-schema.js";
 import { mergeObjects, pruneObject, withAppliedNulls } from "./merge-values.js";
-import { reconcileSet } from "./reconcile.js";
+import { reconcileInSteps, reconcileSet } from "./reconcile.js";
 
 /** Another version of the kind, in which an entry names its fields. */
 export interface OtherVersion {
@@ -82,6 +85,8 @@ export interface Write {
   readonly manager: string;
   /** "" = the object itself. */
   readonly subresource: string;
+  /** Whether it is worth while to cut each step of the work. */
+  readonly isLong?: boolean;
 }
 
 export interface FieldManager {
@@ -130,26 +135,33 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   const resetFields = (subresource: string) => options.resetFields?.(subresource) ?? EMPTY;
 
   /** An entry's fields adapted to the current schema, where a write touches them. */
-  function fieldsNow(entry: ManagedEntry, { changed, removed }: Difference): FieldSet {
+  function* fieldsNow(
+    entry: ManagedEntry,
+    { changed, removed }: Difference,
+    { isLong = false }: Write,
+  ): Steps<FieldSet> {
     const own =
       entry.apiVersion === apiVersion ? schema : options.otherVersion?.(entry.apiVersion)?.schema;
     if (own === undefined) return EMPTY;
-    return reconcileSet(own.root, reconcileSet(own.root, entry.fields, changed), removed);
+    if (!isLong) {
+      return reconcileSet(own.root, reconcileSet(own.root, entry.fields, changed), removed);
+    }
+    const fields = yield* reconcileInSteps(own.root, entry.fields, changed);
+    return yield* reconcileInSteps(own.root, fields, removed);
   }
 
   function* comparisonOf(
     before: JsonObject,
     after: JsonObject,
-    ignored: FieldSet,
+    { subresource, isLong = false }: Write,
   ): Steps<Comparison> {
-    const later: Steps<void>[] = [];
-    const own = compareObjects(schema.root, before, after, later);
-    for (const steps of later) {
-      yield;
-      yield* steps;
-    }
+    const ignored = resetFields(subresource);
+    const own = isLong
+      ? yield* compareInSteps(schema.root, before, after)
+      : compareObjects(schema.root, before, after);
     const known = new Map<string, Difference | undefined | "gone">();
     known.set(apiVersion, without(own, ignored));
+    // Other versions are compared when an entry has them.
     const compare = (version: string): Difference | undefined | "gone" => {
       const other = options.otherVersion?.(version);
       if (other === undefined) return "gone";
@@ -182,7 +194,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     }
     yield;
     const before = live === undefined ? schema.empty : toJson(live);
-    const compare = yield* comparisonOf(before, toJson(next), resetFields(write.subresource));
+    const compare = yield* comparisonOf(before, toJson(next), write);
     yield;
     yield* follow(entries, compare, write);
     return yield* withEntries(next, entries);
@@ -195,21 +207,18 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   function* entriesFor(
     live: ApiObject | undefined,
     next: ApiObject,
-    { subresource }: Write,
+    { subresource, isLong = false }: Write,
   ): Steps<ManagedEntries> {
     const stored = live?.metadata.managedFields;
     const list = subresource === "" ? next.metadata.managedFields : undefined;
-    const sent = yield* readSentEntries(list, stored);
+    const sent = yield* readSentEntries(list, stored, isLong);
     if (sent !== undefined && sent.size > 0) return sent;
     return (yield* readStoredEntries(stored)) ?? new Map();
   }
 
   /** Changed fields belong to the writer only; removed fields belong to nobody. */
-  function* follow(
-    entries: ManagedEntries,
-    compare: Comparison,
-    { manager, subresource }: Write,
-  ): Steps<void> {
+  function* follow(entries: ManagedEntries, compare: Comparison, write: Write): Steps<void> {
+    const { manager, subresource } = write;
     const own = compare(apiVersion);
     const changed = own === undefined || own === "gone" ? EMPTY : own.changed;
     const owner = ownerOf(manager, subresource, "Update");
@@ -221,20 +230,25 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       else if (difference !== undefined) {
         // The writer keeps its fields: it gets the changed ones anyway.
         const taken = otherId === id ? EMPTY : difference.changed;
-        const fields = fieldsNow(entry, difference);
-        const left = subtractSets(subtractSets(fields, taken), difference.removed);
+        const fields = yield* fieldsNow(entry, difference, write);
+        const left = yield* leftOf(fields, [taken, difference.removed], write);
         replaceFields(entries, otherId, entry, left);
       } else if (isEmptySet(entry.fields)) entries.delete(otherId);
       yield;
     }
     if (!isEmptySet(changed)) {
       const kept = entries.get(id)?.fields ?? EMPTY;
-      const fields = containsSet(kept, changed) ? kept : unionSets(kept, changed);
+      const fields =
+        write.isLong === true
+          ? yield* unionInSteps(kept, changed)
+          : containsSet(kept, changed)
+            ? kept
+            : unionSets(kept, changed);
       const time = now();
       const isSame = previous !== undefined && previous.fields === fields && previous.time === time;
       if (!isSame) entries.set(id, { ...owner, time, fields });
     }
-    mergeOldestEntries(entries);
+    yield* mergeOldestEntries(entries);
   }
 
   function ownerOf(writer: string, subresource: string, operation: "Apply" | "Update") {
@@ -253,7 +267,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       live === undefined ? { apiVersion, kind: options.kind, metadata: {} } : toJson(live);
     const entries = (yield* readStoredEntries(live?.metadata.managedFields)) ?? new Map();
     if (live !== undefined && entries.size === 0) {
-      const compare = yield* comparisonOf(schema.empty, current, resetFields(write.subresource));
+      const compare = yield* comparisonOf(schema.empty, current, write);
       yield* follow(entries, compare, { ...write, manager: BEFORE_FIRST_APPLY });
     }
     const merged = yield* mergeApplied(current, applied, entries, write);
@@ -284,7 +298,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       yield;
     }
 
-    const compare = yield* comparisonOf(live, merged, ignored);
+    const compare = yield* comparisonOf(live, merged, write);
     const isChanged = compare(apiVersion) !== undefined;
     yield;
     yield* takeOver(live, entries, compare, write);
@@ -304,15 +318,19 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     live: JsonObject,
     entries: ManagedEntries,
     compare: Comparison,
-    { manager, force }: ApplyWrite,
+    write: ApplyWrite,
   ): Steps<void> {
+    const { manager, force } = write;
     const losses: Loss[] = [];
     for (const [id, owner] of [...entries]) {
       const difference = compare(owner.apiVersion);
       if (difference === "gone") entries.delete(id);
       if (difference === undefined || difference === "gone") continue;
-      const owned = fieldsNow(owner, difference);
-      const fields = intersectSets(owned, difference.changed);
+      const owned = yield* fieldsNow(owner, difference, write);
+      const fields =
+        write.isLong === true
+          ? yield* intersectInSteps(owned, difference.changed)
+          : intersectSets(owned, difference.changed);
       losses.push({ id, owner, owned, fields, removed: difference.removed });
       yield;
     }
@@ -329,7 +347,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       if (refused.length > 0) throw conflictError(refused);
     }
     for (const { id, owner, owned, fields, removed } of losses) {
-      replaceFields(entries, id, owner, subtractSets(subtractSets(owned, fields), removed));
+      replaceFields(entries, id, owner, yield* leftOf(owned, [fields, removed], write));
       yield;
     }
   }
@@ -343,7 +361,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   ): Steps<JsonObject> {
     const kept = new Map<string, FieldSet>([[apiVersion, fields]]);
     for (const { apiVersion: version, fields: theirs } of others.values()) {
-      kept.set(version, unionSets(kept.get(version) ?? EMPTY, theirs));
+      kept.set(version, yield* unionInSteps(kept.get(version) ?? EMPTY, theirs));
       yield;
     }
     let pruned = inVersion(last.apiVersion, merged, (object, own) =>
@@ -402,6 +420,19 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     apply: (live, applied, write) => finishNow(applySteps(live, applied, write)),
     applySteps,
   };
+}
+
+/** The fields without those of other sets. */
+function* leftOf(
+  fields: FieldSet,
+  others: readonly FieldSet[],
+  { isLong = false }: Write,
+): Steps<FieldSet> {
+  let left = fields;
+  for (const other of others) {
+    left = isLong ? yield* subtractInSteps(left, other) : subtractSets(left, other);
+  }
+  return left;
 }
 
 /**

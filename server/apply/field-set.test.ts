@@ -13,12 +13,15 @@ import {
   equalSets,
   type FieldSet,
   type FieldSetBuilder,
+  intersectInSteps,
   intersectSets,
   isEmptySet,
   parseFields,
   setOfPaths,
+  subtractInSteps,
   subtractSets,
   subtractTrees,
+  unionInSteps,
   unionSets,
   visitPaths,
 } from "./field-set.js";
@@ -118,6 +121,39 @@ test("39.3: a set of tens of thousands of elements is sorted in steps, as it is 
   assert.equal(JSON.stringify(step.value), JSON.stringify(canonicalSet(deep)));
   assert.ok(taken > 200, `${taken} steps`);
   assert.equal(finishNow(canonicalInSteps(step.value)), step.value, "sorted already");
+});
+
+test("39.3: sets of any size are joined, shared and subtracted in short steps, as at once", () => {
+  const wide = (below: (at: number) => FieldSet): FieldSet =>
+    Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`v:"w${at}"`, below(at)]));
+  const operations = [
+    [unionInSteps, unionSets],
+    [intersectInSteps, intersectSets],
+    [subtractInSteps, subtractSets],
+  ] as const;
+  fc.assert(
+    fc.property(paths, paths, fc.integer({ min: 1, max: 3 }), (a, b, share) => {
+      const [below, others] = [setOfPaths(a), setOfPaths(b)];
+      const left = { "f:x": wide((at) => (at % share === 0 ? below : EMPTY)), ...below };
+      const right = {
+        "f:x": { ".": EMPTY, ...wide((at) => (at % 2 ? others : EMPTY)) },
+        ...others,
+      };
+      for (const [operate, atOnce] of operations) {
+        const steps = operate(left, right);
+        let taken = 1;
+        let step = steps.next();
+        for (; step.done !== true; step = steps.next()) taken++;
+        assert.deepEqual(step.value, atOnce(left, right), operate.name);
+        assert.ok(taken >= 6, `${operate.name}: ${taken} steps`);
+      }
+      const union = unionSets(left, right);
+      assert.equal(finishNow(unionInSteps(union, right)), union, "nothing is copied");
+      const rest = subtractSets(left, right);
+      assert.equal(finishNow(subtractInSteps(rest, right)), rest, "nothing is copied");
+    }),
+    { numRuns: 30 },
+  );
 });
 
 function shuffle(value: JsonObject, seed: number): JsonObject {

@@ -151,6 +151,132 @@ function subtractNodes(a: FieldSet, b: FieldSet, withBelow: boolean): FieldSet |
   return rest;
 }
 
+/** Elements that are looked at in one step; larger sets are worked on in steps. */
+const STRETCH = 500;
+
+function isLong(set: FieldSet): boolean {
+  return countUntil(set, STRETCH) >= STRETCH;
+}
+
+/** Elements of the set on all levels; once there are so many the rest is not counted. */
+function countUntil(set: FieldSet, enough: number): number {
+  let count = 0;
+  for (const element in set) {
+    count += 1 + countUntil(set[element] as FieldSet, enough - count);
+    if (count >= enough) break;
+  }
+  return count;
+}
+
+/** `subtractSets` in steps, for sets of any size. */
+export function* subtractInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  if (!isLong(b)) return subtractSets(a, b);
+  yield;
+  return yield* subtractLong(a, b);
+}
+
+function* subtractLong(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  const rest: FieldSetBuilder = {};
+  let isSame = true;
+  let seen = 0;
+  for (const element in a) {
+    if (++seen % STRETCH === 0) yield;
+    const ours = a[element] as FieldSet;
+    const theirs = element === SELF ? undefined : b[element];
+    const left = theirs === undefined ? ours : yield* subtractLongNodes(ours, theirs);
+    isSame &&= left === ours;
+    if (left !== undefined) rest[element] = left;
+  }
+  return isSame ? a : rest;
+}
+
+function* subtractLongNodes(a: FieldSet, b: FieldSet): Steps<FieldSet | undefined> {
+  if (!hasChildren(a) || !hasChildren(b)) return subtractNodes(a, b, false);
+  const children = yield* subtractLong(a, b);
+  const isKept = isMember(a) && !isMember(b);
+  if (!hasChildren(children)) return isKept ? LEAF : undefined;
+  if (isKept || children[SELF] === undefined) return children;
+  return yield* copyInSteps({}, children);
+}
+
+/** Adds the elements of the set but the field itself. */
+function* copyInSteps(copy: FieldSetBuilder, set: FieldSet): Steps<FieldSetBuilder> {
+  let seen = 0;
+  for (const element in set) {
+    if (++seen % STRETCH === 0) yield;
+    if (element !== SELF) copy[element] = set[element] as FieldSet;
+  }
+  return copy;
+}
+
+/** `unionSets` in steps, for sets of any size. */
+export function* unionInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  if (isEmptySet(a)) return b;
+  if (!isLong(b)) return unionSets(a, b);
+  yield;
+  return yield* unionLong(a, b);
+}
+
+function* unionLong(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  const changed: (readonly [element: string, node: FieldSet])[] = [];
+  let seen = 0;
+  for (const element in b) {
+    if (++seen % STRETCH === 0) yield;
+    if (element === SELF) continue;
+    const theirs = b[element] as FieldSet;
+    const ours = a[element];
+    const both = ours === undefined ? theirs : yield* unionLongNodes(ours, theirs);
+    if (both !== ours) changed.push([element, both]);
+  }
+  if (changed.length === 0) return a;
+  const union = yield* copyInSteps(a[SELF] === undefined ? {} : { [SELF]: LEAF }, a);
+  for (const [element, node] of changed) {
+    if (++seen % STRETCH === 0) yield;
+    union[element] = node;
+  }
+  return union;
+}
+
+function* unionLongNodes(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  if (a === b) return a;
+  const [hasA, hasB] = [hasChildren(a), hasChildren(b)];
+  if (!hasA && !hasB) return a;
+  if (!hasB) return yield* withSelfInSteps(a);
+  if (!hasA) return yield* withSelfInSteps(b);
+  const union = yield* unionLong(a, b);
+  return b[SELF] === undefined ? union : yield* withSelfInSteps(union);
+}
+
+function* withSelfInSteps(node: FieldSet): Steps<FieldSet> {
+  return isMember(node) ? node : yield* copyInSteps({ [SELF]: LEAF }, node);
+}
+
+/** `intersectSets` in steps, for sets of any size. */
+export function* intersectInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  if (!isLong(a) || !isLong(b)) return intersectSets(a, b);
+  yield;
+  return (yield* intersectLong(a, b)) ?? EMPTY;
+}
+
+function* intersectLong(a: FieldSet, b: FieldSet): Steps<FieldSetBuilder | undefined> {
+  let both: FieldSetBuilder | undefined;
+  let seen = 0;
+  for (const element in a) {
+    if (++seen % STRETCH === 0) yield;
+    const theirs = element === SELF ? undefined : b[element];
+    if (theirs === undefined) continue;
+    const ours = a[element] as FieldSet;
+    const isSplit = hasChildren(ours) && hasChildren(theirs);
+    const children = isSplit ? yield* intersectLong(ours, theirs) : undefined;
+    const isIn = isMember(ours) && isMember(theirs);
+    if (children === undefined && !isIn) continue;
+    both ??= {};
+    if (children === undefined) both[element] = LEAF;
+    else both[element] = isIn ? yield* withSelfInSteps(children) : children;
+  }
+  return both;
+}
+
 /** Whether every field of `b` is in `a`. */
 export function containsSet(a: FieldSet, b: FieldSet): boolean {
   for (const element in b) {
@@ -228,9 +354,6 @@ function canonicalWithin(set: FieldSet, size: { left: number }): FieldSet | unde
   for (const element of ordered) sorted[element] = nodes[element] as FieldSet;
   return sorted;
 }
-
-/** Elements that are looked at in one step. */
-const STRETCH = 500;
 
 /** The same in steps, for sets of any size. */
 export function* canonicalInSteps(set: FieldSet): Steps<FieldSet> {

@@ -4,7 +4,7 @@
  */
 
 import { finishNow, type Steps } from "../../storage/base/steps.js";
-import { deepEqual } from "../api/deep-equal.js";
+import { isEqual } from "../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { formatTime } from "../api/time.js";
 import {
@@ -14,7 +14,7 @@ import {
   type FieldSet,
   isFieldSet,
   parseFields,
-  unionSets,
+  unionInSteps,
 } from "./field-set.js";
 import { compareTexts } from "./path-element.js";
 
@@ -71,8 +71,9 @@ export function* readStoredEntries(
 export function* readSentEntries(
   list: readonly JsonObject[] | undefined,
   stored: readonly JsonObject[] | undefined,
+  isLong = false,
 ): Steps<ManagedEntries | undefined> {
-  if (list !== undefined && (yield* areEqual(list, stored)))
+  if (list !== undefined && (yield* areEqual(list, stored, isLong)))
     return yield* readStoredEntries(stored);
   try {
     return yield* collect(list, ({ fieldsV1 }) => canonicalSet(parseFields(fieldsV1)));
@@ -85,10 +86,11 @@ export function* readSentEntries(
 function* areEqual(
   list: readonly JsonObject[],
   stored: readonly JsonObject[] | undefined,
+  isLong: boolean,
 ): Steps<boolean> {
   if (list.length !== stored?.length) return false;
   for (const [index, entry] of list.entries()) {
-    if (!deepEqual(entry, stored[index])) return false;
+    if (!(yield* isEqual(entry, stored[index], isLong))) return false;
     yield;
   }
   return true;
@@ -184,7 +186,7 @@ function compareEntries(a: ManagedEntry, b: ManagedEntry): number {
 }
 
 /** Merges the oldest update entries of each version until few enough are left. */
-export function mergeOldestEntries(entries: ManagedEntries): void {
+export function* mergeOldestEntries(entries: ManagedEntries): Steps<void> {
   if (entries.size <= UPDATE_ENTRIES_MAX) return;
   const updates = [...entries].filter(([, { operation }]) => operation === "Update");
   let excess = updates.length - UPDATE_ENTRIES_MAX;
@@ -209,7 +211,7 @@ export function mergeOldestEntries(entries: ManagedEntries): void {
     entries.set(bucketId, {
       ...bucket,
       time: compareTexts(merged.time ?? "", entry.time ?? "") > 0 ? merged.time : entry.time,
-      fields: unionSets(merged.fields, entry.fields),
+      fields: yield* unionInSteps(merged.fields, entry.fields),
     });
     excess--;
   }

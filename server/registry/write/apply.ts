@@ -37,14 +37,20 @@ export async function applyObject(
 ): Promise<ObjectResult> {
   const { resource, name, subresource, options, force, input } = target;
   const applied = toConfiguration(input.value, name);
-  const write = { manager: options.fieldManager, subresource, force };
   const refuse = refuseMerged(applied);
-  const merge = (current: ApiObject | undefined, pause: Pause) =>
-    afterSteps(pause, registry.ownership.apply(resource, current, applied, write), (merged) => {
-      const made = { ...input, value: merged as unknown as JsonValue, refuse, keepsNulls: true };
-      const steps = decodeInSteps(resource, made, options, pause !== undefined);
-      return afterSteps(pause, steps, (next) => next);
-    });
+  const merge = (current: ApiObject | undefined, pause: Pause) => {
+    const isLong = pause !== undefined;
+    const write = { manager: options.fieldManager, subresource, force, isLong };
+    return afterSteps(
+      pause,
+      registry.ownership.apply(resource, current, applied, write),
+      (merged) => {
+        const made = { ...input, value: merged as unknown as JsonValue, refuse, keepsNulls: true };
+        const steps = decodeInSteps(resource, made, options, pause !== undefined);
+        return afterSteps(pause, steps, (next) => next);
+      },
+    );
+  };
   const update = { ...target, isApplied: true as const };
   let identity: Identity | undefined;
   let mayCreate: Promise<void> | undefined;

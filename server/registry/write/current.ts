@@ -16,7 +16,7 @@ import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.j
 import { NotConverted } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { parseInSteps, parseJson } from "../../schema/parse-json.js";
-import type { Pause } from "./long-write.js";
+import { afterSteps, type Pause } from "./long-write.js";
 
 /**
  * A copy that the caller may change; `metadata` has no resourceVersion and no null members.
@@ -83,10 +83,27 @@ export function orUnreadable(
   resource: StoredResource,
   current: StoredObject,
 ): unknown {
-  if (isUnreadable(error) || error instanceof NotConverted) return error;
-  // Rules that do not depend on the object's content, such as its version, keep their errors.
-  if (error instanceof StatusError && !MAY_COME_OF_SHAPE.has(error.code)) return error;
+  if (!mayComeOfShape(error)) return error;
   return isReadable(resource, current) ? error : unreadableObjects([current.path], error);
+}
+
+/** The same in turns where the write is long. */
+export function orUnreadableInTurns(
+  error: unknown,
+  resource: StoredResource,
+  current: StoredObject,
+  pause: Pause,
+): unknown {
+  if (pause === undefined || !mayComeOfShape(error)) return orUnreadable(error, resource, current);
+  return afterSteps(pause, isReadableInSteps(resource, current, pause), (isReadable) =>
+    isReadable ? error : unreadableObjects([current.path], error),
+  );
+}
+
+/** Rules that do not depend on the object's content, such as its version, keep their errors. */
+function mayComeOfShape(error: unknown): boolean {
+  if (isUnreadable(error) || error instanceof NotConverted) return false;
+  return !(error instanceof StatusError) || MAY_COME_OF_SHAPE.has(error.code);
 }
 
 const MAY_COME_OF_SHAPE: ReadonlySet<number> = new Set([400, 422, 500]);
@@ -101,6 +118,25 @@ export function isReadable(resource: StoredResource, current: StoredObject): boo
     return objectPath(namespace, name) === current.path;
   } catch (error) {
     // The converter reports whether it can be converted.
+    return error instanceof NotConverted;
+  }
+}
+
+function* isReadableInSteps(
+  { storedCodec, conversion }: StoredResource,
+  current: StoredObject,
+  pause: Pause,
+): Steps<boolean> {
+  try {
+    const value = (yield* parseCurrentInSteps(current, pause)) as unknown as JsonValue;
+    const { object } =
+      storedCodec.decodeInSteps === undefined
+        ? storedCodec.decode(value)
+        : yield* storedCodec.decodeInSteps(value);
+    conversion?.fromStored(object);
+    const { namespace = "", name = "" } = object.metadata;
+    return objectPath(namespace, name) === current.path;
+  } catch (error) {
     return error instanceof NotConverted;
   }
 }

@@ -223,7 +223,8 @@ function withOwners(
   { object }: Prepared,
 ): Steps<ApiObject> {
   if (isApplied === true) return oneStep(object);
-  const write = { manager: options.fieldManager, subresource: "" };
+  const isLong = pauseOf(options.request) !== undefined;
+  const write = { manager: options.fieldManager, subresource: "", isLong };
   return registry.ownership.track(resource, undefined, object, write);
 }
 

@@ -182,12 +182,12 @@ function prepare({ registry, target, before }: Attempt, sent: ApiObject): ApiObj
 
 /** The object with the field owners after this write. */
 function withOwners(
-  { registry, target, before, served }: Attempt,
+  { registry, target, before, served, pause }: Attempt,
   next: ApiObject,
 ): Steps<ApiObject> {
   const { resource, subresource, options, isApplied } = target;
   if (isApplied === true) return oneStep(withOwnersOf(next, served));
-  const write = { manager: options.fieldManager, subresource };
+  const write = { manager: options.fieldManager, subresource, isLong: pause !== undefined };
   return registry.ownership.track(resource, before, next, write);
 }
 

@@ -14,7 +14,7 @@ import { decodeInSteps, type ObjectInput, type RefuseInput } from "../generic/de
 import { createIdentity, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../registry.js";
 import { answerCreated, decodeOnce, refuseOtherObject } from "./create.js";
-import { orUnreadable, servedBytes, servedCurrent, servedUnstored } from "./current.js";
+import { orUnreadableInTurns, servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { decideCreate } from "./decide-create.js";
 import { decideUpdate, type UpdateTarget } from "./decide-update.js";
 import { type Decision, foundIn, type Seen } from "./decision.js";
@@ -131,7 +131,13 @@ export async function changeObject(
       isDryRun: options.isDryRun,
       name: () => name,
       decide,
-      explain: (error, current) => orUnreadable(error, resource, current),
+      explain: (error, current) =>
+        orUnreadableInTurns(
+          error,
+          resource,
+          current,
+          pauseOf(options.request, current.bytes.length),
+        ),
       lost: () => conflict(resource, name),
     },
     signal,

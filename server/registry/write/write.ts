@@ -66,7 +66,7 @@ export interface WritePlan {
    * @throws {StatusError} to refuse
    */
   decide(seen: Seen, signal: SignalSource): Decision | "again" | Promise<Decision>;
-  /** Replaces the error of a failed decision when the current object itself may be the cause. */
+  /** Replaces the error of a failed decision when the current object itself may be the cause; may take several turns. */
   explain?(error: unknown, current: StoredObject): unknown;
   /** The error when other writes won too often. */
   lost(): StatusError;
@@ -225,7 +225,7 @@ async function refuse(write: Write, path: string, seen: Seen, error: unknown): P
   const isFinal = write.isProved || !(error instanceof StatusError);
   if (isFinal || (await isStill(write, path, seen))) {
     const { current } = seen;
-    throw current === undefined ? error : (write.explain?.(error, current) ?? error);
+    throw current === undefined ? error : ((await write.explain?.(error, current)) ?? error);
   }
   write.isProved = true;
 }
