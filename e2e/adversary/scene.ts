@@ -10,6 +10,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { shippedNodeFlags } from "../harness/command.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { openStore, type StoreForTest, type StoreName } from "../harness/stores.js";
@@ -147,8 +148,9 @@ interface Stage {
 async function setStage(store: StoreForTest, options: SceneOptions): Promise<Stage> {
   const { isInControlPlane = false, profileFolder, ...ofServer } = options;
   const flags = isInControlPlane ? ["--enable-control-planes"] : [];
-  const nodeFlags =
+  const profile =
     profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
+  const nodeFlags = [...shippedNodeFlags(options.main), ...profile];
   const server = await startServer({ ...store.etcd, ...ofServer, flags, nodeFlags });
   const tokens = isInControlPlane
     ? await furnishControlPlanes(server)

@@ -12,8 +12,8 @@ export const COMMAND = join(DIST, "bundle", "main.js");
 export const COMMAND_OF_MODULES = join(DIST, "server", "main.js");
 
 /** Options of Node.js that the command's first line has, for measurements of what people run. */
-export function shippedNodeFlags(): readonly string[] {
-  const [firstLine = ""] = readFileSync(COMMAND, "utf8").split("\n", 1);
+export function shippedNodeFlags(command = COMMAND): readonly string[] {
+  const [firstLine = ""] = readFileSync(command, "utf8").split("\n", 1);
   return firstLine.split(" ").filter((word) => word.startsWith("--"));
 }
 

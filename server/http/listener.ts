@@ -25,6 +25,7 @@ import { takeStream } from "./http2-streams.js";
 import { PeerConduct } from "./peer-conduct.js";
 import { PeerConducts } from "./peer-conducts.js";
 import { closeWithConnection } from "./queued-responses.js";
+import { ReadingTurns } from "./reading-turns.js";
 import type { RequestListener } from "./request-listener.js";
 import { StreamTurns } from "./stream-turns.js";
 import { answerUpgrade } from "./upgrade.js";
@@ -44,6 +45,9 @@ const TIMEOUT_CHECK_INTERVAL_MS = 5_000;
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
 /** Upstream's --http2-max-streams-per-connection. */
 const HTTP2_STREAMS_MAX = 250;
+/** Requests that a connection takes back at once; Node.js takes 1,000, and PeerConduct ends it before, but not within what was read. */
+const HTTP2_RESETS_MAX = 500;
+const HTTP2_RESETS_PER_SECOND = 50;
 /** Malformed frames of one connection; Node.js takes 1,000. Some make the server reset streams. */
 const HTTP2_INVALID_FRAMES_MAX = 100;
 /** Memory for lists under way on one connection; further streams are refused. */
@@ -80,6 +84,7 @@ export class Listener {
   readonly #handshakes = new Map<string, Socket>();
   readonly #clock: Clock;
   readonly #conducts: PeerConducts;
+  readonly #reading = new ReadingTurns();
   readonly #closing = new AbortController();
 
   private constructor(server: Server, clock: Clock) {
@@ -205,6 +210,8 @@ export class Listener {
     const http2 = createHttp2Server({
       maxSessionMemory: HTTP2_SESSION_MEGABYTES_MAX,
       maxSessionInvalidFrames: HTTP2_INVALID_FRAMES_MAX,
+      streamResetBurst: HTTP2_RESETS_MAX,
+      streamResetRate: HTTP2_RESETS_PER_SECOND,
       settings: {
         enablePush: false,
         maxConcurrentStreams: HTTP2_STREAMS_MAX,
@@ -236,11 +243,18 @@ export class Listener {
     handle: RequestListener,
   ): void {
     let streams = 0;
-    const turns = new StreamTurns((opened) => takeStream(opened, handle));
+    const turns = new StreamTurns((opened) => takeStream(opened, handle), this.#reading);
+    const reading = {
+      stopReading: () => stopReading(socket),
+      startReading: () => startReading(socket),
+    };
     const conduct = new PeerConduct({
       session,
       bytes: socket,
-      stopReading: () => stopReading(socket),
+      stopReading: () => {
+        this.#reading.remove(reading);
+        stopReading(socket);
+      },
       streamWindowBytes: HTTP2_WINDOW_BYTES,
       clock: this.#clock,
       onEnd(reason) {
@@ -269,7 +283,11 @@ export class Listener {
       },
     );
     this.#conducts.add(conduct);
-    session.once("close", () => this.#conducts.remove(conduct));
+    this.#reading.add(reading);
+    session.once("close", () => {
+      this.#conducts.remove(conduct);
+      this.#reading.remove(reading);
+    });
     session.setTimeout(IDLE_TIMEOUT_MS, () => {
       // A quiet watch is not idle.
       if (streams === 0) session.close();
@@ -333,6 +351,11 @@ function doNothing(): void {}
 function stopReading(socket: TLSSocket): void {
   const { _handle: handle } = socket as { _handle?: { readStop?(): void } | null };
   handle?.readStop?.();
+}
+
+function startReading(socket: TLSSocket): void {
+  const { _handle: handle } = socket as { _handle?: { readStart?(): void } | null };
+  handle?.readStart?.();
 }
 
 /** @throws {Error} without certificate or key, which Node accepts and then fails every handshake */

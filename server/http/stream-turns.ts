@@ -4,22 +4,29 @@
  * been taken back when its turn comes costs nothing, and other connections get their turns in between.
  */
 import type { OpenedStream } from "./http2-streams.js";
+import type { ReadingTurns } from "./reading-turns.js";
 
 /** Requests of one connection that begin in one turn; more than a client has at once in ordinary use. */
 const BEGUN_PER_TURN = 16;
 
 export class StreamTurns {
   readonly #begin: (opened: OpenedStream) => void;
+  readonly #reading: Pick<ReadingTurns, "begun" | "endTurn">;
   /** Those that are open are bounded by the session's concurrent streams, the others go with the turn. */
   #waiting: OpenedStream[] = [];
   #begun = 0;
   readonly #nextTurn = () => this.#turn();
 
-  constructor(begin: (opened: OpenedStream) => void) {
+  constructor(
+    begin: (opened: OpenedStream) => void,
+    reading: Pick<ReadingTurns, "begun" | "endTurn">,
+  ) {
     this.#begin = begin;
+    this.#reading = reading;
   }
 
   take(opened: OpenedStream): void {
+    this.#reading.begun();
     if (this.#begun === 0) setImmediate(this.#nextTurn);
     if (this.#begun++ < BEGUN_PER_TURN) this.#begin(opened);
     else {
@@ -30,6 +37,7 @@ export class StreamTurns {
   }
 
   #turn(): void {
+    this.#reading.endTurn();
     this.#begun = 0;
     if (this.#waiting.length === 0) return;
     const open = this.#waiting.filter(({ stream }) => !stream.destroyed && !stream.closed);

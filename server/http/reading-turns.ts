@@ -1,0 +1,49 @@
+/**
+ * ReadingTurns: ends the reading of a listener's HTTP/2 connections in turns of the event loop that have begun many
+ * requests. Node.js reads 64 KiB of each connection in a turn, in which a client has room for a thousand requests that
+ * it takes back at once: six connections would make six thousand in one turn (H5). What is left is read in later turns,
+ * a connection or two in each, and whoever else asks for something is read between them.
+ *
+ *     A1000 B1000 C1000 D1000 | x       x waits for all
+ *     A1000 | B1000 x | C1000 | ...     x waits for two
+ */
+
+/** As many as one connection may have open at once. */
+const BEGUN_PER_TURN = 250;
+/** To stop and start a connection costs calls to the system; with more of them all are read on. */
+const CONNECTIONS_MAX = 1_000;
+
+export interface ReadConnection {
+  stopReading(): void;
+  startReading(): void;
+}
+
+export class ReadingTurns {
+  readonly #connections = new Set<ReadConnection>();
+  #begun = 0;
+  #hasStopped = false;
+
+  add(connection: ReadConnection): void {
+    this.#connections.add(connection);
+  }
+
+  /** Of a connection that has ended, or is not to be read any more. */
+  remove(connection: ReadConnection): void {
+    this.#connections.delete(connection);
+  }
+
+  /** One of the connections has begun a request; `endTurn` follows in the same turn of the loop. */
+  begun(): void {
+    if (++this.#begun < BEGUN_PER_TURN || this.#hasStopped) return;
+    if (this.#connections.size > CONNECTIONS_MAX) return;
+    this.#hasStopped = true;
+    for (const connection of this.#connections) connection.stopReading();
+  }
+
+  endTurn(): void {
+    this.#begun = 0;
+    if (!this.#hasStopped) return;
+    this.#hasStopped = false;
+    for (const connection of this.#connections) connection.startReading();
+  }
+}
