@@ -179,9 +179,76 @@ test("People 8: the command's exit status is 0, 1 or 2, and unknown kinds can be
   const keelson = (...args: string[]) => run(process.execPath, [COMMAND, "validate", ...args]);
   await assert.rejects(keelson(file), {
     code: 1,
-    stdout: /Unknown u: example\.com\/v1 is not served\n1 objects, 1 errors, 0 warnings\n$/,
+    stdout: /Unknown u: example\.com\/v1 is not served\n1 object, 1 error, 0 warnings\n$/,
   });
   const { stdout } = await keelson("-f", file, "--unknown-kinds=skip");
-  assert.equal(stdout, "1 objects, 0 errors, 0 warnings, 1 skipped\n");
+  assert.equal(stdout, "1 object, 0 errors, 0 warnings, 1 skipped\n");
   await assert.rejects(keelson(join(folder.path, "none")), { code: 2, stderr: /cannot read/ });
+});
+
+test("People 8: standard input is a file; a misuse and nothing to validate are 2, not findings", async () => {
+  await using folder = await makeTempDir("validate");
+  const answer = async (input: string, ...args: string[]) => {
+    const running = run(process.execPath, [COMMAND, "validate", ...args], { cwd: folder.path });
+    running.child.stdin?.end(input);
+    return await running.then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+    );
+  };
+  const good = "kind: ConfigMap\napiVersion: v1\nmetadata: { name: a }\n";
+  assert.deepEqual(await answer(good, "-"), {
+    code: 0,
+    stdout: "1 object, 0 errors, 0 warnings\n",
+    stderr: "",
+  });
+  const bad = await answer("kind: Nope\napiVersion: v1\nmetadata: { name: a }\n", "-f", "-");
+  assert.equal(bad.code, 1);
+  assert.match(bad.stdout, /^standard input: Nope a: v1 has no kind/);
+
+  const nothing = { code: 2, stdout: "", stderr: "keelson: there is no object in ., -\n" };
+  assert.deepEqual(await answer("# {{ nothing }}\n", ".", "-"), nothing);
+  for (const args of [[], ["--no-such=1"], ["-", "-o", "xml"], ["-", "--kubernetes=1.20"]]) {
+    const { code, stdout, stderr } = await answer(good, ...args);
+    assert.equal(code, 2, args.join(" "));
+    assert.equal(stdout, "");
+    assert.match(stderr, /^keelson: (?!keelson: )[^\n]+\n$/);
+  }
+  assert.equal((await answer(good, "-", "--kubernetes=v1.36")).code, 0);
+});
+
+test("People 8: findings come in the order of the files with the lines of their files", async () => {
+  await using folder = await makeTempDir("validate");
+  const file = join(folder.path, "a.yaml");
+  const unknown = (n: number) =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: n${n} }\nunknown: 1\n`;
+  const documents = Array.from({ length: 11 }, (_, n) => unknown(n));
+  const twice = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: n0\n  name: n0\n";
+  const generated = "apiVersion: batch/v1\nkind: Job\nmetadata: { generateName: run- }\n";
+  const job = `${generated}spec: { template: { spec: { restartPolicy: Never, containers: [{ name: c, image: i }] } } }\n`;
+  await writeFile(file, [...documents, twice, "a:\n  - [b\n", job, job].join("---\n"));
+  const options = {
+    paths: [file],
+    output: "github",
+    unknownKinds: "refuse",
+    kubernetes: undefined,
+  } as const;
+  const { output } = await validate(options, new AbortController().signal);
+  const seen = output.split("\n").map((line) => {
+    const [, level, at, document] =
+      /^::(\w+) file=.*,line=(\d+),title=.*::.*, document (\d+): /.exec(line) ?? [];
+    return document === undefined ? line : `${document} ${level} ${at}`;
+  });
+  const expected = documents.map((_, n) => `${n + 1} error ${n * 5 + 1}`);
+  assert.deepEqual(seen, [
+    ...expected,
+    "12 error 56",
+    "12 warning 56",
+    "13 error 63",
+    "14 objects, 13 errors, 1 warning",
+    "",
+  ]);
+  assert.match(output, /line 60: key "name" already set/);
+  assert.match(output, /document 13: line 63: /);
+  assert.match(output, /document 12: is in .*a\.yaml, document 1 as well/);
 });

@@ -2,7 +2,7 @@
 /**
  * The command `keelson`: reads the command line, starts a replica or the control loops, says where
  * they are, and ends them on SIGTERM or SIGINT; or asks a server (`explain-admission`). Whatever is
- * wrong with flags or start is one line on stderr and exit status 1.
+ * wrong with flags or start is one line on stderr and exit status 1, with what asks a server 2.
  */
 import type { Logger } from "../storage/base/logger.js";
 import { oneLine } from "../storage/base/one-line.js";
@@ -33,6 +33,8 @@ import { startWatchdog } from "./wiring/watchdog.js";
 const HEARTBEAT_MS = 60_000;
 /** How long what is missing may take to come. */
 const MANIFESTS_MS = 30_000;
+/** Exit status of commands whose 1 is an answer. */
+const COULD_NOT_BE_ASKED = 2;
 /** Until the process ends. */
 const NEVER = new AbortController().signal;
 
@@ -49,7 +51,7 @@ async function main(): Promise<boolean> {
       printVersion();
       return false;
     case "refuse":
-      fail(commandLine.message);
+      fail(commandLine.message, commandLine.exitCode);
       return false;
     case "up":
       await up(commandLine.args, commandLine.command);
@@ -197,8 +199,8 @@ async function ask(
     process.stdout.write(typeof answer === "string" ? answer : answer.output);
     if (typeof answer !== "string") process.exitCode = answer.exitCode;
   } catch (error) {
-    fail(`keelson: ${oneLine(error)}`);
-    process.exitCode = 2;
+    // What starts a server inside says so itself.
+    fail(`keelson: ${oneLine(error).replace(/^keelson: /, "")}`, COULD_NOT_BE_ASKED);
   }
 }
 
@@ -245,9 +247,9 @@ function warn(config: Config, logger: Logger): void {
   for (const warning of warnings) logger.warn({}, warning);
 }
 
-function fail(message: string): void {
+function fail(message: string, exitCode = 1): void {
   process.stderr.write(`${message}\n`);
-  process.exitCode = 1;
+  process.exitCode = exitCode;
 }
 
 /** Whether a replica is ready: then what was compiled is what a start needs (bundled-scripts.ts). */

@@ -111,7 +111,7 @@ test("People 7: keelson fault orders, lists and removes; others and ordinary ser
     hits: 1,
   });
   assert.equal(await fault("remove", id), "removed 1\n");
-  await assert.rejects(fault("nothing"), { code: 1, stderr: /must be one of status, / });
+  await assert.rejects(fault("nothing"), { code: 2, stderr: /must be one of status, / });
 
   const { url, ca, token } = api.as("nobody");
   const nobody = new HttpsClient(url, { ca });

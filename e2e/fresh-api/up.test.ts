@@ -48,12 +48,34 @@ test("signals reach the command, whose end by a signal is told as shells do", as
   }
 });
 
-test("a command that is not there is 127; no command and a bad flag are one line", async () => {
+test("#45 whoever kills keelson ends the command, which is left alone when it ends by itself", async () => {
   await using temp = await makeTempDir("up");
-  const { child, closed } = up(temp.path, ["--", "no-such-command-here"]);
-  assert.match(await text(child.stderr), /^keelson: .*no-such-command-here ENOENT\n$/);
-  await closed;
-  assert.equal(child.exitCode, 127);
+  // Standard output is open until it has ended.
+  const shell = "trap 'echo ended; exit' TERM; echo on; while :; do sleep 0.05; done";
+  const killed = up(temp.path, ["--", "sh", "-c", shell]);
+  await once(killed.child.stdout, "data");
+  killed.child.kill("SIGKILL");
+  assert.equal(await text(killed.child.stdout), "ended\n");
+  await killed.closed;
+});
+
+test("#45 its help is about it, and names the flags of serve", async () => {
+  const { code, output } = await runServer(["up", "--help"]);
+  assert.equal(code, 0);
+  assert.match(output, /^keelson up: [\s\S]*127\s+where it is not found[\s\S]*--manifests/);
+});
+
+test("a command that is not there is 127, one that may not run 126; no command and a bad flag are one line", async () => {
+  await using temp = await makeTempDir("up");
+  for (const [program, why, status] of [
+    ["no-such-command-here", "is not found", 127],
+    [temp.path, "cannot be run (EACCES)", 126],
+  ] as const) {
+    const { child, closed } = up(temp.path, ["--", program]);
+    assert.equal(await text(child.stderr), `keelson: the command "${program}" ${why}\n`);
+    await closed;
+    assert.equal(child.exitCode, status);
+  }
   const without = await runServer(["up"]);
   assert.deepEqual(without, {
     code: 1,

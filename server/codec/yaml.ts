@@ -40,6 +40,13 @@ export interface YamlResult {
 /** The text is not valid YAML or not expressible in JSON. The message has the first problem. */
 export class YamlSyntaxError extends Error {
   override readonly name = "YamlSyntaxError";
+  /** Where in the text, in UTF-16 units; undefined = not known. */
+  readonly at: number | undefined;
+
+  constructor(message: string, at?: number) {
+    super(message);
+    this.at = at;
+  }
 }
 
 /** The limit of nodes expanded from aliases: more is an attack. */
@@ -61,11 +68,11 @@ export function parseYaml(text: string): YamlResult {
   // Composing recurses, and V8 does not survive every stack overflow.
   refuseDepth(tokens);
   const composer = new Composer(OPTIONS);
-  Object.assign(composer, { onError: refuseFirst });
+  Object.assign(composer, { onError: firstRefused() });
   const [document, ...others] = composer.compose(tokens, true, text.length);
   if (document === undefined) return toResult(text, null, []);
   const [problem] = document.errors;
-  if (problem !== undefined) throw new YamlSyntaxError(problem.message);
+  if (problem !== undefined) throw new YamlSyntaxError(problem.message, problem.pos[0]);
   if (others.length > 0) throw new YamlSyntaxError("there is more than one document");
   refuseOtherVersion(document);
   const reader = new NodeReader(document);
@@ -121,8 +128,19 @@ function refuseOtherVersion({ directives }: Document.Parsed): void {
  * Replaces the composer's own handler, which would create 100,000 errors before reporting the first. If
  * it is no longer called, the document still has its errors.
  */
-function refuseFirst(_at: unknown, _code: unknown, message: string, isWarning?: boolean): void {
-  if (isWarning !== true) throw new YamlSyntaxError(message);
+function firstRefused() {
+  // The library catches what is thrown and tells it again, as of the node around it.
+  let first: number | undefined;
+  return (
+    source: number | readonly number[] | { readonly offset: number },
+    _code: unknown,
+    message: string,
+    isWarning?: boolean,
+  ): void => {
+    if (isWarning === true) return;
+    first ??= typeof source === "number" ? source : "offset" in source ? source.offset : source[0];
+    throw new YamlSyntaxError(message, first);
+  };
 }
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {

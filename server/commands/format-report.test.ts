@@ -11,12 +11,19 @@ const REPORT: Report = {
   findings: [
     {
       place: "a.yaml, document 2",
+      line: 7,
       object: "Pod shop/b",
       level: "error",
       message: '100% <wrong>, "b" & c',
     },
-    { place: "a.yaml, document 1", object: "Pod shop/a", level: "warning", message: "old" },
-    { place: "b.yaml", object: "", level: "error", message: "not an object" },
+    {
+      place: "a.yaml, document 1",
+      line: 1,
+      object: "Pod shop/a",
+      level: "warning",
+      message: "old",
+    },
+    { place: "b.yaml", line: 1, object: "", level: "error", message: "not an object" },
   ],
   skipped: 3,
 };
@@ -27,7 +34,7 @@ test("People 8: findings as text, with what was looked at", () => {
     `a.yaml, document 2: Pod shop/b: 100% <wrong>, "b" & c
 a.yaml, document 1: Pod shop/a: warning: old
 b.yaml: not an object
-2 objects, 2 errors, 1 warnings, 3 skipped
+2 objects, 2 errors, 1 warning, 3 skipped
 `,
   );
 });
@@ -36,10 +43,10 @@ test("People 8: findings as annotations of a workflow, whose characters are esca
   const [first, second, third] = formatReport(REPORT, "github").split("\n");
   assert.equal(
     first,
-    '::error file=a.yaml,title=Pod shop/b::a.yaml, document 2: 100%25 <wrong>, "b" & c',
+    '::error file=a.yaml,line=7,title=Pod shop/b::a.yaml, document 2: 100%25 <wrong>, "b" & c',
   );
-  assert.equal(second, "::warning file=a.yaml,title=Pod shop/a::a.yaml, document 1: old");
-  assert.equal(third, "::error file=b.yaml,title=b.yaml::b.yaml: not an object");
+  assert.equal(second, "::warning file=a.yaml,line=1,title=Pod shop/a::a.yaml, document 1: old");
+  assert.equal(third, "::error file=b.yaml,line=1,title=b.yaml::b.yaml: not an object");
 });
 
 test("People 8: findings as JUnit's XML: a case for each object and each file that is none", () => {

@@ -25,14 +25,23 @@ function textLine({ place, object, level, message }: Finding): string {
 function summary({ objects, findings, skipped }: Report): string {
   const errors = findings.filter(({ level }) => level === "error").length;
   const left = skipped === 0 ? "" : `, ${skipped} skipped`;
-  return `${objects.length} objects, ${errors} errors, ${findings.length - errors} warnings${left}`;
+  const [looked, wrong, warned] = [
+    counted(objects.length, "object"),
+    counted(errors, "error"),
+    counted(findings.length - errors, "warning"),
+  ];
+  return `${looked}, ${wrong}, ${warned}${left}`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 /** https://docs.github.com: workflow commands, whose texts are escaped. */
-function annotation({ place, object, level, message }: Finding): string {
+function annotation({ place, line, object, level, message }: Finding): string {
   const [file = ""] = place.split(", document ");
   const title = object === "" ? place : object;
-  return `::${level} file=${property(file)},title=${property(title)}::${data(`${place}: ${message}`)}`;
+  return `::${level} file=${property(file)},line=${line},title=${property(title)}::${data(`${place}: ${message}`)}`;
 }
 
 function data(text: string): string {

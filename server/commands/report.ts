@@ -3,6 +3,8 @@
 export interface Finding {
   /** "manifests/app.yaml, document 2" */
   readonly place: string;
+  /** Of its file, from 1. */
+  readonly line: number;
   /** "Deployment shop/web"; "" = a text that is no object. */
   readonly object: string;
   readonly level: "error" | "warning";

@@ -5,6 +5,7 @@
  *   applied    namespaces, definitions, classes, limits and quotas, parameters of policies, policies
  *   tried      all other objects, and webhook configurations, whose servers are not there
  */
+import { addAbortSignal } from "node:stream";
 import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { ValidateOptions } from "../config/validate-options.js";
@@ -16,6 +17,8 @@ import type { Finding, Report } from "./report.js";
 
 const AT_ONCE = 16;
 const MESSAGE_CHARS_MAX = 4_000;
+/** What a chart renders is longer than a file by hand. */
+const STDIN_BYTES_MAX = 32 * 1024 * 1024;
 
 /** In their order. */
 const APPLIED: readonly RegExp[] = [
@@ -35,9 +38,16 @@ export async function validate(
   signal: AbortSignal,
 ): Promise<{ readonly output: string; readonly exitCode: number }> {
   const findings: Finding[] = [];
-  const objects = await readManifests(options.paths, (place, message) => {
-    findings.push({ place, object: "", level: "error", message });
+  const objects = await readManifests(options.paths, {
+    onProblem: (place, message, line) => {
+      findings.push({ place, line, object: "", level: "error", message });
+    },
+    readStandardInput: () => readStandardInput(signal),
+    takesGeneratedNames: true,
   });
+  if (objects.length === 0 && findings.length === 0) {
+    throw new Error(`there is no object in ${options.paths.join(", ")}`);
+  }
   const release = options.kubernetes && { "emulated-version": `kube=${options.kubernetes}` };
   const api = await startHere({ options: { flags: { ...FLAGS, ...release } }, tokens: [] });
   try {
@@ -45,7 +55,8 @@ export async function validate(
     try {
       const tried = await new Validation(applier, options, findings).run(objects);
       const looked = objects.map((object) => ({ place: object.place, object: nameOf(object) }));
-      const report = { objects: looked, ...tried };
+      const inOrder = [...tried.findings].sort((a, b) => ORDER.compare(idOf(a), idOf(b)));
+      const report = { objects: looked, ...tried, findings: inOrder };
       const isRefused = report.findings.some(({ level }) => level === "error");
       return { output: formatReport(report, options.output), exitCode: isRefused ? 1 : 0 };
     } finally {
@@ -54,6 +65,27 @@ export async function validate(
   } finally {
     await api.stop();
   }
+}
+
+/** Many are tried at once, and answers come as they like. */
+const ORDER = new Intl.Collator("en", { numeric: true });
+
+function idOf({ place, object }: Finding): string {
+  return `${place}\n${object}`;
+}
+
+/** @throws {Error} */
+async function readStandardInput(signal: AbortSignal): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of addAbortSignal(signal, process.stdin)) {
+    bytes += piece.length;
+    if (bytes > STDIN_BYTES_MAX) {
+      throw new Error(`manifests: standard input: more than ${STDIN_BYTES_MAX} bytes`);
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
 }
 
 class Validation {
@@ -72,6 +104,7 @@ class Validation {
     for (const object of objects) {
       for (const message of object.duplicates) this.#note(object, "error", message);
     }
+    this.#noteTwins(objects);
     const parameters = parameterKinds(objects);
     const isParameter = ({ apiVersion, kind }: PlacedObject) =>
       parameters.has(`${apiVersion}/${kind}`);
@@ -100,6 +133,21 @@ class Validation {
     return { findings: this.#findings, skipped: this.#skipped };
   }
 
+  /** Of two, the one that is applied later is what stays, and which that is the files do not say. */
+  #noteTwins(objects: readonly PlacedObject[]): void {
+    const places = new Map<string, string>();
+    for (const object of objects) {
+      const { apiVersion, kind, place } = object;
+      if (isNameGenerated(object)) continue;
+      const [group] = apiVersion.includes("/") ? apiVersion.split("/") : [""];
+      const namespace = object.namespace || "default";
+      const id = JSON.stringify([group, kind, namespace, object.name]);
+      const earlier = places.get(id);
+      if (earlier === undefined) places.set(id, place);
+      else this.#note(object, "warning", `is in ${earlier} as well`);
+    }
+  }
+
   /** Those that objects name; the files need not have them. */
   async #makeNamespaces(objects: readonly PlacedObject[]): Promise<void> {
     const names = new Set(objects.map(({ namespace }) => namespace));
@@ -109,7 +157,7 @@ class Validation {
       const object: JsonObject = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
       const written = { apiVersion: "v1", kind: "Namespace", name, namespace: "", object };
       // A name that cannot be one is told of the objects in it.
-      await this.#applier.apply({ ...written, place: "", duplicates: [] });
+      await this.#applier.apply({ ...written, place: "", line: 1, duplicates: [] });
     });
   }
 
@@ -149,8 +197,13 @@ class Validation {
 
   #note(object: PlacedObject, level: Finding["level"], message: string): void {
     const text = oneLine(message).slice(0, MESSAGE_CHARS_MAX);
-    this.#findings.push({ place: object.place, object: nameOf(object), level, message: text });
+    const { place, line } = object;
+    this.#findings.push({ place, line, object: nameOf(object), level, message: text });
   }
+}
+
+function isNameGenerated({ object }: PlacedObject): boolean {
+  return membersOf(object.metadata).generateName !== undefined;
 }
 
 function nameOf({ kind, namespace, name }: PlacedObject): string {

@@ -25,7 +25,8 @@ export function parseFlags<Table extends FlagTable>(
   const words: string[] = [];
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] as string;
-    if (!arg.startsWith("-")) {
+    // One dash alone stands for standard input.
+    if (!arg.startsWith("-") || arg === "-") {
       if (!takesWords) throw new RangeError(`unexpected argument ${JSON.stringify(arg)}`);
       words.push(arg);
       continue;

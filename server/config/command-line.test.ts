@@ -512,6 +512,7 @@ test("explain-admission has flags of its own", () => {
     ],
   ];
   for (const [args, message] of table) {
-    assert.deepEqual(optionsOf(...args), { action: "refuse", message: `keelson: ${message}` });
+    const refused = { action: "refuse", message: `keelson: ${message}`, exitCode: 2 };
+    assert.deepEqual(optionsOf(...args), refused);
   }
 });

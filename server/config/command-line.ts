@@ -12,7 +12,7 @@ import { FAULT_HELP, FAULT_WORDS, type FaultOptions, parseFaultOptions } from ".
 import type { Command, FlagDefinition } from "./flag-definition.js";
 import { toFlagValue } from "./flag-values.js";
 import { FLAGS, type FlagKey } from "./flags.js";
-import { renderHelp } from "./help.js";
+import { renderHelp, renderUpHelp } from "./help.js";
 import {
   DIFF_HELP,
   HISTORY_HELP,
@@ -48,8 +48,8 @@ export type CommandLine =
   /** Print to stdout, exit 0. */
   | { readonly action: "help"; readonly text: string }
   | { readonly action: "version" }
-  /** Print to stderr, exit 1. One line. */
-  | { readonly action: "refuse"; readonly message: string };
+  /** Print to stderr. One line. */
+  | { readonly action: "refuse"; readonly message: string; readonly exitCode: number };
 
 interface Tool {
   readonly help: string;
@@ -109,6 +109,8 @@ const TOOLS: Readonly<Record<string, Tool>> = {
 /** A server for as long as another command runs. */
 const UP = "up";
 const DEFAULT_COMMAND: Command = "serve";
+/** Of tools, whose 1 is an answer: "not ready", "there are findings". */
+const TOOL_MISUSED = 2;
 const HELP_FLAGS = ["--help", "-h"];
 
 /** @param args without node and script: `process.argv.slice(2)` */
@@ -160,7 +162,7 @@ function parseTool({ help, parse }: Tool, args: readonly string[]): CommandLine 
   try {
     return parse(args);
   } catch (error) {
-    if (error instanceof RangeError) return refuse(error.message);
+    if (error instanceof RangeError) return refuse(error.message, TOOL_MISUSED);
     throw error;
   }
 }
@@ -169,15 +171,15 @@ function parseUp(args: readonly string[]): CommandLine {
   const at = args.indexOf("--");
   const flags = at === -1 ? args : args.slice(0, at);
   if (flags.some((arg) => HELP_FLAGS.includes(arg))) {
-    return { action: "help", text: renderHelp("serve") };
+    return { action: "help", text: renderUpHelp() };
   }
   const command = at === -1 ? [] : args.slice(at + 1);
   if (command.length === 0) return refuse('"up" needs a command: keelson up -- COMMAND');
   return { action: "up", args: flags, command };
 }
 
-function refuse(message: string): CommandLine {
-  return { action: "refuse", message: `keelson: ${message.replace(/\s+/g, " ")}` };
+function refuse(message: string, exitCode = 1): CommandLine {
+  return { action: "refuse", message: `keelson: ${message.replace(/\s+/g, " ")}`, exitCode };
 }
 
 /** The texts given for each flag. @throws {RangeError} */

@@ -29,13 +29,34 @@ Usage:
   keelson [command] --help     print the flags
 `;
 
+const UP_USAGE = `keelson up: runs a command with the KUBECONFIG of a fresh API, and removes the API behind it
+
+Usage:
+  keelson up [flags] -- COMMAND [ARGUMENTS]
+
+The command has standard input, output and error for itself, and KUBECONFIG in its environment: the administrator of
+an API that is empty but for --manifests. SIGINT, SIGTERM and SIGHUP are passed on to it. Whoever kills keelson itself
+ends the command by SIGTERM. Exit status: that of the command, 128 and the number of the signal that ended it, 127
+where it is not found, 126 where it may not be run; 1: the API does not start, said in one line.
+
+The flags are those of "keelson serve", with any free port and a temporary --data-dir. They stand before the dashes.
+`;
+
 /** @param command only its flags; undefined = all */
 export function renderHelp(command?: Command): string {
+  return `${USAGE}${renderSections(command)}`;
+}
+
+export function renderUpHelp(): string {
+  return `${UP_USAGE}${renderSections("serve")}`;
+}
+
+function renderSections(command?: Command): string {
   const sections = FLAG_SECTIONS.map((section) => {
     const flags = flagsOf(section, command).map(renderFlag);
     return flags.length === 0 ? "" : `\n${section}:\n\n${flags.join("\n")}`;
   });
-  return `${USAGE}${sections.join("")}\nFeature gates:\n\n${renderGates()}`;
+  return `${sections.join("")}\nFeature gates:\n\n${renderGates()}`;
 }
 
 export function renderFlagsDocument(): string {

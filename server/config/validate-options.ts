@@ -15,7 +15,8 @@ export interface ValidateOptions {
 }
 
 const FLAGS = {
-  filename: "a file or a folder (*.yaml, *.yml, *.json, with the folders in it); may be repeated",
+  filename:
+    "a file or a folder (*.yaml, *.yml, *.json, with the folders in it), - for standard input; may be repeated",
   output: "text, json, junit or github (annotations of a workflow); default: text",
   "unknown-kinds":
     "refuse or skip objects whose definition is not among the files; default: refuse",
@@ -26,11 +27,13 @@ export const VALIDATE_HELP = `keelson validate: whether manifests would be taken
 
 Usage:
   keelson validate -f crds/ -f manifests/ [flags]
+  helm template CHART | keelson validate -f crds/ -
 
 An API is started in this process, on a temporary folder. Namespaces, definitions, classes, limits and policies are
 applied to it, and everything else is a dry run: schemas, rules of custom resources, defaults, policies and what
 Kubernetes itself checks. Namespaces that are not among the files are assumed. Webhooks are not called.
-Exit status 0: everything would be taken; 1: findings; 2: it could not be tried.
+An object that the files have twice is a warning. Exit status 0: everything would be taken; 1: there are errors;
+2: it could not be tried, or there is no object.
 
 Flags:
 ${flagLines(FLAGS)}
@@ -42,7 +45,7 @@ export function parseValidateOptions(args: readonly string[]): ValidateOptions {
   const given = parseFlags(args, FLAGS, short, { takesWords: true });
   const paths = [...given.all("filename"), ...given.words];
   if (paths.length === 0) throw new RangeError("--filename must be given");
-  const kubernetes = given.last("kubernetes");
+  const kubernetes = given.last("kubernetes")?.replace(/^v(?=1\.)/, "");
   if (kubernetes !== undefined && !/^1\.\d{1,3}$/.test(kubernetes)) {
     throw new RangeError(`--kubernetes: ${JSON.stringify(kubernetes)} is no release such as 1.36`);
   }

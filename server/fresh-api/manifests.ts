@@ -6,13 +6,15 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { parseYaml } from "../codec/yaml.js";
+import { parseYaml, YamlSyntaxError } from "../codec/yaml.js";
 import { splitYamlDocuments } from "../codec/yaml-documents.js";
 import type { Manifest } from "./types.js";
 
 export interface PlacedObject {
   /** "manifests/app.yaml, document 2" */
   readonly place: string;
+  /** In its file: where its document begins. From 1. */
+  readonly line: number;
   /** What the text says of keys that it has twice. */
   readonly duplicates: readonly string[];
   readonly apiVersion: string;
@@ -23,8 +25,17 @@ export interface PlacedObject {
   readonly object: JsonObject;
 }
 
-/** Told of a text that is no object, in place of an end of the reading. */
-export type ProblemTaker = (place: string, why: string) => void;
+/** Told of a text that is no object. */
+export type ProblemTaker = (place: string, why: string, line: number) => void;
+
+export interface ReadOptions {
+  /** In place of an end of the reading. */
+  readonly onProblem?: ProblemTaker;
+  /** Whether an object may have `generateName` in place of a name: where it is not to be found again. */
+  readonly takesGeneratedNames?: boolean;
+  /** What the path "-" stands for; without it that is a file. */
+  readonly readStandardInput?: () => Promise<string>;
+}
 
 /** A file takes about a millisecond per KiB to read. */
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
@@ -33,6 +44,7 @@ const OBJECTS_MAX = 10_000;
 const FILES_MAX = 10_000;
 const FOLDERS_DEEP_MAX = 32;
 
+const STANDARD_INPUT = "-";
 const NAMES = /\.(?:ya?ml|json)$/;
 /** What a server gives and does not take back, as in files that `kubectl get -o yaml` wrote. */
 const OF_THE_SERVER = ["managedFields", "resourceVersion", "uid"];
@@ -40,9 +52,9 @@ const OF_THE_SERVER = ["managedFields", "resourceVersion", "uid"];
 /** @throws {Error} with one line that names file and document, unless `onProblem` takes it */
 export async function readManifests(
   manifests: readonly Manifest[],
-  onProblem: ProblemTaker = refuse,
+  options: ReadOptions = {},
 ): Promise<PlacedObject[]> {
-  const reader = new ManifestReader(onProblem);
+  const reader = new ManifestReader(options);
   for (const [i, manifest] of manifests.entries()) {
     if (typeof manifest !== "string") reader.add(JSON.stringify(manifest), `manifests[${i}]`);
     else if (isText(manifest)) reader.add(manifest, `manifests[${i}]`);
@@ -66,13 +78,20 @@ class ManifestReader {
   #bytes = 0;
   #files = 0;
   readonly #onProblem: ProblemTaker;
+  readonly #options: ReadOptions;
 
-  constructor(onProblem: ProblemTaker) {
-    this.#onProblem = onProblem;
+  constructor(options: ReadOptions) {
+    this.#onProblem = options.onProblem ?? refuse;
+    this.#options = options;
   }
 
   /** A file that is named is read whatever its name; of folders, those of YAML and JSON. */
   async addPath(path: string): Promise<void> {
+    const { readStandardInput } = this.#options;
+    if (path === STANDARD_INPUT && readStandardInput !== undefined) {
+      this.add(await readStandardInput(), "standard input");
+      return;
+    }
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       throw new Error(`manifests: cannot read ${JSON.stringify(path)} (${error.code})`);
     });
@@ -110,28 +129,73 @@ class ManifestReader {
     this.#bytes += Buffer.byteLength(text);
     if (this.#bytes > BYTES_MAX) throw new Error(`manifests: more than ${BYTES_MAX} bytes`);
     const documents = splitYamlDocuments(text);
+    const lines = new LineCounter(text);
+    let end = 0;
     for (const [i, document] of documents.entries()) {
       const place = documents.length > 1 ? `${source}, document ${i + 1}` : source;
-      for (const [value, duplicates] of this.#parse(document, place)) {
+      const begin = text.indexOf(document, end);
+      end = begin + document.length;
+      const before = lines.at(begin) - 1;
+      // What is behind dashes begins with the end of their line.
+      const line = lines.at(begin + document.search(/[^\r\n]/));
+      for (const [value, duplicates] of this.#parse(document, place, before)) {
         if (value === null) continue;
         if (this.objects.length >= OBJECTS_MAX) {
           throw new Error(`manifests: ${place}: more than ${OBJECTS_MAX} objects`);
         }
-        const placed = toPlaced(value, place, duplicates);
-        if (typeof placed === "string") this.#onProblem(place, placed);
+        const named = this.#options.takesGeneratedNames === true ? withName(value) : value;
+        const placed = toPlaced(named, { place, line, duplicates });
+        if (typeof placed === "string") this.#onProblem(place, placed, line);
         else this.objects.push(placed);
       }
     }
   }
 
-  #parse(document: string, place: string): readonly (readonly [JsonValue, readonly string[]])[] {
+  /** @param before lines of the file before the document: what is said counts from the file's first */
+  #parse(
+    document: string,
+    place: string,
+    before: number,
+  ): readonly (readonly [JsonValue, readonly string[]])[] {
     try {
       const { value, repeatedKeys } = parseYaml(document);
+      const inFile = repeatedKeys.map((text) =>
+        text.replace(/^line (\d+)/, (_, line) => `line ${Number(line) + before}`),
+      );
       // Of a list they are told once.
-      return itemsOf(value).map((item, i) => [item, i === 0 ? repeatedKeys : []]);
+      return itemsOf(value).map((item, i) => [item, i === 0 ? inFile : []]);
     } catch (error) {
-      this.#onProblem(place, oneLine(error));
+      const at = error instanceof YamlSyntaxError ? error.at : undefined;
+      // What is not closed is missed at the end.
+      const within = Math.min(at ?? 0, document.trimEnd().length);
+      const line = before + new LineCounter(document).at(within);
+      this.#onProblem(
+        place,
+        at === undefined ? oneLine(error) : `line ${line}: ${oneLine(error)}`,
+        line,
+      );
       return [];
+    }
+  }
+}
+
+/** Lines of a text, asked for from its beginning to its end. */
+class LineCounter {
+  readonly #text: string;
+  #line = 1;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** From 1. */
+  at(place: number): number {
+    for (;;) {
+      const next = this.#text.indexOf("\n", this.#at);
+      if (next === -1 || next >= place) return this.#line;
+      this.#line++;
+      this.#at = next + 1;
     }
   }
 }
@@ -145,11 +209,18 @@ function itemsOf(value: JsonValue): readonly JsonValue[] {
   return value.items.flatMap(itemsOf);
 }
 
+/** As the server would name it. */
+function withName(object: JsonValue): JsonValue {
+  if (!isObject(object) || !isObject(object.metadata)) return object;
+  const { name, generateName } = object.metadata;
+  if (typeof generateName !== "string" || generateName === "" || name !== undefined) return object;
+  return { ...object, metadata: { ...object.metadata, name: `${generateName}xxxxx` } };
+}
+
 /** @returns a text = why it is no object */
 function toPlaced(
   object: JsonValue,
-  place: string,
-  duplicates: readonly string[],
+  found: Pick<PlacedObject, "place" | "line" | "duplicates">,
 ): PlacedObject | string {
   const lacks = (what: string) => `an object without ${what}`;
   if (!isObject(object)) return "not an object";
@@ -162,7 +233,7 @@ function toPlaced(
   if (typeof namespace !== "string") return lacks("a text as metadata.namespace");
   const kept = Object.entries(written).filter(([key]) => !OF_THE_SERVER.includes(key));
   const applied = { ...object, metadata: Object.fromEntries(kept) };
-  return { place, apiVersion, kind, name, namespace, object: applied, duplicates };
+  return { ...found, apiVersion, kind, name, namespace, object: applied };
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

@@ -2,13 +2,17 @@
  * `keelson up -- COMMAND`: runs a command with the KUBECONFIG of a fresh API, passes signals on, ends with its exit
  * status, and removes everything behind it.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { startHere } from "./api-here.js";
 
 /** As shells have it. */
 const NOT_FOUND = 127;
+const MAY_NOT_RUN = 126;
 const BY_SIGNAL = 128;
+
+/** Waits for a word, which comes in every end of this process but those that cannot be handled. */
+const GUARD = 'read -r word || kill -TERM "$0"';
 
 /** @param args flags of `serve`. @returns the exit status. @throws {Error} the API does not start, in one line */
 export async function runWithApi(
@@ -34,15 +38,35 @@ function run([program = "", ...args]: readonly string[], KUBECONFIG: string): Pr
   };
   const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
   for (const signal of signals) process.on(signal, pass);
+  const release = guard(child);
   return new Promise<number>((resolve) => {
-    child.once("error", (error) => {
-      process.stderr.write(`keelson: ${error.message}\n`);
-      resolve(NOT_FOUND);
+    child.once("error", (error: NodeJS.ErrnoException) => {
+      const isFound = error.code !== "ENOENT";
+      const why = isFound ? `cannot be run (${error.code})` : "is not found";
+      process.stderr.write(`keelson: the command ${JSON.stringify(program)} ${why}\n`);
+      resolve(isFound ? MAY_NOT_RUN : NOT_FOUND);
     });
     child.once("exit", (code, signal) => {
       resolve(code ?? BY_SIGNAL + (signal === null ? 0 : constants.signals[signal]));
     });
   }).finally(() => {
+    release();
     for (const signal of signals) process.off(signal, pass);
   });
+}
+
+/**
+ * Ends the command when this process is killed: a shell sees the pipe between them close. It is out of reach for the
+ * keys of a terminal, and holds up nobody's end. Where there is no such shell, the command ends by itself.
+ */
+function guard({ pid }: ChildProcess): () => void {
+  if (pid === undefined || process.platform === "win32") return () => {};
+  const shell = spawn("/bin/sh", ["-c", GUARD, String(pid)], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  shell.once("error", () => {});
+  shell.stdin.on("error", () => {});
+  shell.unref();
+  return () => shell.stdin.end("ended\n");
 }
