@@ -111,6 +111,15 @@ test("People 7: keelson fault orders, lists and removes; others and ordinary ser
     hits: 1,
   });
   assert.equal(await fault("remove", id), "removed 1\n");
+  // They would never happen.
+  for (const never of [
+    ["delay", "--delay-ms=1", "--verb=read"],
+    ["conflict", "--verb=get"],
+    ["cutWatch", "--verb=list"],
+  ]) {
+    const stderr = /match\.verb: \w+ meets [a-z, ]+ \(400\)\n$/;
+    await assert.rejects(fault(...never), { code: 2, stderr });
+  }
   await assert.rejects(fault("nothing"), { code: 2, stderr: /must be one of status, / });
 
   const { url, ca, token } = api.as("nobody");

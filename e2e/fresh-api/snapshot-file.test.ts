@@ -1,17 +1,21 @@
 /** People 1: `keelson snapshot save` and `load`, from one server into another one. */
 
 import assert from "node:assert/strict";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { lstat, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { loadSnapshot } from "../../server/commands/load-snapshot.js";
 import { saveSnapshot } from "../../server/commands/save-snapshot.js";
 import { parseSnapshotOptions } from "../../server/config/snapshot-options.js";
 import { startKeelson } from "../../server/start-keelson.js";
 import { ANYTHING, definitionOf, versionOf } from "../fixtures/definitions.js";
+import { COMMAND } from "../harness/command.js";
 import { type ApiObject, HttpsClient } from "../harness/https-client.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 
+const run = promisify(execFile);
 const never = new AbortController().signal;
 const GADGETS = "/apis/example.com/v1/namespaces/shop/gadgets";
 
@@ -105,4 +109,44 @@ test("People 1: a file takes definitions, objects, owners and status to another 
   await writeFile(file, "{}\n");
   await assert.rejects(loadSnapshot(parseSnapshotOptions(load), never), /is not a snapshot/);
   assert.equal(await readFile(file, "utf8"), "{}\n");
+});
+
+test("People 1: a snapshot goes through pipes and links, which stay, and what is wrong with a file names it", async () => {
+  await using folder = await makeTempDir("snapshot");
+  await using api = await startKeelson();
+  const kubeconfig = `--kubeconfig=${api.kubeconfigPath}`;
+  const keelson = (...args: string[]) =>
+    run("sh", ["-c", args.join(" ")], {
+      cwd: folder.path,
+      env: { ...process.env, keelson: `${process.execPath} ${COMMAND} snapshot`, kubeconfig },
+    });
+  const piped = await keelson("$keelson save - $kubeconfig | $keelson load - $kubeconfig");
+  assert.match(piped.stdout, /^0 created, \d+ there already, 0 not loaded\n$/);
+  assert.match(piped.stderr, /^\d+ objects\n$/);
+
+  await keelson("mkfifo pipe; ln -s real.jsonl link; : > real.jsonl");
+  const { stdout } = await keelson("head -n 1 pipe & $keelson save pipe $kubeconfig; wait");
+  assert.match(stdout, /KeelsonSnapshot/);
+  assert.ok((await lstat(join(folder.path, "pipe"))).isFIFO());
+  await keelson("$keelson save link $kubeconfig");
+  assert.ok((await lstat(join(folder.path, "link"))).isSymbolicLink());
+  assert.match(await readFile(join(folder.path, "real.jsonl"), "utf8"), /^.*KeelsonSnapshot/);
+
+  await keelson("head -n 2 real.jsonl > cut.jsonl; printf '{\"kind\": ' >> cut.jsonl");
+  for (const [command, stderr] of [
+    ["save .", 'cannot write "." (EISDIR)'],
+    ["save none/cluster.jsonl", 'cannot write "none/cluster.jsonl" (ENOENT)'],
+    ["load none.jsonl", 'cannot read "none.jsonl" (ENOENT)'],
+    ["load cut.jsonl", "cut.jsonl, line 3: unexpected end of JSON input"],
+    ["load - < /dev/null", "standard input is empty"],
+  ]) {
+    const failed = { code: 2, stderr: `keelson: ${stderr}\n` };
+    await assert.rejects(keelson(`$keelson ${command} $kubeconfig`), failed);
+  }
+  assert.deepEqual((await readdir(folder.path)).sort(), [
+    "cut.jsonl",
+    "link",
+    "pipe",
+    "real.jsonl",
+  ]);
 });

@@ -4,6 +4,7 @@
  */
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { addAbortSignal, type Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -50,7 +51,7 @@ export async function loadSnapshot(
   options: SnapshotOptions,
   signal: AbortSignal,
 ): Promise<{ readonly output: string; readonly exitCode: number }> {
-  const objects = await readObjects(options.file);
+  const objects = await readObjects(options.file, signal);
   const client = await connect(options, "keelson-snapshot");
   try {
     const loading: Loading = { client, signal, uids: new Map(), resources: new Map() };
@@ -77,19 +78,42 @@ export async function loadSnapshot(
   }
 }
 
-async function readObjects(file: string): Promise<JsonObject[]> {
+async function readObjects(file: string, signal: AbortSignal): Promise<JsonObject[]> {
+  const isStandardInput = file === "-";
+  const name = isStandardInput ? "standard input" : file;
   const objects: JsonObject[] = [];
-  let isHead = true;
-  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: 1 })) {
-    const value = membersOf(parseJson(Buffer.from(line)));
-    if (!isHead) objects.push(value);
+  let lines = 0;
+  const input = addAbortSignal(signal, isStandardInput ? process.stdin : createReadStream(file));
+  for await (const line of linesOf(input, name)) {
+    lines++;
+    const value = membersOf(parseLine(line, `${name}, line ${lines}`));
+    if (lines > 1) objects.push(value);
     else if (value.kind !== HEAD.kind || value.version !== HEAD.version) {
-      throw new Error(`${file} is not a snapshot of this command`);
+      throw new Error(`${name} is not a snapshot of this command`);
     }
-    isHead = false;
   }
-  if (isHead) throw new Error(`${file} is empty`);
+  if (lines === 0) throw new Error(`${name} is empty`);
   return objects;
+}
+
+/** @throws {Error} with one line */
+async function* linesOf(input: Readable, name: string): AsyncIterable<string> {
+  try {
+    // Begun at once: a failed opening is told by the stream alone, before somebody reads.
+    yield* createInterface({ input, crlfDelay: 1 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(`cannot read ${JSON.stringify(name)} (${code})`, { cause: error });
+  }
+}
+
+/** @throws {Error} with one line */
+function parseLine(line: string, place: string): JsonValue {
+  try {
+    return parseJson(Buffer.from(line));
+  } catch (error) {
+    throw new Error(`${place}: ${oneLine(error)}`, { cause: error });
+  }
 }
 
 async function loadAll(

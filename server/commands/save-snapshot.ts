@@ -2,7 +2,7 @@
  * `keelson snapshot save`: the objects of a server, one a line, page by page. Each resource is read as of one moment,
  * and not all of the same one.
  */
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { open, realpath, rename, rm, stat } from "node:fs/promises";
 import type { JsonObject } from "../api/meta.js";
 import type { HttpsClient } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
@@ -28,6 +28,13 @@ const PAGE = 500;
 /** They speak of what runs, or of what happened. */
 const LEFT_OUT = new Set(["events", "leases"]);
 const OWNER_ONLY = 0o600;
+const STANDARD_OUTPUT = "-";
+
+interface Sink extends AsyncDisposable {
+  write(text: string): Promise<unknown>;
+  /** All is written. */
+  finish(): Promise<void>;
+}
 
 /** @throws {Error} the server cannot be asked, or the file not written */
 export async function saveSnapshot(
@@ -35,10 +42,8 @@ export async function saveSnapshot(
   signal: AbortSignal,
 ): Promise<{ readonly output: string; readonly exitCode: number }> {
   const client = await connect(options, "keelson-snapshot");
-  // What breaks off leaves no file that looks whole, and none that was there spoilt.
-  const unfinished = `${options.file}.unfinished`;
   try {
-    await using file = await open(unfinished, "w", OWNER_ONLY);
+    await using file = await openSink(options.file);
     await file.write(`${JSON.stringify(HEAD)}\n`);
     const lines: string[] = [];
     const failed = (what: string, why: string) => lines.push(`not read: ${what}: ${why}`);
@@ -49,13 +54,58 @@ export async function saveSnapshot(
       const note = (why: string) => failed(group === "" ? name : `${name}.${group}`, why);
       count += await saveResource({ client, resource, file, note }, signal);
     }
-    await rename(unfinished, options.file);
+    await file.finish();
     const exitCode = lines.length > 0 ? 1 : 0;
-    return { output: [...lines, `${count} objects`, ""].join("\n"), exitCode };
+    const output = [...lines, `${count} objects`, ""].join("\n");
+    if (options.file !== STANDARD_OUTPUT) return { output, exitCode };
+    process.stderr.write(output);
+    return { output: "", exitCode };
   } finally {
-    await rm(unfinished, { force: true });
     client.close();
   }
+}
+
+/** @throws {Error} with one line */
+async function openSink(path: string): Promise<Sink> {
+  if (path === STANDARD_OUTPUT) return standardOutput();
+  try {
+    // Links stay, and so do devices and pipes, which are written to as they are.
+    const place = await realpath(path).catch(() => path);
+    const found = await stat(place).catch(() => undefined);
+    if (found?.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
+    return await openFile(place, found === undefined || found.isFile());
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(`cannot write ${JSON.stringify(path)} (${code})`, { cause: error });
+  }
+}
+
+/** What breaks off leaves no file that looks whole, and none that was there spoilt. */
+async function openFile(place: string, isReplaced: boolean): Promise<Sink> {
+  const written = isReplaced ? `${place}.unfinished` : place;
+  const file = await open(written, "w", OWNER_ONLY);
+  return {
+    write: (text) => file.write(text),
+    async finish() {
+      await file.close();
+      if (isReplaced) await rename(written, place);
+    },
+    async [Symbol.asyncDispose]() {
+      await file.close();
+      if (isReplaced) await rm(written, { force: true });
+    },
+  };
+}
+
+function standardOutput(): Sink {
+  return {
+    write: (text) =>
+      new Promise<void>((resolve, reject) => {
+        process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+      }),
+    finish: async () => {},
+    [Symbol.asyncDispose]: async () => {},
+  };
 }
 
 /** What can be created again. */
@@ -72,7 +122,7 @@ async function saveResource(
   }: {
     readonly client: HttpsClient;
     readonly resource: ServerResource;
-    readonly file: FileHandle;
+    readonly file: Sink;
     note(why: string): void;
   },
   signal: AbortSignal,

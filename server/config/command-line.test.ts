@@ -516,3 +516,14 @@ test("explain-admission has flags of its own", () => {
     assert.deepEqual(optionsOf(...args), refused);
   }
 });
+
+test("#45 an object is named in two words, or in one as kubectl prints it", () => {
+  for (const command of ["history", "diff", "why", "blame"]) {
+    const named = parseCommandLine([command, "deployments.apps/web", "-n", "shop"]);
+    assert.notEqual(named.action, "refuse");
+    assert.deepEqual(named, parseCommandLine([command, "deployments.apps", "web", "-n", "shop"]));
+    for (const words of [["cm"], ["cm/a", "b", "c"], ["cm/"], ["a/b/c"]]) {
+      assert.equal(parseCommandLine([command, ...words]).action, "refuse", words.join(" "));
+    }
+  }
+});

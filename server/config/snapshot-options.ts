@@ -21,7 +21,8 @@ Usage:
 The file has an object a line, Secrets among them, and only its owner may read it. Events, Leases, tokens of service
 accounts and what other servers serve are left out. What the configuration's user may not read is named. Loading
 creates objects with new uids, which references to owners follow, and leaves alone what is there already; status is
-written by itself. Exit status 1: something was not read, or not loaded.
+written by itself. "-" as FILE is standard output or input. Exit status 1: something was not read, or not loaded;
+2: the server could not be asked, or the file not written or read.
 
 Flags:
 ${flagLines(SERVER_FLAGS)}

@@ -97,7 +97,10 @@ const NOTHING = { type: "", name: "", namespace: "" };
 
 /** @throws {RangeError} with one line */
 export function objectOf(words: readonly string[], namespace = "default") {
-  const [type, name, ...others] = words;
+  const [first = ""] = words;
+  // As kubectl takes it and prints it.
+  const parts = words.length === 1 && /^[^/]+\/[^/]+$/.test(first) ? first.split("/") : words;
+  const [type, name, ...others] = parts;
   if (type === undefined || name === undefined) throw new RangeError("TYPE and NAME must be given");
   if (others.length > 0) throw new RangeError(`unexpected argument ${JSON.stringify(others[0])}`);
   return { type, name, namespace };

@@ -10,6 +10,7 @@ import {
   type FaultMatch,
   type FaultOrder,
   type Faults,
+  verbsOf,
 } from "./faults.js";
 
 export const FAULTS_PATH = "/debug/faults";
@@ -37,9 +38,15 @@ function shown({ id, match, what, times, probability, hits }: Fault): object {
 /** @throws {StatusError} 400 */
 function readOrder({ match = {}, what, times, probability, ...others }: JsonObject): FaultOrder {
   refuseOthers("the order", Object.keys(others));
+  const kind = readKind(what);
+  const { verb, ...more } = readMatch(match);
+  // A word that no request has would be a fault that never happens, and a test that passes.
+  if (verb !== undefined && !verbsOf(kind.type).includes(verb)) {
+    throw badRequest(`match.verb: ${kind.type} meets ${verbsOf(kind.type).join(", ")}`);
+  }
   return {
-    match: readMatch(match),
-    what: readKind(what),
+    match: verb === undefined ? more : { verb, ...more },
+    what: kind,
     times: numberOf("times", times, { fallback: Number.POSITIVE_INFINITY, max: TIMES_MAX }),
     probability: numberOf("probability", probability, { fallback: 1, max: 1 }),
   };

@@ -70,6 +70,7 @@ export const FAULT_TYPES: readonly FaultKind["type"][] = [
 
 const FAULTS_MAX = 1_000;
 const HEADER = "Keelson-Fault";
+const WRITES = ["create", "update", "patch", "delete"];
 const MATCHED = ["verb", "group", "resource", "subresource", "namespace", "name"] as const;
 
 export interface FaultParts {
@@ -197,19 +198,25 @@ function isMet({ match, what, hits, times }: Fault, { info, user }: RequestState
 
 /** What a fault is about by its nature. */
 function canMeet(type: FaultKind["type"], { verb, query }: RequestInfo): boolean {
+  if (type === "staleRead" && query.has("continue")) return false;
+  return type === "status" || type === "delay" || verbsOf(type).includes(verb);
+}
+
+/** The verbs of the requests that a fault can meet. */
+export function verbsOf(type: FaultKind["type"]): readonly string[] {
   switch (type) {
     case "lostAnswer":
-      return ["create", "update", "patch", "delete", "deletecollection"].includes(verb);
+      return [...WRITES, "deletecollection"];
     case "conflict":
-      return ["create", "update", "patch", "delete"].includes(verb);
+      return WRITES;
     case "expired":
     case "cutWatch":
-      return verb === "watch";
+      return ["watch"];
     case "staleRead":
-      return (verb === "get" || verb === "list") && !query.has("continue");
+      return ["get", "list"];
     case "status":
     case "delay":
-      return true;
+      return ["get", "list", "watch", ...WRITES, "deletecollection"];
   }
 }
 
