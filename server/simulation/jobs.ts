@@ -10,7 +10,7 @@ import { claimed, isDeleted } from "./owned-objects.js";
 import { runOwnerLoop } from "./owner-loop.js";
 import { isReady, isTrue, withConditions } from "./pod-status.js";
 import { isActive, podOf } from "./pod-templates.js";
-import { FAILED_BEFORE } from "./pods.js";
+import { FAILED_BEFORE } from "./settings.js";
 
 export interface Job extends ApiObject {
   readonly spec?: {

@@ -67,3 +67,19 @@ test("a container that crashes for ever is looked at in bounded time, however la
   const moment = momentOf(lifeOf({ fails: "crash" }), 100 * 365 * 86_400_000);
   assert.equal(moment.phase, "Running");
 });
+
+test("#45 a pod whose annotations make no sense does not start, and says why; one that runs goes on", () => {
+  const life = lifeOf({ startAfter: "1s" });
+  const wrong = { ...life, settings: { ...life.settings, mistake: "annotation x: unknown" } };
+  assert.deepEqual(seen(wrong, [0, 1e9]), [
+    [0, "Pending", "CreateContainerConfigError", false, 0, undefined],
+    [1e9, "Pending", "CreateContainerConfigError", false, 0, undefined],
+  ]);
+  const [container] = momentOf(wrong, 0).containers;
+  assert.equal(
+    container?.state.is === "waiting" && container.state.message,
+    wrong.settings.mistake,
+  );
+  const runs = { ...wrong, pod: { ...wrong.pod, status: { phase: "Running" } } };
+  assert.deepEqual(seen(runs, [1_000]), [[1_000, "Running", "running", true, 0, undefined]]);
+});

@@ -82,11 +82,16 @@ export function momentOf(life: PodLife, nowMs: number): PodMoment {
 
 type Start =
   | { readonly atMs: number }
-  | { readonly reason: string; readonly message?: string; readonly nextAtMs: number };
+  | { readonly reason: string; readonly message?: string; readonly nextAtMs: number | undefined };
 
 /** When its containers start, or what they wait for. */
 function startOf(life: PodLife, nowMs: number): Start {
   const { settings, pod } = life;
+  const hasStarted = (pod.status?.phase ?? "Pending") !== "Pending";
+  if (settings.mistake !== undefined && !hasStarted) {
+    const reason = "CreateContainerConfigError";
+    return { reason, message: settings.mistake, nextAtMs: undefined };
+  }
   let atMs = life.begunAtMs + duration(life, "startAfter");
   if (atMs > nowMs) {
     const hasInit = (pod.spec?.initContainers?.length ?? 0) > 0;

@@ -10,10 +10,7 @@ import { tolerationOf } from "./node-fit.js";
 import { hasSimulatedName, isGone, isSimulated, unreachableTaint } from "./nodes.js";
 import { podStatus, withConditions } from "./pod-status.js";
 import { momentOf } from "./pod-timeline.js";
-import { durationIn, SIMULATION_DOMAIN, settingsOf } from "./settings.js";
-
-/** Written by the loops that make pods anew: how many failed before. */
-export const FAILED_BEFORE = `${SIMULATION_DOMAIN}/failed-before`;
+import { durationIn, FAILED_BEFORE, settingsOf } from "./settings.js";
 
 /** Runs until the signal aborts. */
 export async function runPods(simulation: Simulation, signal: AbortSignal): Promise<void> {

@@ -24,7 +24,20 @@ test("the first rule that matches counts, and annotations come before it", () =>
   assert.deepEqual(of("web-1-x", { annotations }), {
     ...{ namespace: "shop", name: "web-*-x", labels: {}, log: "from the rule", times: 3 },
     readyAfter: { minMs: 5_000, maxMs: 5_000 },
+    mistake:
+      "annotation simulation.keelson.dev/fails: one of image-pull, crash, unready is expected",
   });
+  for (const [annotation, mistake] of [
+    ["start-afer", /: unknown; known are start-after, /],
+    ["runs-for", /: a duration such as 2s/],
+    ["exit-code", /: a whole number from 0 to 255/],
+    ["failed-before", undefined],
+  ] as const) {
+    const key = `simulation.keelson.dev/${annotation}`;
+    const told = of("w", { annotations: { [key]: "soon" } }).mistake;
+    if (mistake === undefined) assert.equal(told, undefined);
+    else assert.match(told ?? "", mistake);
+  }
 });
 
 const refused: readonly (readonly [object, RegExp])[] = [

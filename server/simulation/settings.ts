@@ -4,12 +4,16 @@
  * from the seed and from names.
  */
 import { isRecord } from "../../storage/base/is-record.js";
+import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonValue, ObjectMeta } from "../api/meta.js";
 import { parseDuration } from "../request/duration.js";
 import { fractionOf } from "./chance.js";
 
 /** Prefix of annotations and labels. */
 export const SIMULATION_DOMAIN = "simulation.keelson.dev";
+
+/** Written by the loops that make pods anew: how many failed before. */
+export const FAILED_BEFORE = `${SIMULATION_DOMAIN}/failed-before`;
 
 /** What can go wrong in a pod. */
 const FAILURES = ["image-pull", "crash", "unready"] as const;
@@ -37,6 +41,8 @@ export interface PodSettings {
   readonly exitCode?: number;
   /** The line of its log. */
   readonly log?: string;
+  /** What is wrong with its annotations: it does not start, as a test that asked for something else would pass. */
+  readonly mistake?: string;
 }
 
 export interface SimulationRule extends PodSettings {
@@ -171,12 +177,12 @@ function matchesText(pattern: string, text: string): boolean {
   return text.length - last.length >= at && text.endsWith(last);
 }
 
-/** An annotation that makes no sense is as if it were not there: the pod has been accepted. */
+/** One that makes no sense is told of in the pod's status, as the pod has been accepted. */
 function fromAnnotations(annotations: Readonly<Record<string, string>>): PodSettings {
   const prefix = `${SIMULATION_DOMAIN}/`;
   const found: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(annotations)) {
-    if (!key.startsWith(prefix)) continue;
+    if (!key.startsWith(prefix) || key === FAILED_BEFORE) continue;
     const member = key
       .slice(prefix.length)
       .replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
@@ -184,9 +190,16 @@ function fromAnnotations(annotations: Readonly<Record<string, string>>): PodSett
       Object.assign(found, parsePods({ [member]: value }, ""));
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
+      found.mistake ??= `annotation ${key}: ${reasonOf(error)}`;
     }
   }
   return found;
+}
+
+/** Without the member's name, and with those of annotations for others. */
+function reasonOf(error: RangeError): string {
+  const text = oneLine(error).replace(/^\w+: /, "");
+  return text.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Where in a range a pod lies. */
