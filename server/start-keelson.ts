@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { tokenKubeconfig } from "./fresh-api/access.js";
 import { startChild } from "./fresh-api/api-child.js";
 import { type RunningApi, startHere } from "./fresh-api/api-here.js";
+import { checkOptions } from "./fresh-api/check-options.js";
 import { ControlPlaneClient } from "./fresh-api/control-plane-client.js";
 import { TestApiClient } from "./fresh-api/test-api-client.js";
 import type { Keelson, KeelsonOptions } from "./fresh-api/types.js";
@@ -40,6 +41,7 @@ const CHILD = fileURLToPath(new URL("./start-keelson-child.js", import.meta.url)
 
 /** Starts an API; it is ready when the promise resolves. @throws {Error} with one line */
 export async function startKeelson(options: KeelsonOptions = {}): Promise<Keelson> {
+  checkOptions(options);
   const { users = [] } = options;
   const tokens = users.map(({ name }) => [name, randomBytes(24).toString("hex")] as const);
   const order = { options, tokens };

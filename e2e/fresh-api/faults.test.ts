@@ -128,5 +128,7 @@ test("People 7: keelson fault orders, lists and removes; others and ordinary ser
   assert.equal((await nobody.request("/debug/faults", { headers: headersOf })).status, 403);
   nobody.close();
   await using ordinary = await startKeelson();
-  await assert.rejects(ordinary.fault({}, { type: "conflict" }), { message: /\(404\)$/ });
+  await assert.rejects(ordinary.fault({}, { type: "conflict" }), {
+    message: /; startKeelson needs the option faults \(404\)$/,
+  });
 });

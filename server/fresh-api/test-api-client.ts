@@ -72,8 +72,10 @@ export class TestApiClient {
     return (await this.#ask("POST", SNAPSHOTS_PATH)) as unknown as Snapshot;
   }
 
-  async reset({ id }: Snapshot): Promise<ResetResult> {
-    return (await this.#ask("POST", RESET_PATH, { snapshot: id })) as unknown as ResetResult;
+  async reset(snapshot: Snapshot): Promise<ResetResult> {
+    return (await this.#ask("POST", RESET_PATH, {
+      snapshot: snapshot?.id,
+    })) as unknown as ResetResult;
   }
 
   async fault({ times, probability, ...match }: FaultedRequests, what: FaultKind): Promise<Fault> {
@@ -100,7 +102,7 @@ export class TestApiClient {
   }
 
   async advance(by: number | string): Promise<Date> {
-    const advanceMs = typeof by === "number" ? by : parseDuration(by);
+    const advanceMs = typeof by === "number" ? by : parseDuration(String(by));
     if (advanceMs === undefined || !(advanceMs >= 0)) {
       throw new RangeError(`${JSON.stringify(by)}: milliseconds, or a duration such as 1h30m`);
     }
@@ -124,8 +126,16 @@ export class TestApiClient {
   async #ask(method: string, path: string, body?: JsonObject): Promise<JsonObject> {
     const { status, value } = await this.#client.ask(method, path, body && { body });
     if (status === 200) return value;
-    throw new Error(`${String(value.message ?? "the API refused")} (${status})`);
+    const option = status === 404 ? optionOf(path) : undefined;
+    const hint = option === undefined ? "" : `; startKeelson needs the option ${option}`;
+    throw new Error(`${String(value.message ?? "the API refused")}${hint} (${status})`);
   }
+}
+
+/** What has to be on for a path to be there. */
+function optionOf(path: string): "faults" | "record" | undefined {
+  if (path.startsWith(FAULTS_PATH)) return "faults";
+  return path.startsWith(RECORD_PATH) ? "record" : undefined;
 }
 
 /** JSON has no undefined. */
