@@ -103,6 +103,7 @@ export interface LoadParts {
 /** How long requests under way may take when it is let go. */
 const GRACE_MS = 5_000;
 const POLL_MS = 10;
+const LOOPS_OF_CLONES_AFTER_MS = 20;
 
 /** @throws {StorageError}; the signal's reason */
 export function loadControlPlane(
@@ -190,7 +191,12 @@ export function loadControlPlane(
     loops = restingLoops(filled, { isFilled: isDefault });
     // What was left undone by who had it before.
     if (!isDefault) loops.changed();
-    lifecycle.spawn("loops", "restart", (until) => loops.run(until));
+    const begun = loops;
+    lifecycle.spawn("loops", "restart", async (until) => {
+      // Who waits for a clone gets its first answer before they look at everything.
+      if (isNew && !isDefault) await systemClock.sleep(LOOPS_OF_CLONES_AFTER_MS, until);
+      await begun.run(until);
+    });
     view.recall(lifecycle);
     return {
       entry,
