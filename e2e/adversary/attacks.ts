@@ -4,10 +4,12 @@ import { BODY_ATTACKS } from "./bodies.js";
 import { CONNECTION_ATTACKS } from "./connections.js";
 import { PATCH_ATTACKS } from "./patches.js";
 import { QUERY_ATTACKS } from "./queries.js";
+import { STRAY_ATTACKS } from "./strays.js";
 
 export const ATTACKS: readonly Attack[] = [
   ...BODY_ATTACKS,
   ...PATCH_ATTACKS,
   ...QUERY_ATTACKS,
   ...CONNECTION_ATTACKS,
+  ...STRAY_ATTACKS,
 ];

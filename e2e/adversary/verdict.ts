@@ -30,6 +30,8 @@ export function verdictOf(outcome: Outcome, limits: Limits): string {
   if (longestMs - ownLatenessMs > limits.waitMs) broken.push(`waited ${longestMs.toFixed(0)} ms`);
   if (longestWorkMs > limits.workMs) broken.push(`${longestWorkMs.toFixed(0)} ms of work`);
   if (grownMiB > limits.grownMiB) broken.push(`grew by ${grownMiB} MiB`);
+  const faults = outcome.statuses.find(([status]) => status === 500)?.[1] ?? 0;
+  if (faults > 0) broken.push(`${faults} answers 500`);
   if (refusalBytes > limits.refusalBytes) broken.push(`a refusal of ${refusalBytes} bytes`);
   return broken.join("; ");
 }

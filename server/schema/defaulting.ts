@@ -31,10 +31,10 @@ export interface DefaultingOptions {
 /** Sets the defaults of a value in place; items of long lists may be left for later, in order. */
 export type FillIn = (value: JsonObject, later?: Left[]) => void;
 
-/** Items whose defaults are not set yet, and need nothing but themselves. */
+/** Items and members whose defaults are not set yet, and need nothing but themselves. */
 interface Left {
-  readonly items: readonly JsonObject[];
-  readonly fillIn: FillIn;
+  readonly count: number;
+  readonly fillIn: (at: number, later: Left[]) => void;
 }
 
 /** Items of a list that are worth leaving for later, and that are done in one step. */
@@ -45,10 +45,10 @@ export function* fillInSteps(fillIn: FillIn | undefined, value: JsonObject): Ste
   const left: Left[] = [];
   fillIn?.(value, left);
   // Items leave their own long lists behind those that wait.
-  for (const { items, fillIn: inner } of left) {
-    for (let at = 0; at < items.length; at++) {
+  for (const { count, fillIn: inner } of left) {
+    for (let at = 0; at < count; at++) {
       if (at % STRETCH === 0) yield;
-      inner(items[at] as JsonObject, left);
+      inner(at, left);
     }
   }
 }
@@ -236,7 +236,11 @@ export function createDefaulting(
     if (fillIn === undefined) return undefined;
     const { kind } = followAliases(model, field.type);
     // A rule for a map applies to the map, not to its values.
-    return within(name, rule === undefined ? kind : "named", fillIn);
+    return within(
+      name,
+      rule === undefined ? kind : "named",
+      rule === undefined ? fillIn : inMembers(rule),
+    );
   }
 
   function compile(type: StructType): FillIn {
@@ -310,7 +314,29 @@ function within(name: string, kind: TypeRef["kind"], inner: FillIn): FillIn {
       return;
     }
     const items = (kind === "list" ? member : Object.values(member)) as readonly JsonObject[];
-    if (later !== undefined && items.length > STRETCH) later.push({ items, fillIn: inner });
-    else for (const item of items) inner(item, later);
+    if (later !== undefined && items.length > STRETCH) {
+      later.push({
+        count: items.length,
+        fillIn: (at, left) => inner(items[at] as JsonObject, left),
+      });
+    } else for (const item of items) inner(item, later);
+  };
+}
+
+/** A rule for a named map looks at one member after the other, so members may be left for later as items are. */
+function inMembers(rule: FillIn): FillIn {
+  return (map, later) => {
+    const names = later === undefined ? [] : Object.keys(map);
+    if (later === undefined || names.length <= STRETCH) {
+      rule(map);
+      return;
+    }
+    const fillIn = (at: number): void => {
+      const name = names[at] as string;
+      const one: JsonObject = { [name]: map[name] };
+      rule(one);
+      map[name] = one[name];
+    };
+    later.push({ count: names.length, fillIn });
   };
 }

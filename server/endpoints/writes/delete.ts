@@ -93,7 +93,8 @@ export async function handleDeleteCollection(
   const { user } = ctx.state;
   const warn = (text: string) => ctx.state.addWarning(text);
   const remarks = remarksOf(ctx, registry.naming);
-  const target = { resource, namespace, selector, limit, options, user, warn, remarks };
+  const request = ctx.state;
+  const target = { resource, namespace, selector, limit, options, user, warn, remarks, request };
   const deleted = await deleteCollection(registry, target, waitOf(ctx));
   await answerDeletedCollection(ctx, services, deleted);
 }

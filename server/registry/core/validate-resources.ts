@@ -10,6 +10,7 @@ import {
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import { eachMember } from "../../api/long-work.js";
 import type { FieldError } from "../../api/status.js";
 import { type Maybe, repeats, validateDnsLabel } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
@@ -30,25 +31,27 @@ export function validateResources(
   field: string,
   {
     errors,
+    long,
     naming,
     claimNames,
     use = "container",
-  }: Pick<PodCheck, "errors" | "naming" | "claimNames"> & Partial<Pick<ResourceRules, "use">>,
+  }: Pick<PodCheck, "errors" | "long" | "naming" | "claimNames"> &
+    Partial<Pick<ResourceRules, "use">>,
 ): void {
   const { labelDomain } = naming;
-  const rules: ResourceRules = { labelDomain, use, errors };
-  for (const name in limits) {
+  const whole = { errors, long };
+  eachMember(limits ?? NO_AMOUNTS, whole, (name, limit, found) => {
     const at = `${field}.limits[${name}]`;
-    validateAmount(name, limits[name] ?? "0", at, rules);
-    validatePages(name, limits[name] ?? "0", at, errors);
-  }
-  for (const name in requests) {
-    const request = requests[name] ?? "0";
+    validateAmount(name, limit, at, { labelDomain, use, errors: found });
+    validatePages(name, limit, at, found);
+  });
+  eachMember(requests ?? NO_AMOUNTS, whole, (name, request, found) => {
+    const rules: ResourceRules = { labelDomain, use, errors: found };
     const at = `${field}.requests[${name}]`;
     validateAmount(name, request, at, rules);
     compareToLimit(name, { request, limit: limits?.[name] }, field, rules);
-    validatePages(name, request, at, errors);
-  }
+    validatePages(name, request, at, found);
+  });
   if (hasOnlyHugePages(limits, requests)) {
     errors.push(forbiddenField(field, "HugePages require cpu or memory"));
   }
@@ -72,6 +75,8 @@ export function validateResources(
     errors.push(notFoundValue(at, name, why));
   });
 }
+
+const NO_AMOUNTS: Quantities = {};
 
 function hasOnlyHugePages(limits: Maybe<Quantities>, requests: Maybe<Quantities>): boolean {
   let isHuge = false;

@@ -8,6 +8,7 @@ import {
   requiredValue,
   tooLongValue,
 } from "../../api/field-errors.js";
+import type { RuleUse } from "../../api/long-work.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 import {
@@ -77,12 +78,23 @@ const environment = createCelEnvironment({
 export function validateSelectors(
   selectors: Maybe<readonly Selector[]>,
   field: string,
-  errors: FieldError[],
+  { errors, long }: RuleUse,
 ): void {
   validateList(selectors, { max: SELECTORS_MAX, field, errors }, ({ cel }, at) => {
-    if (cel) validateExpression(cel.expression ?? "", `${at}.cel.expression`, errors);
-    else errors.push(requiredValue(`${at}.cel`));
+    if (!cel) errors.push(requiredValue(`${at}.cel`));
+    else leaveExpression(cel.expression ?? "", `${at}.cel.expression`, { errors, long });
   });
+}
+
+/** To compile one of 10 KiB takes milliseconds, and a claim may have hundreds: of a large object each is a step. */
+function leaveExpression(expression: string, field: string, { errors, long }: RuleUse): void {
+  if (long === undefined) validateExpression(expression, field, errors);
+  else {
+    long.leave(function* (found) {
+      validateExpression(expression, field, found);
+      yield;
+    });
+  }
 }
 
 function validateExpression(expression: string, field: string, errors: FieldError[]): void {

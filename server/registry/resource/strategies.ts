@@ -3,7 +3,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import { formatTime } from "../../api/time.js";
 import { checkLongName } from "../../api/validation-names.js";
-import type { StrategyTable } from "../../kinds/strategy.js";
+import type { StrategyContext, StrategyTable } from "../../kinds/strategy.js";
 
 import { selectable } from "../generic/fields.js";
 import { checkImmutable, dropsStatus, specAndStatus, statusOnly } from "../generic/status-parts.js";
@@ -32,9 +32,9 @@ export const resourceStrategies: StrategyTable = {
     validateName: checkLongName,
     generationFields: ["spec"],
     returnsDeletedObject: true,
-    validate: (next, { naming }) => validateDeviceClass(next as DeviceClass, undefined, naming),
-    validateUpdate: (next, current, { naming }) =>
-      validateDeviceClass(next as DeviceClass, current as DeviceClass, naming),
+    validate: (next, context) => validateDeviceClass(next as DeviceClass, undefined, context),
+    validateUpdate: (next, current, context) =>
+      validateDeviceClass(next as DeviceClass, current as DeviceClass, context),
   },
   "resource/resourceclaims": {
     ...dropsStatus,
@@ -43,9 +43,9 @@ export const resourceStrategies: StrategyTable = {
       if (context.subresource === "status") dropDeallocated(next, current);
     },
     returnsDeletedObject: true,
-    validate(next) {
+    validate(next, { long }) {
       const errors = new Problems();
-      validateClaimSpec((next as ResourceClaim).spec, "spec", errors);
+      validateClaimSpec((next as ResourceClaim).spec, "spec", { errors, long });
       return errors;
     },
     validateUpdate: (next, current, { subresource }) =>
@@ -57,9 +57,9 @@ export const resourceStrategies: StrategyTable = {
     returnsDeletedObject: true,
     validate: validateTemplate,
     // What may not change is judged all the same.
-    validateUpdate: (next, current) => [
+    validateUpdate: (next, current, context) => [
       ...checkImmutable(next, current, ["spec"]),
-      ...validateTemplate(next),
+      ...validateTemplate(next, context),
     ],
   },
   "resource/resourceslices": {
@@ -95,11 +95,11 @@ export const resourceStrategies: StrategyTable = {
   },
 };
 
-function validateTemplate(next: ApiObject) {
+function validateTemplate(next: ApiObject, { long }: StrategyContext) {
   const errors = new Problems();
   const { spec = {} } = next as ResourceClaimTemplate;
   validateClaimMetadata(spec.metadata, "spec.metadata", errors);
-  validateClaimSpec(spec.spec, "spec.spec", errors);
+  validateClaimSpec(spec.spec, "spec.spec", { errors, long });
   return errors;
 }
 

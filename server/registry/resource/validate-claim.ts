@@ -1,5 +1,6 @@
 /** Rules for claims of devices, in a ResourceClaim and in a template of one: requests and their settings. */
 import { invalidValue, requiredValue } from "../../api/field-errors.js";
+import type { RuleUse } from "../../api/long-work.js";
 import type { FieldError } from "../../api/status.js";
 import { validateDnsSubdomain } from "../../api/validation-values.js";
 import { validateFullName, validateLabelName, validateList } from "./device-names.js";
@@ -31,18 +32,15 @@ export function requestNamesOf(devices: DeviceClaim | null | undefined): Request
   return names;
 }
 
-export function validateClaimSpec(
-  spec: ClaimSpec | undefined,
-  field: string,
-  errors: FieldError[],
-): void {
+export function validateClaimSpec(spec: ClaimSpec | undefined, field: string, use: RuleUse): void {
+  const { errors } = use;
   const { requests, constraints, config } = spec?.devices ?? {};
   const names = requestNamesOf(spec?.devices);
   const at = `${field}.devices`;
   const keyOf = ({ name = "" }: DeviceRequest) => name;
   const whole = { max: ITEMS_MAX, errors };
   validateList(requests, { ...whole, field: `${at}.requests`, keyOf }, (request, path) =>
-    validateRequest(request, path, errors),
+    validateRequest(request, path, use),
   );
   validateList(constraints, { ...whole, field: `${at}.constraints` }, (constraint, path) =>
     validateConstraint(constraint, path, names, errors),
@@ -56,22 +54,23 @@ export function validateClaimSpec(
 function validateRequest(
   { name, exactly, firstAvailable }: DeviceRequest,
   field: string,
-  errors: FieldError[],
+  use: RuleUse,
 ): void {
+  const { errors } = use;
   validateLabelName(name, `${field}.name`, errors);
   const hasAlternatives = (firstAvailable ?? []).length > 0;
   const one = "exactly one of `exactly` or `firstAvailable` is required";
   if (exactly && hasAlternatives) {
     errors.push(invalidValue(field, null, `${one}, but multiple fields are set`));
   } else if (exactly) {
-    validateExactRequest(exactly, `${field}.exactly`, errors);
+    validateExactRequest(exactly, `${field}.exactly`, use);
   } else if (hasAlternatives) {
     const at = `${field}.firstAvailable`;
     const keyOf = ({ name: own = "" }: ExactRequest) => own;
     const check = { max: ALTERNATIVES_MAX, field: at, errors, keyOf };
     validateList(firstAvailable, check, (alternative, path) => {
       validateLabelName(alternative.name, `${path}.name`, errors);
-      validateExactRequest(alternative, path, errors);
+      validateExactRequest(alternative, path, use);
     });
   } else {
     errors.push(requiredValue(field, one));
@@ -79,11 +78,12 @@ function validateRequest(
 }
 
 /** The closed sets of values are the facts'; the class is not, as the first beta has requests without one. */
-function validateExactRequest(request: ExactRequest, field: string, errors: FieldError[]): void {
+function validateExactRequest(request: ExactRequest, field: string, use: RuleUse): void {
+  const { errors } = use;
   const { deviceClassName = "", selectors, allocationMode = "", count = 0, tolerations } = request;
   if (deviceClassName === "") errors.push(requiredValue(`${field}.deviceClassName`));
   else validateDnsSubdomain(deviceClassName, `${field}.deviceClassName`, errors);
-  validateSelectors(selectors, `${field}.selectors`, errors);
+  validateSelectors(selectors, `${field}.selectors`, use);
   if (allocationMode === "All" && count !== 0) {
     const why = `must not be specified when allocationMode is '${allocationMode}'`;
     errors.push(invalidValue(`${field}.count`, count, why));

@@ -1,10 +1,10 @@
 /** Rules for classes of devices, templates of claims, and rules that taint devices. */
 import { deepEqual } from "../../api/deep-equal.js";
 import { invalidValue, tooManyItems } from "../../api/field-errors.js";
-import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateConditions } from "../../api/validation-conditions.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { isExtended } from "../core/resource-amounts.js";
 import {
   validateDriver,
@@ -23,11 +23,11 @@ const CONDITIONS_MAX = 8;
 export function validateDeviceClass(
   { spec = {} }: DeviceClass,
   current: DeviceClass | undefined,
-  { labelDomain }: Naming,
+  { naming: { labelDomain }, long }: StrategyContext,
 ): FieldError[] {
   const errors = new Problems();
   const { selectors, config, extendedResourceName } = spec;
-  validateSelectors(selectors, "spec.selectors", errors);
+  validateSelectors(selectors, "spec.selectors", { errors, long });
   const isStored = current !== undefined && deepEqual(config ?? [], current.spec?.config ?? []);
   validateList(config, { max: SETTINGS_MAX, field: "spec.config", errors }, (settings, at) =>
     validateConfiguration(settings, at, errors, isStored),

@@ -1,6 +1,10 @@
 /** Rules for devices and claims of them: what is accepted, what is refused and how (A18, A19). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LongWork, type RuleUse } from "../../api/long-work.js";
+import { createNaming } from "../../api/naming.js";
+import { collectProblems, Problems } from "../../api/problems.js";
+import { validateResources } from "../core/validate-resources.js";
 import {
   changeProblems,
   checkChanges,
@@ -8,6 +12,8 @@ import {
   problemsOf,
   type TestObject,
 } from "../testing/problems.js";
+import type { ClaimSpec } from "./device-types.js";
+import { validateClaimSpec } from "./validate-claim.js";
 
 const CLAIMS = "resource.k8s.io/v1/resourceclaims";
 const SLICES = "resource.k8s.io/v1/resourceslices";
@@ -31,6 +37,41 @@ test("A19: a request of the first beta with a selector and no class", () => {
     [claim({ requests: [{ name: "r", selectors }] }), `${EXACT}.deviceClassName: Required value`],
   ]);
 });
+
+test("39.3: the expressions of a large claim, and the amounts of a large container, are looked at in steps, with the same problems", () => {
+  const cel = (at: number) => ({ cel: { expression: at % 2 ? "tru" : `${at} < 1` } });
+  const selectors = Array.from({ length: 8 }, (_, at) => cel(at));
+  const spec = { devices: { requests: [{ name: "r", exactly: exactly({ selectors }) }] } };
+  const seen = (use: RuleUse) => validateClaimSpec(spec as ClaimSpec, "spec", use);
+  assert.equal(stepsOf(seen).taken, 8, "each expression is a step");
+  assert.equal(stepsOf(seen).problems.length, 4);
+
+  const limits = Object.fromEntries(
+    Array.from({ length: 1_000 }, (_, at) => [`e.com/r${at}`, at % 100 ? "1" : "0.5"]),
+  );
+  const amounts = (use: RuleUse) => {
+    const about = { ...use, naming: createNaming("kubernetes"), claimNames: new Set<string>() };
+    validateResources({ limits, requests: limits }, "r", about);
+  };
+  assert.ok(stepsOf(amounts).taken >= 20, `${stepsOf(amounts).taken} steps`);
+});
+
+/** What a rule finds in steps is what it finds at once. */
+function stepsOf(rule: (use: RuleUse) => void) {
+  const atOnce = collectProblems(() => {
+    const errors = new Problems();
+    rule({ errors });
+    return errors;
+  });
+  const long = new LongWork();
+  rule({ errors: new Problems(), long });
+  const steps = long.finish();
+  let taken = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) taken++;
+  assert.deepEqual([...step.value], [...atOnce]);
+  return { problems: step.value, taken };
+}
 
 test("A19: requests of a claim", () => {
   checkProblems(CLAIMS, [

@@ -5,6 +5,7 @@
  * resume behind both (OneEventPerRevision).
  */
 
+import { nextTurn } from "../../../storage/base/next-turn.js";
 import { STOP } from "../../../storage/cache/object-tree.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -18,6 +19,7 @@ import type { AdmissionRemarks, Registry } from "../registry.js";
 import { refresh } from "./commit.js";
 import { planDelete, warnOfDefault } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
+import type { WritingRequest } from "./long-write.js";
 import { OutdatedKind } from "./outdated-kind.js";
 import { runWrite } from "./write.js";
 
@@ -34,6 +36,8 @@ export interface DeleteCollectionTarget {
   /** Receives warnings for the client of a successful delete. */
   readonly warn?: (text: string) => void;
   readonly remarks?: AdmissionRemarks;
+  /** The request, which ends its turns; absent = the server itself. */
+  readonly request?: WritingRequest;
 }
 
 /** The deleted objects as they were found. */
@@ -61,11 +65,43 @@ export async function deleteCollection(
   await refresh(registry);
   const { objects, revision } = await matching(registry, target, signal);
   const deleted = new Array<StoredObject | undefined>(objects.length);
+  const turns = new SharedTurns(() => target.request?.nextTurn() ?? nextTurn());
+  const inTurns = { ...target, request: turns };
   await forEachOf(objects, async (object, index) => {
-    deleted[index] = await deleteFound(registry, target, object, signal);
+    await turns.pace();
+    deleted[index] = await deleteFound(registry, inTurns, object, signal);
   });
   const resource = redefined(registry, target.resource);
   return { resource, objects: deleted.filter((object) => object !== undefined), revision };
+}
+
+/** What is begun in one turn of the event loop: without it, all deletions that need not wait for the store are one turn. */
+const TURN_MS = 5;
+
+/** The turns that all deletions of a collection share: each takes one after the other, and large objects are cut. */
+class SharedTurns implements WritingRequest {
+  readonly bodyBytes = 0;
+  readonly #nextTurn: () => Promise<void>;
+  #sinceMs = performance.now();
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(nextTurn: () => Promise<void>) {
+    this.#nextTurn = nextTurn;
+  }
+
+  /** A turn of its own for each that waits. */
+  nextTurn(): Promise<void> {
+    this.#last = this.#last.then(async () => {
+      await this.#nextTurn();
+      this.#sinceMs = performance.now();
+    });
+    return this.#last;
+  }
+
+  /** Waits only if this turn has taken long. */
+  async pace(): Promise<void> {
+    if (performance.now() - this.#sinceMs >= TURN_MS) await this.nextTurn();
+  }
 }
 
 async function matching(

@@ -293,6 +293,32 @@ test("S1-DEL-15, OneEventPerRevision: a collection goes by selector, each object
   assert.equal(new Set(revisions).size, revisions.length);
 });
 
+test("39.3: the deletions of a collection of large objects take turns, one after the other", async () => {
+  const text = "x".repeat(100_000);
+  for (let i = 0; i < 20; i++)
+    await create("configmaps", { metadata: { name: `large${i}` }, data: { text } });
+  const resource = harness.resource("", "v1", "configmaps");
+  const selector = compileSelector({ namespace: "default", fieldSelector: "metadata.name!=small" });
+  let turns = 0;
+  let waiting = 0;
+  let waitingMost = 0;
+  const request = {
+    bodyBytes: 0,
+    async nextTurn() {
+      turns++;
+      waitingMost = Math.max(waitingMost, ++waiting);
+      await new Promise((resolve) => setImmediate(resolve));
+      waiting--;
+    },
+  };
+  const options = { isDryRun: true };
+  const target = { resource, namespace: "default", selector, options, request };
+  const { objects } = await deleteCollection(registry, target, noSignal);
+  assert.ok(objects.length >= 20);
+  assert.ok(turns >= 40, `${turns} turns`);
+  assert.equal(waitingMost, 1, "no two in the same turn");
+});
+
 test("S1-DEL-15: objects that others change meanwhile are deleted all the same", async () => {
   for (let i = 0; i < 60; i++) await create("configmaps", { metadata: { name: `race${i}` } });
   const replica = await harness.openReplica();
