@@ -202,6 +202,13 @@ test("a kubeconfig is asked for with anything, and that is taken or refused in a
   for (const spec of [{ user: null }, { user: 5 }, { user: "A" }, { expirationSeconds: "x" }]) {
     assert.equal(await ask({ spec }), 400, JSON.stringify(spec));
   }
+  for (const expirationSeconds of ["3600", [3600], true, 599, 3600.5]) {
+    assert.equal(await ask({ spec: { expirationSeconds } }), 400, String(expirationSeconds));
+  }
+  const tried = { spec: { user: "tried" } };
+  (await admin("POST", `${KIND}/one/kubeconfig?dryRun=All`, tried)).expect(400);
+  const accounts = "/clusters/one/api/v1/namespaces/kube-system/serviceaccounts";
+  (await admin("GET", `${accounts}/tried`)).expect(404);
 });
 
 test("a service account of the root is nobody in a control plane", async () => {
@@ -250,6 +257,49 @@ test("the loops of a control plane run: a namespace gets its account, and goes w
   await eventually("the namespace is gone", async () => {
     return (await admin("GET", `${base}/brief`)).status === 404;
   });
+});
+
+test("44: what is cloned is said when a control plane is made, and by nobody later", async () => {
+  const of = { apiVersion: `${GROUP}/v1alpha1`, kind: "ControlPlane" };
+  // The schema's rule about changes says nothing of an object that had no spec.
+  for (const [name, spec] of Object.entries({ "no-spec": undefined, "empty-spec": {} })) {
+    (await admin("POST", KIND, { ...of, metadata: { name }, spec })).expect(201);
+    const headers = { "content-type": "application/merge-patch+json" };
+    const body = { spec: { cloneFrom: { name: "root" } } };
+    const patch = { method: "PATCH", headers, body };
+    const { status, text } = await theApi().admin.request(`${KIND}/${name}`, patch);
+    assert.ok([403, 422].includes(status), `${name}: ${status}`);
+    assert.match(text, /cloneFrom cannot be changed/);
+  }
+});
+
+test("44: limits below what a control plane begins with let it begin, and be read", async () => {
+  const limits = { objects: 1, bytes: 1 };
+  (await admin("POST", KIND, controlPlane("tiny", { limits }))).expect(201);
+  (await admin("GET", `/clusters/tiny${CONFIG_MAPS}`)).expect(200);
+  (await admin("POST", `/clusters/tiny${CONFIG_MAPS}`, configMap("more"))).expect(403);
+});
+
+test("44: a limit of bytes refuses what would be over, and nothing that makes it less", async () => {
+  (await admin("POST", KIND, controlPlane("heavy"))).expect(201);
+  const path = `/clusters/heavy${CONFIG_MAPS}`;
+  const map = (name: string, chars: number) => ({
+    ...configMap(name),
+    data: { of: "x".repeat(chars) },
+  });
+  (await admin("POST", path, map("first", 50_000))).expect(201);
+  await change("heavy", { spec: { limits: { bytes: 500_000 } } });
+  const refused = await eventually("the refusal", async () => {
+    const answer = await admin("POST", path, map(`second-${Math.random()}`, 450_000));
+    return answer.status === 403 && answer;
+  });
+  assert.match(refused.text, /its limit is 500000/);
+  (await admin("PUT", `${path}/first`, map("first", 60_000))).expect(200);
+  await change("heavy", { spec: { limits: { bytes: 1 } } });
+  await eventually("the refusal", async () => {
+    return (await admin("PUT", `${path}/first`, map("first", 61_000))).status === 403;
+  });
+  (await admin("PUT", `${path}/first`, map("first", 10))).expect(200);
 });
 
 test("limits refuse what is over with 403, and say so", async () => {
@@ -367,6 +417,60 @@ test("a clone that cannot be made says why", async () => {
   });
   assert.match(failed.text, /"nobody\\" not found/);
   (await admin("GET", "/clusters/orphan/api")).expect(404);
+});
+
+test("44: a clone of one that nobody has used begins with what its original begins with", async () => {
+  (await admin("POST", KIND, controlPlane("unused"))).expect(201);
+  const cloneFrom = { name: "unused" };
+  (await admin("POST", KIND, controlPlane("of-unused", { cloneFrom }))).expect(201);
+  (await admin("POST", KIND, controlPlane("second", { cloneFrom: { name: "of-unused" } }))).expect(
+    201,
+  );
+  for (const name of ["second", "of-unused", "unused"]) {
+    (await admin("GET", `/clusters/${name}/api/v1/namespaces/default`)).expect(200);
+  }
+});
+
+test("44: a clone that was suspended from the first moment is made when it is not any more", async () => {
+  const spec = { cloneFrom: { name: "one" }, suspended: true };
+  (await admin("POST", KIND, controlPlane("sleeper", spec))).expect(201);
+  await eventually(
+    "the phase",
+    async () => phaseOf((await admin("GET", `${KIND}/sleeper`)).object) === "Suspended",
+  );
+  await change("sleeper", { spec: { suspended: false } });
+  await eventually("it has been made", async () => {
+    const { object } = await admin("GET", `${KIND}/sleeper`);
+    return phaseOf(object) === "Ready";
+  });
+  const path = `/clusters/sleeper/apis/shop.example/v1`;
+  assert.match((await admin("GET", path)).expect(200).text, /"ones"/);
+});
+
+test("44: what can never be cloned is refused, or says so, and is no internal error", async () => {
+  const self = controlPlane("self", { cloneFrom: { name: "self" } });
+  assert.match((await admin("POST", KIND, self)).expect(403).text, /cloned from itself/);
+  for (const resourceVersion of ["", "0", "-1", "abc", "1e3", "9999999999999999"]) {
+    const cloneFrom = { name: "one", resourceVersion };
+    (await admin("POST", KIND, controlPlane("odd", { cloneFrom }))).expect(422);
+  }
+  const never = { early: "1", late: "999999999999" };
+  for (const [name, resourceVersion] of Object.entries(never)) {
+    const cloneFrom = { name: "one", resourceVersion };
+    (await admin("POST", KIND, controlPlane(name, { cloneFrom }))).expect(201);
+    (await admin("GET", `/clusters/${name}/api`)).expect(403);
+    await eventually("the phase", async () => {
+      return phaseOf((await admin("GET", `${KIND}/${name}`)).object) === "Failed";
+    });
+  }
+  // Made one after the other, each to be like the other: neither load waits for the other one.
+  for (const [name, other] of [
+    ["hen", "egg"],
+    ["egg", "hen"],
+  ] as const) {
+    (await admin("POST", KIND, controlPlane(name, { cloneFrom: { name: other } }))).expect(201);
+  }
+  (await admin("GET", "/clusters/hen/api")).expect(403);
 });
 
 test("a fork of the API of tests has what it has, without its control planes, and goes when it is disposed", async () => {

@@ -22,7 +22,7 @@ export async function hasBegun(
   { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
   signal: AbortSignal,
 ): Promise<boolean> {
-  return (await store.get(prefix + BEGUN, {}, signal)).kv !== undefined;
+  return (await begunAt({ store, prefix }, signal)) !== undefined;
 }
 
 /** Says that it has begun. @throws {StorageError} */
@@ -54,6 +54,14 @@ export async function putBeginning(
     await putContent(store, prefix, page, signal);
   }
   if (objects === 0) throw new RangeError("what it is cloned from had no objects then");
+}
+
+/** When it had all that it began with; undefined = it has not begun. @throws {StorageError} */
+export async function begunAt(
+  { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
+  signal: AbortSignal,
+): Promise<Revision | undefined> {
+  return (await store.get(prefix + BEGUN, {}, signal)).kv?.createRevision;
 }
 
 /** Whether a key, behind the prefix, says that the control plane has begun. */

@@ -2,6 +2,7 @@
  * What the server says about ControlPlanes that are written: who makes one is kept in an annotation that nobody else can
  * write, as it decides who administers it; and the server's finalizer lets the content go before the object.
  */
+import { isDeepStrictEqual } from "node:util";
 import {
   type AdmissionAttributes,
   type AdmissionPlugin,
@@ -11,10 +12,11 @@ import {
   WRITES,
 } from "../admission/admission.js";
 import type { PermissionQuestion } from "../admission/default-plugins.js";
+import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { type SignalSource, signalOf } from "../request/lazy-signal.js";
 import type { UserInfo } from "../request/user-info.js";
-import type { ControlPlaneObject } from "./control-plane-index.js";
+import type { CloneSource, ControlPlaneObject } from "./control-plane-index.js";
 import {
   CONTROL_PLANES,
   contentFinalizer,
@@ -72,13 +74,18 @@ export class ControlPlaneAdmission implements AdmissionPlugin {
   }
 
   validate(attributes: AdmissionAttributes, source: SignalSource): Promise<void> | undefined {
-    if (attributes.operation !== "CREATE") return undefined;
+    const cloneFrom = cloneSourceOf(attributes.object);
+    if (attributes.operation !== "CREATE") {
+      // The schema cannot say it of an object that had no spec.
+      if (isDeepStrictEqual(cloneFrom, cloneSourceOf(attributes.oldObject))) return undefined;
+      throw refuse(attributes, "spec.cloneFrom cannot be changed");
+    }
     const { name = "" } = attributes.object?.metadata ?? {};
     if (name.length > NAME_CHARS_MAX || name.includes(".")) {
       throw refuse(attributes, "the name must be a DNS label of at most 63 characters");
     }
     if (name === ROOT) throw refuse(attributes, `${JSON.stringify(ROOT)} is the API above all`);
-    const { cloneFrom } = (attributes.object as ControlPlaneObject).spec ?? {};
+    if (name === cloneFrom?.name) throw refuse(attributes, "it cannot be cloned from itself");
     return cloneFrom && this.#checkOriginal(attributes, cloneFrom.name, signalOf(source));
   }
 
@@ -99,4 +106,8 @@ export class ControlPlaneAdmission implements AdmissionPlugin {
     const why = `${attributes.user.name} may not enter ${JSON.stringify(name)}, which it is cloned from`;
     throw refuse(attributes, why);
   }
+}
+
+function cloneSourceOf(object: ApiObject | undefined): CloneSource | undefined {
+  return (object as ControlPlaneObject | undefined)?.spec?.cloneFrom ?? undefined;
 }

@@ -122,7 +122,10 @@ const SCHEMA = {
           required: ["name"],
           properties: {
             name: text("The other control plane."),
-            resourceVersion: text("As of this revision, which must be kept still. Absent: now."),
+            resourceVersion: {
+              ...text("As of this revision, which must be kept still. Absent: now."),
+              pattern: "^[1-9][0-9]{0,14}$",
+            },
           },
         },
       },

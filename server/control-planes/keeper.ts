@@ -9,7 +9,6 @@
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
-import { StorageError } from "../../storage/kv/errors.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { ObjectMeta } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -47,6 +46,8 @@ const LATE_MS = 10_000;
 /** Marks the uid of one that is gone in the queue; names have no slash. */
 const GONE = "gone/";
 const LATE = "late/";
+/** Codes of what may be otherwise a moment later begin here. */
+const HTTP_PASSING_MIN = 409;
 
 /** Until the signal aborts. */
 export async function runKeeper(options: KeeperOptions, signal: AbortSignal): Promise<void> {
@@ -131,16 +132,16 @@ async function begin(
   { planes }: KeeperOptions,
   { metadata, spec, status }: ControlPlaneObject,
 ): Promise<string | undefined> {
-  const isOver = metadata.deletionTimestamp !== undefined || status?.phase !== undefined;
+  // One that was suspended from the first moment begins when it is not any more.
+  const isTried = status?.phase !== undefined && status.phase !== "Suspended";
+  const isOver = metadata.deletionTimestamp !== undefined || isTried;
   if (spec?.cloneFrom === undefined || spec.suspended === true || isOver) return undefined;
   try {
     await planes.open(metadata.name ?? "");
     return undefined;
   } catch (error) {
-    if (error instanceof StatusError || error instanceof RangeError) return error.message;
-    if (error instanceof StorageError && error.code === "Compacted") {
-      return "the state that it is cloned from is not kept any more";
-    }
+    // What passes, such as a full memory, is no reason to give it up.
+    if (error instanceof StatusError && error.code < HTTP_PASSING_MIN) return error.message;
     throw error;
   }
 }

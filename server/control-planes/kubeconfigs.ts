@@ -57,6 +57,8 @@ export function withKubeconfigs(parts: KubeconfigParts): RequestMiddleware {
 
 async function answer(ctx: RequestContext, parts: KubeconfigParts): Promise<void> {
   const { info, signal } = ctx.state;
+  // A kubeconfig is good for something, or it is none.
+  if (info.query.has("dryRun")) throw badRequest("dryRun: a kubeconfig cannot be tried");
   const wish = toWish(await readBody(ctx.req, { waiting: ctx.state }));
   // The way that the client came is one that works for it, through a balancer too.
   const server = parts.serverOf(info.name, ctx.host);
@@ -83,11 +85,11 @@ function toWish(body: Buffer): KubeconfigWish {
   if (typeof user !== "string" || !LABEL.test(user)) {
     throw badRequest("spec.user: must be a DNS label");
   }
-  const seconds = Number(expirationSeconds);
-  if (!Number.isInteger(seconds) || seconds < SECONDS_MIN || seconds > SECONDS_MAX) {
+  const isInteger = typeof expirationSeconds === "number" && Number.isInteger(expirationSeconds);
+  if (!isInteger || expirationSeconds < SECONDS_MIN || expirationSeconds > SECONDS_MAX) {
     throw badRequest(`spec.expirationSeconds: must be from ${SECONDS_MIN} to ${SECONDS_MAX}`);
   }
-  return { user, expirationSeconds: seconds };
+  return { user, expirationSeconds };
 }
 
 function parse(body: Buffer): JsonObject {

@@ -9,6 +9,11 @@ import {
 } from "../admission/admission.js";
 import type { ControlPlaneLimits } from "./control-plane-index.js";
 
+/** A member that is not there takes none. */
+function bytesOf(object: object | undefined): number {
+  return object === undefined ? 0 : Buffer.byteLength(JSON.stringify(object));
+}
+
 /** What a control plane has now. */
 export interface ControlPlaneSize {
   readonly objects: number;
@@ -37,21 +42,24 @@ export class LimitGuard implements AdmissionPlugin {
   }
 
   readonly handles: Handles = (operation, _resource, subresource) =>
-    subresource === "" && WRITES.includes(operation);
+    (subresource === "" || subresource === "status") && WRITES.includes(operation);
 
   validate(attributes: AdmissionAttributes): undefined {
     const { objects: objectsMax, bytes: bytesMax } = this.#limits();
     if (objectsMax === undefined && bytesMax === undefined) return;
     const { objects, bytes } = sizeOf(this.#view);
-    const isNew = attributes.operation === "CREATE";
-    if (isNew && objectsMax !== undefined && objects >= objectsMax) {
+    const { operation, object, oldObject } = attributes;
+    if (operation === "CREATE" && objectsMax !== undefined && objects >= objectsMax) {
       throw refuse(
         attributes,
         `the control plane has ${objects} objects, its limit is ${objectsMax}`,
       );
     }
-    if (bytesMax !== undefined && bytes >= bytesMax) {
-      throw refuse(attributes, `the control plane has ${bytes} bytes, its limit is ${bytesMax}`);
-    }
+    // What is over already may get smaller.
+    if (bytesMax === undefined) return;
+    const more = bytesOf(object) - bytesOf(oldObject);
+    if (more <= 0 || bytes + more <= bytesMax) return;
+    const what = `the control plane has ${bytes} bytes, its limit is ${bytesMax}`;
+    throw refuse(attributes, bytes < bytesMax ? `${what}, and this is ${more} more` : what);
   }
 }

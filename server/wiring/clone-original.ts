@@ -4,6 +4,7 @@ import { KeySpace, type ParsedKey, partitionId } from "../../storage/objects/key
 import { badRequest, notFound } from "../api/status.js";
 import type { Config } from "../config/config.js";
 import { CREATOR_BINDING } from "../control-planes/administrator.js";
+import { begunAt } from "../control-planes/beginning.js";
 import { ROOT } from "../control-planes/control-plane-admission.js";
 import type { CloneSource, ControlPlaneEntry } from "../control-planes/control-plane-index.js";
 import type { ContentSource } from "../control-planes/copy-content.js";
@@ -18,6 +19,8 @@ export interface OriginalParts {
   readonly storage: OpenedStore;
   /** The entry of a control plane as it is now. */
   current(name: string): ControlPlaneEntry | undefined;
+  /** Loads one: it has begun then. @throws {StatusError} */
+  open(name: string): Promise<unknown>;
 }
 
 export interface OpenedOriginal {
@@ -27,7 +30,8 @@ export interface OpenedOriginal {
 
 /**
  * As of the revision that made the clone, or of the one that it names: whoever makes it, and whenever, finds the same.
- * @throws {StatusError} 404, 400
+ * An original that nobody had used by then begins now, and the clone with what it begins with.
+ * @throws {StatusError} 404, 400; {RangeError} it was not there then; {StorageError}
  */
 export async function openOriginal(
   parts: OriginalParts,
@@ -36,8 +40,9 @@ export async function openOriginal(
   signal: AbortSignal,
 ): Promise<OpenedOriginal> {
   const { config, facts, storage } = parts;
-  const revision = await revisionOf(parts, clone, resourceVersion, signal);
+  const asked = await revisionOf(parts, clone, resourceVersion, signal);
   if (name === ROOT) {
+    const revision = asked;
     const { prefix } = new KeySpace(config.etcdPrefix);
     const isLeftOut = leftOutOfRoot(config.naming);
     return { source: { store: storage.store, prefix, revision, isLeftOut }, release() {} };
@@ -49,6 +54,11 @@ export async function openOriginal(
   const part = { config: original, uid: entry.uid, facts };
   const { store, release } = await readPartStore(part, storage, signal);
   const { prefix } = new KeySpace(original.etcdPrefix);
+  const begun = await beginningOf(parts, { name, prefix, asked }, signal).catch((error) => {
+    release();
+    throw error;
+  });
+  const revision = begun > asked ? begun : asked;
   return { source: { store, prefix, revision, isLeftOut: isCreators }, release };
 }
 
@@ -69,8 +79,27 @@ function leftOutOfRoot(naming: Parameters<typeof controlPlaneGroup>[0]) {
     (path.endsWith(service) && partition.endsWith("/apiservices"));
 }
 
+/** @throws {StatusError} it cannot be loaded; {RangeError} it was not there at the revision that is asked for */
+async function beginningOf(
+  parts: OriginalParts,
+  { name, prefix, asked }: { readonly name: string; readonly prefix: string; asked: Revision },
+  signal: AbortSignal,
+): Promise<Revision> {
+  const own = { store: parts.storage.plain, prefix };
+  // None is made before what it is cloned from: so the loads of two never wait for each other.
+  if ((await madeAt(parts, name, signal)) > asked) throw new RangeError(NO_OBJECTS);
+  const begun = await begunAt(own, signal);
+  if (begun !== undefined) return begun;
+  await parts.open(name);
+  const now = await begunAt(own, signal);
+  if (now === undefined) throw new RangeError(NO_OBJECTS);
+  return now;
+}
+
+const NO_OBJECTS = "what it is cloned from had no objects then";
+
 async function revisionOf(
-  { config, storage }: OriginalParts,
+  parts: OriginalParts,
   { name }: ControlPlaneEntry,
   resourceVersion: string | undefined,
   signal: AbortSignal,
@@ -83,6 +112,15 @@ async function revisionOf(
     }
     return toRevision(Number(resourceVersion));
   }
+  return await madeAt(parts, name, signal);
+}
+
+/** When a ControlPlane was made. */
+async function madeAt(
+  { config, storage }: OriginalParts,
+  name: string,
+  signal: AbortSignal,
+): Promise<Revision> {
   const kind = partitionId(controlPlaneGroup(config.naming), CONTROL_PLANES);
   const key = new KeySpace(config.etcdPrefix).key(kind, name);
   const { kv } = await storage.plain.get(key, {}, signal);

@@ -45,7 +45,15 @@ import { createSuspendedTokens } from "./suspended-tokens.js";
 export interface ControlPlanesParts
   extends Omit<
     LoadParts,
-    "metrics" | "rootAuthority" | "trust" | "current" | "defaults" | "patterns" | "builtIn" | "lead"
+    | "metrics"
+    | "rootAuthority"
+    | "trust"
+    | "current"
+    | "open"
+    | "defaults"
+    | "patterns"
+    | "builtIn"
+    | "lead"
   > {
   /** The process's. */
   readonly metrics: Metrics;
@@ -118,7 +126,8 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       if (started === undefined) throw serviceUnavailable("the API server is starting");
       const { rootAuthority, trust } = started;
       const current = (name: string) => index.find(name);
-      const loading = { ...parts, ...shared, rootAuthority, trust, current };
+      const open = (name: string) => planes.open(name);
+      const loading = { ...parts, ...shared, rootAuthority, trust, current, open };
       return await inTurns(() => loadControlPlane(loading, entry, signal), signal);
     },
   });

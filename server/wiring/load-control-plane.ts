@@ -6,8 +6,10 @@ import { openAll } from "../../storage/base/cleanup.js";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
 import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { StorageError } from "../../storage/kv/errors.js";
 import type { SharedFeed } from "../../storage/kv/shared-feed.js";
 import type { ObjectPatterns } from "../../storage/objects/object-patterns.js";
+import { forbidden } from "../api/status.js";
 import type { ProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
@@ -22,6 +24,7 @@ import {
 import type { ControlPlaneEntry } from "../control-planes/control-plane-index.js";
 import type { LoadedControlPlane } from "../control-planes/control-planes.js";
 import type { DefaultContent } from "../control-planes/default-content.js";
+import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
 import type { Lead } from "../control-planes/lead.js";
 import { LimitGuard, sizeOf } from "../control-planes/limit-guard.js";
 import { toOwnUrl } from "../control-planes/names-in-requests.js";
@@ -98,6 +101,8 @@ export interface LoadParts {
   readonly defaults: DefaultContent;
   /** The entry as it is now; its limits may have changed. */
   current(name: string): ControlPlaneEntry | undefined;
+  /** Loads another one. @throws {StatusError} */
+  open(name: string): Promise<unknown>;
 }
 
 /** How long requests under way may take when it is let go. */
@@ -154,6 +159,8 @@ export function loadControlPlane(
     let isEnding = false;
     addChecks(health, access.views, () => isEnding);
     const limits = () => parts.current(entry.name)?.limits ?? {};
+    // What the server makes at the beginning is not refused: a smaller limit would leave nothing that can be loaded.
+    let isBegun = false;
     const usage = new Usage(systemClock, limits);
     const plane = createControlPlane(
       {
@@ -164,7 +171,7 @@ export function loadControlPlane(
         serverAddress: parts.serverAddress,
         usage,
         turnLevel: `control plane ${entry.name}`,
-        guards: [new LimitGuard(access.views.view, limits)],
+        guards: [new LimitGuard(access.views.view, () => (isBegun ? limits() : {}))],
       },
       opened,
     );
@@ -187,6 +194,7 @@ export function loadControlPlane(
       parts.defaults.keep(await readContent(own, view.revision, signal), basis);
     }
     made?.();
+    isBegun = true;
     plane.aggregation.spawn(lifecycle, objects);
     loops = restingLoops(filled, { isFilled: isDefault });
     // What was left undone by who had it before.
@@ -221,6 +229,30 @@ export function loadControlPlane(
 
 /** Puts what it begins with. @throws {StatusError} what it is cloned from is not there, or not any more */
 async function begin(
+  parts: LoadParts,
+  entry: ControlPlaneEntry,
+  own: Parameters<typeof putOwnBeginning>[2],
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await putOwnBeginning(parts, entry, own, signal);
+  } catch (error) {
+    const why = whyNever(error);
+    if (why === undefined) throw error;
+    const group = controlPlaneGroup(parts.config.naming);
+    throw forbidden({ group, resource: CONTROL_PLANES }, entry.name, why);
+  }
+}
+
+/** @returns why a clone will never be made; undefined = it may be, later */
+function whyNever(error: unknown): string | undefined {
+  if (error instanceof RangeError) return error.message;
+  if (!(error instanceof StorageError)) return undefined;
+  if (error.code === "Compacted") return "the state that it is cloned from is not kept any more";
+  return error.code === "FutureRevision" ? "there was no such resourceVersion yet" : undefined;
+}
+
+async function putOwnBeginning(
   parts: LoadParts,
   entry: ControlPlaneEntry,
   { basis, ...own }: Pick<BeginningParts, "store" | "prefix"> & { readonly basis: string },
