@@ -254,3 +254,19 @@ test("People 3: with --watch-manifests changes of the files are applied, also be
   await eventually("the new file is there", async () => (await dataOf("other")) === "b");
   client.close();
 });
+
+test("#45 keelson up says on standard error what is wrong with a file that it watches", async () => {
+  await using folder = await makeTempDir("watched-manifests");
+  const file = join(folder.path, "a.yaml");
+  await writeFile(file, JSON.stringify(configMap("watched")));
+  const flags = [`--manifests=${folder.path}`, "--watch-manifests"];
+  const command = ["--", "sh", "-c", "echo on; exec sleep 60"];
+  const child = spawn(process.execPath, [COMMAND, "up", ...flags, ...command]);
+  const closed = once(child, "close");
+  await once(child.stdout, "data");
+  await writeFile(file, "kind: ConfigMap\na: [b\n");
+  const [told] = await once(child.stderr, "data");
+  assert.match(String(told), /^keelson: manifests: \S+a\.yaml: line 2: [^\n]+\n$/);
+  child.kill("SIGTERM");
+  await closed;
+});

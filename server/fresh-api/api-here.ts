@@ -2,6 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openAll } from "../../storage/base/cleanup.js";
+import { type Logger, silentLogger } from "../../storage/base/logger.js";
 import { parseCommandLine } from "../config/command-line.js";
 import { SIMULATED_PARTS } from "../simulation/run-simulation.js";
 import { AlikeParts } from "../wiring/alike-parts.js";
@@ -33,6 +34,11 @@ export interface StartOrder {
 }
 
 export const DEADLINE_MS = 30_000;
+/** Whoever has files watched is told what is wrong with them, also without a log. */
+const MISTAKES: Logger = {
+  ...silentLogger,
+  warn: (_fields, message) => void process.stderr.write(`keelson: ${message}\n`),
+};
 /** Of all APIs that this process starts: none knows of the others, and none changes it. */
 const ALIKE = new AlikeParts();
 
@@ -62,7 +68,7 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
       await applyManifests(objects, access, untilMs - performance.now());
       if (config.watchManifests) {
         const ending = new AbortController();
-        const watched = { paths: files, access, logger: log.logger };
+        const watched = { paths: files, access, logger: logs ? log.logger : MISTAKES };
         const watching = watchManifests(watched, signature, ending.signal);
         opened.defer(() => {
           ending.abort();
