@@ -204,6 +204,90 @@ test("#46 the timeline draws an arrow for what led to a write: solid where it is
   }
 });
 
+test("#46 a page that stays open is no hot loop itself: in a minute each view lists a type less than ten times", async (t) => {
+  await createOwnerAndOwned(theApi().admin);
+  const page = await openPage(t);
+  if (page === undefined) return;
+  // Its clock runs twenty times as fast.
+  await page.evaluate(
+    "void (globalThis.setTimeout = ((real) => (done, ms) => real(done, ms / 20))(setTimeout))",
+  );
+  const noMetrics =
+    "void (globalThis.fetch = ((real) => (path, ...rest) => real(String(path).replace('/metrics', '/nothing'), ...rest))(fetch))";
+  for (const [fragment, prepare, often] of [
+    ["#/", "", { path: "/k8s/debug/turns", times: 13 }],
+    ["#/", noMetrics, { path: "/k8s/debug/turns", times: 13 }],
+    ["#/object/core/configmaps/default/owner?tab=events", "", { path: "/events?", times: 8 }],
+  ] as const) {
+    await show(page, "#/clients");
+    await page.waitForText("The last minute");
+    if (prepare !== "") await page.evaluate(prepare);
+    await page.evaluate("performance.clearResourceTimings()");
+    await page.evaluate("performance.setResourceTimingBufferSize(10_000)");
+    await show(page, fragment);
+    const asked = `performance.getEntriesByType("resource").map(({ name }) => name)`;
+    const minute = `${asked}.filter((name) => name.includes(${JSON.stringify(often.path)})).length >= ${often.times}`;
+    await page.waitFor("a minute of the page", minute);
+    const lists = new Map<string, number>();
+    for (const url of await page.evaluate<string[]>(asked)) {
+      const { pathname, searchParams } = new URL(url);
+      if (!/^\/k8s\/apis?\/.*s$/.test(pathname) || searchParams.has("watch")) continue;
+      lists.set(pathname, (lists.get(pathname) ?? 0) + 1);
+    }
+    assert.ok(lists.size > 0, fragment);
+    assert.deepEqual(
+      [...lists].filter(([, times]) => times >= 10),
+      [],
+      `${fragment} ${prepare}`,
+    );
+  }
+});
+
+test("#46 each row of the timeline shows who wrote it, and the lanes' numbers stay, also on a phone", async (t) => {
+  const { admin } = theApi();
+  const data = Object.fromEntries(
+    Array.from({ length: 9 }, (_, at) => [`a-field-of-many-${at}`, "1"]),
+  );
+  await admin.post(CONFIG_MAPS, { metadata: { name: "with-many" } });
+  const headers = { "content-type": "application/merge-patch+json" };
+  for (let count = 0; count < VAIN_WRITES; count++) {
+    const body = { data: { ...data, "a-field-of-many-0": String(count) } };
+    const path = `${CONFIG_MAPS}/with-many?fieldManager=the-writer`;
+    await admin.request(path, { method: "PATCH", body, headers });
+  }
+  const page = await openPage(t);
+  if (page === undefined) return;
+  await show(page, "#/object/core/configmaps/default/with-many?tab=why");
+  await page.waitForText("by the-writer, ");
+  const isInSight = (selector: string) =>
+    page.evaluate<boolean>(
+      `((box, one) => one.left >= box.left && one.right <= box.right + 1 && one.top >= box.top - 1 && one.bottom <= box.bottom + 1)(document.querySelector(".drawing").getBoundingClientRect(), [...document.querySelectorAll(${JSON.stringify(selector)})].at(-1).getBoundingClientRect())`,
+    );
+  assert.ok(await isInSight(".rows .by"), "the writer");
+  assert.ok(await isInSight(".drawing svg text"), "the letters of the last row");
+  assert.ok(await isInSight(".drawing .numbers"), "the numbers of the lanes");
+  await page.evaluate("document.querySelector('.rows li:last-child button').click()");
+  await page.waitForText("Why: patch configmaps default/with-many");
+  await page.resize(390, 760);
+  await page.waitFor("rows of a phone", "document.querySelector('.rows li').offsetHeight > 50");
+  const last = "document.querySelector('.rows li:last-child button')";
+  await page.waitFor("the row fits", `${last}.scrollHeight <= ${last}.clientHeight + 1`);
+});
+
+test("#46 why an object that is gone was written is told on the page, and each other side of it says where", async (t) => {
+  const { admin } = theApi();
+  await admin.post(CONFIG_MAPS, { metadata: { name: "gone" } });
+  await admin.request(`${CONFIG_MAPS}/gone`, { method: "DELETE" });
+  const page = await openPage(t);
+  if (page === undefined) return;
+  await show(page, "#/object/core/configmaps/default/gone");
+  await page.waitForText('configmaps "gone" not found');
+  await page.waitForText("What was written of it, and by whom, is under Why");
+  await show(page, "#/object/core/configmaps/default/gone?tab=why");
+  await page.waitForText("delete configmaps default/gone");
+  assert.deepEqual(await findingsOf(page, ".groups"), []);
+});
+
 test("#46 of a server that has nothing of Keelson's each view tells so in a sentence, and none shows an error", async (t) => {
   const browser = await theBrowser(t);
   if (browser === undefined) return;

@@ -10,6 +10,7 @@ import type {
   ReplicaAsked,
 } from "../recorder/record-types.js";
 import { parseJson } from "../schema/parse-json.js";
+import { printableLine } from "./printable.js";
 
 /** Of each write; `-o json` has all. */
 const CANDIDATES_SHOWN = 2;
@@ -28,7 +29,7 @@ export function formatExplanation(explanation: Explanation): string {
   const lines = steps.flatMap((step, at) => stepLines(step, at, writes, clients));
   const last = [`  ${ENDS[end]}`, ...notesOn(hidden, replicas)];
   const short = steps.length < SHORT_STEPS_MIN ? [] : inShort(steps, writes, clients);
-  return [...lines, ...last, ...short, ""].join("\n");
+  return textOf([...lines, ...last, ...short, ""]);
 }
 
 /** A chain of one needs no summary. */
@@ -139,7 +140,7 @@ export function formatLoops({ loops, hidden, replicas }: Loops): string {
     ({ type, message, perSecond }) => `${type}: ${message} (${perSecond} a second)`,
   );
   if (lines.length === 0) lines.push("no hot loops");
-  return [...lines, ...notesOn(hidden, replicas), ""].join("\n");
+  return textOf([...lines, ...notesOn(hidden, replicas), ""]);
 }
 
 export function formatBlame({ object, fields, replicas }: Blame): string {
@@ -155,7 +156,11 @@ export function formatBlame({ object, fields, replicas }: Blame): string {
       .join("   ")
       .trimEnd(),
   );
-  return [...lines, ...notesOn(0, replicas), ""].join("\n");
+  return textOf([...lines, ...notesOn(0, replicas), ""]);
+}
+
+function textOf(lines: readonly string[]): string {
+  return lines.map(printableLine).join("\n");
 }
 
 const VALUE_CHARS_MAX = 80;

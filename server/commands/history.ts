@@ -10,6 +10,7 @@ import type { HistoryOptions } from "../config/history-options.js";
 import { connect } from "../explain/connect.js";
 import { type Authors, authorsOf } from "./authors-of.js";
 import { compareObjects } from "./compare-objects.js";
+import { printableLine } from "./printable.js";
 import { type RecordedWrites, readRecordedWrites } from "./recorded-writes.js";
 import { askServer, findResource, listResources, pathOf, reasonOf } from "./server-resources.js";
 
@@ -72,7 +73,9 @@ export async function showDiff(options: HistoryOptions, signal: AbortSignal): Pr
       ...(before === undefined ? [] : [`- ${path}: ${shown(before)}`]),
       ...(after === undefined ? [] : [`+ ${path}: ${shown(after)}`]),
     ]);
-    return [`--- ${versionOf(from)}`, `+++ ${versionOf(to)}`, ...lines, ""].join("\n");
+    return [`--- ${versionOf(from)}`, `+++ ${versionOf(to)}`, ...lines, ""]
+      .map(printableLine)
+      .join("\n");
   });
 }
 
@@ -158,6 +161,7 @@ function columns(lines: readonly (readonly string[])[]): string {
   return lines
     .map((line) =>
       line
+        .map(printableLine)
         .map((cell, at) => cell.padEnd(widths[at] ?? 0))
         .join("   ")
         .trimEnd(),

@@ -35,7 +35,7 @@ recorder of a server with --record knows; of others it is what metadata.managedF
 export const HISTORY_HELP = `keelson history: who changed which fields of an object, and when
 
 Usage:
-  keelson history TYPE NAME [-n NAMESPACE] [-o FORM] [flags]
+  keelson history TYPE NAME|TYPE/NAME [-n NAMESPACE] [-o FORM] [flags]
 
 ${KEPT}
 
@@ -46,7 +46,7 @@ ${flagLines(HISTORY_FLAGS)}
 export const DIFF_HELP = `keelson diff: what differs between two versions of an object
 
 Usage:
-  keelson diff TYPE NAME [-n NAMESPACE] [--from=VERSION] [--to=VERSION] [-o FORM] [flags]
+  keelson diff TYPE NAME|TYPE/NAME [-n NAMESPACE] [--from=VERSION] [--to=VERSION] [-o FORM] [flags]
 
 ${KEPT}
 

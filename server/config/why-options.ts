@@ -46,7 +46,7 @@ const BLAME_FLAGS = {
 export const WHY_HELP = `keelson why: what led to a write of an object, back to the first that nothing led to
 
 Usage:
-  keelson why TYPE NAME [-n NAMESPACE] [--revision=VERSION] [-o FORM] [flags]
+  keelson why TYPE NAME|TYPE/NAME [-n NAMESPACE] [--revision=VERSION] [-o FORM] [flags]
   keelson why --loops [-o text|json] [flags]
 
 It asks the recorder of a server that runs with --record. Exact is what a write itself says it was made upon; everything
@@ -59,7 +59,7 @@ ${flagLines(WHY_FLAGS)}
 export const BLAME_HELP = `keelson blame: an object with who wrote each field, when, and with which revision
 
 Usage:
-  keelson blame TYPE NAME [-n NAMESPACE] [-o FORM] [flags]
+  keelson blame TYPE NAME|TYPE/NAME [-n NAMESPACE] [-o FORM] [flags]
 
 Without a recorder (--record) it says what metadata.managedFields tell, of any server.
 
@@ -95,13 +95,14 @@ export function parseBlameOptions(args: readonly string[]): BlameOptions {
 
 const NOTHING = { type: "", name: "", namespace: "" };
 
-/** @throws {RangeError} with one line */
+/** "TYPE NAME", or "TYPE/NAME" as `kubectl get -o name` prints it. @throws {RangeError} with one line */
 export function objectOf(words: readonly string[], namespace = "default") {
   const [first = ""] = words;
-  // As kubectl takes it and prints it.
-  const parts = words.length === 1 && /^[^/]+\/[^/]+$/.test(first) ? first.split("/") : words;
-  const [type, name, ...others] = parts;
-  if (type === undefined || name === undefined) throw new RangeError("TYPE and NAME must be given");
+  const [ofOne, nameOfOne, ...rest] = first.split("/");
+  if (rest.length > 0) throw new RangeError(`unexpected argument ${JSON.stringify(first)}`);
+  const isOne = nameOfOne !== undefined;
+  const [type, name, ...others] = isOne ? [ofOne, nameOfOne, ...words.slice(1)] : words;
+  if (!type || !name) throw new RangeError("TYPE and NAME must be given");
   if (others.length > 0) throw new RangeError(`unexpected argument ${JSON.stringify(others[0])}`);
   return { type, name, namespace };
 }

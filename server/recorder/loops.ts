@@ -150,7 +150,7 @@ function loopOf(
     perSecond: Math.round((10 * count) / Math.max(seconds, 0.1)) / 10,
     fromTime,
     toTime,
-    message: `${what} in ${seconds.toFixed(1)} s`,
+    message: `${what} in ${seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`}`,
   };
 }
 

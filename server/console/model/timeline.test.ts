@@ -97,6 +97,14 @@ const timeline: Timeline = {
   ],
 };
 
+test("#46 a row tells who wrote it with its field manager, also where lanes are objects", () => {
+  const writes = [write("1", "a", { fieldManager: "scaler" })];
+  for (const kind of ["client", "object"] as const) {
+    const [row] = drawTimeline({ ...timeline, writes }, kind, "").rows;
+    assert.equal(row?.writer, "scaler, kubectl/v1 as ada", kind);
+  }
+});
+
 test("each write is a row in the lane of its client, with where its event went and what led to it", () => {
   const { lanes, rows, arrows } = drawTimeline(timeline, "client", "");
   assert.deepEqual(lanes, ["kubectl/v1 as ada", "loop as loop", "somebody"]);

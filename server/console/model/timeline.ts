@@ -13,6 +13,8 @@ export interface TimelineRow {
   readonly deliveries: readonly { readonly lane: number; readonly afterMs: number }[];
   /** One sentence without the time. */
   readonly text: string;
+  /** Who wrote it, whatever the lanes are. */
+  readonly writer: string;
 }
 
 export interface TimelineArrow {
@@ -58,6 +60,7 @@ export function drawTimeline(timeline: Timeline, kind: LaneKind, chosen: string)
       lane,
       deliveries: deliveries.filter((one) => one.lane !== lane),
       text: textOf(write),
+      writer: writerName(write, clients.get(write.client)),
     };
   });
   const places = new Map(writes.map(({ id }, at) => [id, at]));
@@ -104,6 +107,14 @@ export function objectName({
   name,
 }: Pick<RecordedWrite, "resource" | "namespace" | "name">): string {
   return `${resource} ${namespace === "" ? "" : `${namespace}/`}${name}`;
+}
+
+/** One program writes under many names: its loops are told by their field managers. */
+export function writerName(
+  { fieldManager }: Pick<RecordedWrite, "fieldManager">,
+  client: RecordedClient | undefined,
+): string {
+  return `${fieldManager === "" ? "" : `${fieldManager}, `}${clientName(client)}`;
 }
 
 /** Its program and its user; connections of the same are one. */

@@ -24,7 +24,7 @@ const COLUMNS: readonly (readonly [keyof Activity, string, "rate" | "count"])[] 
 
 export function ClientsView({ ui }: { readonly ui: Ui }) {
   return (
-    <section aria-label="Clients" class="overview">
+    <section aria-label="Clients" class="overview clients">
       <h1>Clients</h1>
       <HotLoops ui={ui} />
       <Activities ui={ui} />

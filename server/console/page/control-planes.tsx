@@ -4,11 +4,15 @@ import type { JsonObject } from "../../api/meta.js";
 import { arrayOf, membersOf, textOf } from "../model/members.js";
 import { formatRoute } from "../model/routes.js";
 import { CONTROL_PLANES, findType, pathOf, type ServedType } from "./catalog.js";
-import { usePolled } from "./hooks.js";
+import { pause, usePolled, useWork } from "./hooks.js";
 import type { Ui } from "./ui.js";
 import { plural } from "./words.js";
 
-const EVERY_MS = 3_000;
+/** A client that lists a type ten times a minute is told as a hot loop, this page as well. */
+const LISTED_EVERY_MS = 15_000;
+/** What was written here is looked at by itself until it is what it shall be. */
+const LOOK_EVERY_MS = 1_000;
+const LOOKS_MAX = 30;
 
 export function ControlPlanes({ ui }: { readonly ui: Ui }) {
   const type = findType(ui.catalog, CONTROL_PLANES);
@@ -16,23 +20,52 @@ export function ControlPlanes({ ui }: { readonly ui: Ui }) {
 }
 
 function Served({ ui, type }: { readonly ui: Ui; readonly type: ServedType }) {
-  const [round, setRound] = useState(0);
   const [problem, setProblem] = useState("");
-  const planes = usePolled(
-    async (signal) => arrayOf((await ui.api.get(pathOf(type, ""), signal)).items).map(membersOf),
-    EVERY_MS,
-    [ui.api, type, round],
+  const [written, setWritten] = useState<Written>({ name: "", round: 0, planes: new Map() });
+  const listed = usePolled(
+    async (signal) => {
+      const items = arrayOf((await ui.api.get(pathOf(type, ""), signal)).items);
+      setWritten((last) => ({ ...last, planes: new Map() }));
+      return items.map(membersOf);
+    },
+    LISTED_EVERY_MS,
+    [ui.api, type],
   );
+  /** @param rounds 1 = it was written, 0 = looked at */
+  const put = (plane: JsonObject, rounds: number) =>
+    setWritten(({ round, planes }) => {
+      const name = nameOf(plane);
+      return { name, round: round + rounds, planes: new Map(planes).set(name, plane) };
+    });
   const write = async (method: string, name: string, contentType: string, body: object) => {
     const asked = { method, contentType, body: JSON.stringify(body) };
     try {
-      await ui.api.ask(pathOf(type, "", name), new AbortController().signal, asked);
+      const signal = new AbortController().signal;
+      const { value } = await ui.api.ask(pathOf(type, "", name), signal, asked);
+      put(value, 1);
       setProblem("");
     } catch (error) {
       setProblem((error as Error).message);
     }
-    setRound((last) => last + 1);
   };
+  useWork(
+    async (signal) => {
+      const { name } = written;
+      for (let looks = 0; name !== "" && looks < LOOKS_MAX && !signal.aborted; looks++) {
+        await pause(LOOK_EVERY_MS, signal);
+        try {
+          const plane = await ui.api.get(pathOf(type, "", name), signal);
+          put(plane, 0);
+          if (isSettled(plane)) break;
+        } catch {
+          // The next list tells what has become of it.
+          break;
+        }
+      }
+    },
+    [ui.api, type, written.round],
+  );
+  const planes = newest(listed.value ?? [], written.planes);
   const create = (name: string, from: string) => {
     const { group, version } = type;
     const spec = from === "" ? {} : { cloneFrom: { name: from } };
@@ -44,15 +77,38 @@ function Served({ ui, type }: { readonly ui: Ui; readonly type: ServedType }) {
   return (
     <section aria-label="Control planes">
       <h2>Control planes</h2>
-      <p role="status">{problem || planes.problem}</p>
+      <p role="status">{problem || listed.problem}</p>
       <ul class="cards">
-        {planes.value?.map((plane) => (
+        {planes.map((plane) => (
           <Plane key={nameOf(plane)} plane={plane} enter={ui.enter} suspend={suspend} />
         ))}
       </ul>
-      <Create names={planes.value?.map(nameOf) ?? []} create={create} />
+      <Create names={planes.map(nameOf)} create={create} />
     </section>
   );
+}
+
+interface Written {
+  /** The last one that was written here; "" = none. */
+  readonly name: string;
+  /** How often something was written here. */
+  readonly round: number;
+  /** As they were when they were written or looked at, since the last list. */
+  readonly planes: ReadonlyMap<string, JsonObject>;
+}
+
+function isSettled({ spec, status }: JsonObject): boolean {
+  const wanted = membersOf(spec)?.suspended === true ? "Suspended" : "Ready";
+  return textOf(membersOf(status)?.phase) === wanted;
+}
+
+function newest(
+  listed: readonly (JsonObject | undefined)[],
+  written: ReadonlyMap<string, JsonObject>,
+): readonly (JsonObject | undefined)[] {
+  const known = new Set(listed.map(nameOf));
+  const added = [...written].flatMap(([name, plane]) => (known.has(name) ? [] : [plane]));
+  return [...listed.map((plane) => written.get(nameOf(plane)) ?? plane), ...added];
 }
 
 function Plane(props: {

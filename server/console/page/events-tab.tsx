@@ -4,7 +4,8 @@ import { arrayOf, membersOf, textOf } from "../model/members.js";
 import { usePolled } from "./hooks.js";
 import type { Shown } from "./ui.js";
 
-const EVERY_MS = 3_000;
+/** A client that lists a type ten times a minute is told as a hot loop, this page as well. */
+const EVERY_MS = 8_000;
 
 export function EventsTab({ ui, object }: Shown) {
   const metadata = membersOf(object.metadata);

@@ -59,6 +59,18 @@ export function useWork(
   }, inputs);
 }
 
+/** Whether a media query holds, now and from then on. */
+export function useMatch(query: string): boolean {
+  const [holds, setHolds] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const list = matchMedia(query);
+    const tell = () => setHolds(list.matches);
+    list.addEventListener("change", tell);
+    return () => list.removeEventListener("change", tell);
+  }, [query]);
+  return holds;
+}
+
 /** Ends early with the signal. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -11,6 +11,7 @@ import { EventsTab } from "./events-tab.js";
 import { GraphTab } from "./graph-tab.js";
 import { HistoryTab } from "./history-tab.js";
 import { pause, useWork } from "./hooks.js";
+import type { RecordedOf } from "./recorded.js";
 import { TimelineView } from "./timeline-view.js";
 import { type Shown, tableOf, type Ui } from "./ui.js";
 import { YamlTab } from "./yaml-tab.js";
@@ -26,6 +27,7 @@ const TITLES: Readonly<Record<ObjectTab, string>> = {
   edit: "Edit",
 };
 const PAUSE_MS = 2_000;
+const ASKING = "asking";
 
 export function ObjectView(props: {
   readonly ui: Ui;
@@ -64,6 +66,7 @@ export function ObjectView(props: {
         ))}
       </nav>
       {shown !== undefined && <Tab tab={route.tab} shown={shown} />}
+      {shown === undefined && <WithoutObject ui={ui} type={type} route={route} state={state} />}
       {shown !== undefined && (
         <DeleteDialog shown={shown} isOpen={isDeleting} close={() => setDeleting(false)} />
       )}
@@ -87,21 +90,45 @@ function Tab({ tab, shown }: { readonly tab: ObjectTab; readonly shown: Shown })
     case "history":
       return <HistoryTab {...shown} />;
     case "why":
-      return <WhyTab {...shown} />;
+      return <WhyTab ui={shown.ui} of={recordOf(shown)} />;
     case "edit":
       return <EditTab {...shown} />;
   }
 }
 
 /** What was written of it, and because of what. */
-function WhyTab({ ui, type: { group, resource }, object: { metadata } }: Shown) {
-  const { namespace, name } = membersOf(metadata) ?? {};
-  const of = { group, resource, namespace: textOf(namespace), name: textOf(name) };
+function WhyTab({ ui, of }: { readonly ui: Ui; readonly of: RecordedOf }) {
   return (
     <section aria-label="Why">
       <h2>What was written of it, and because of what</h2>
       <TimelineView ui={ui} of={of} />
     </section>
+  );
+}
+
+function recordOf({ type: { group, resource }, object: { metadata } }: Shown): RecordedOf {
+  const { namespace, name } = membersOf(metadata) ?? {};
+  return { group, resource, namespace: textOf(namespace), name: textOf(name) };
+}
+
+/** What was written of an object is recorded also where it is not there any more. */
+function WithoutObject(props: {
+  readonly ui: Ui;
+  readonly type: ServedType;
+  readonly route: ObjectRoute;
+  readonly state: string;
+}) {
+  const { ui, type, route, state } = props;
+  const { namespace, name, tab } = route;
+  if (state === ASKING) return null;
+  if (tab === "why") {
+    return <WhyTab ui={ui} of={{ group: type.group, resource: type.resource, namespace, name }} />;
+  }
+  return (
+    <p>
+      What was written of it, and by whom, is under{" "}
+      <a href={formatRoute({ ...route, tab: "why" })}>Why</a>, where the server records.
+    </p>
   );
 }
 
@@ -136,7 +163,7 @@ interface Followed {
 
 /** The object as it is, from a watch of its name alone. */
 function useObject(api: Api, type: ServedType, { namespace, name }: ObjectRoute): Followed {
-  const [followed, setFollowed] = useState<Followed>({ object: undefined, state: "asking" });
+  const [followed, setFollowed] = useState<Followed>({ object: undefined, state: ASKING });
   useWork(
     async (signal) => {
       const show = (object: JsonObject, state: string) => setFollowed({ object, state });

@@ -15,12 +15,15 @@ import {
   SYSTEM_NAMESPACE,
 } from "./catalog.js";
 import { ControlPlanes } from "./control-planes.js";
-import { type Loaded, usePolled } from "./hooks.js";
+import { type Loaded, pause, usePolled } from "./hooks.js";
 import { tableOf, type Ui } from "./ui.js";
 import { formatAge, formatRate, plural } from "./words.js";
 
 const COUNTS_EVERY_MS = 5_000;
-const REPLICAS_EVERY_MS = 5_000;
+const TURNS_EVERY_MS = 5_000;
+/** A client that lists a type ten times a minute is told as a hot loop, this page as well. */
+const REPLICAS_EVERY_MS = 15_000;
+const LISTS_EVERY_MS = 30_000;
 /** Lists at a time, where counts are not in metrics that this user may read. */
 const LISTS_AT_A_TIME = 3;
 const OBJECTS = ["apiserver_resource_objects", "apiserver_storage_objects"] as const;
@@ -149,6 +152,7 @@ function Cell({ text }: { readonly text: string }) {
 /** Asks for metrics; where this user may not read them, for a list of one object of each type. */
 function counterOf({ api, catalog }: Ui): (signal: AbortSignal) => Promise<Counts> {
   let before: { readonly atMs: number; readonly requests: ReadonlyMap<string, Totals> } | undefined;
+  let listed: Counts | undefined;
   return async (signal) => {
     let text: string;
     try {
@@ -156,7 +160,9 @@ function counterOf({ api, catalog }: Ui): (signal: AbortSignal) => Promise<Count
     } catch (error) {
       if (!(error instanceof ApiProblem) || (error.status !== 403 && error.status !== 404))
         throw error;
-      return { byType: await countByLists(api, catalog.types, signal), hasRates: false };
+      if (listed !== undefined) await pause(LISTS_EVERY_MS, signal);
+      listed = { byType: await countByLists(api, catalog.types, signal), hasRates: false };
+      return listed;
     }
     const atMs = performance.now();
     const found = samplesOf(text, [...OBJECTS, REQUESTS, WATCHES]);
@@ -311,7 +317,7 @@ function Turns({ ui }: { readonly ui: Ui }) {
       const page = await ui.api.get("/debug/turns", signal);
       return arrayOf(page.longTurns).map((one) => membersOf(one) ?? {});
     },
-    REPLICAS_EVERY_MS,
+    TURNS_EVERY_MS,
     [ui.api],
   );
   if (turns.value === undefined) return null;

@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { OUTCOME_LETTERS } from "../../recorder/outcome-letters.js";
 import type { RecordedWrite, Timeline, WriteOutcome } from "../../recorder/record-types.js";
 import { type DrawnTimeline, drawTimeline, type LaneKind } from "../model/timeline.js";
-import { usePolled } from "./hooks.js";
+import { useMatch, usePolled } from "./hooks.js";
 import { useKeys } from "./keys.js";
 import { type RecordedOf, readTimeline } from "./recorded.js";
 import type { Ui } from "./ui.js";
@@ -15,9 +15,15 @@ import { plural } from "./words.js";
 
 const EVERY_MS = 2_000;
 const WRITES = 150;
-/** As page.css has the height of a row. */
-const ROW = 26;
-const LANE = 28;
+/** As page.css has the height of a row; the page is narrow where page.css says so. */
+const WIDE = { row: 26, lane: 28 };
+const NARROW = { row: 60, lane: 21 };
+const NARROW_PAGE = "(width < 700px)";
+
+/** The height of the lanes' numbers. */
+const HEAD = 26;
+
+type Sizes = typeof WIDE;
 
 export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: RecordedOf }) {
   const [kind, setKind] = useState<LaneKind>("client");
@@ -26,6 +32,7 @@ export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: Recorde
   const [chosen, setChosen] = useState<RecordedWrite | undefined>(undefined);
   const record = useTimeline(ui, of, { isPaused, hasHeartbeats });
   const { value: timeline, problem } = record;
+  const sizes = useMatch(NARROW_PAGE) ? NARROW : WIDE;
   const box = useRef<HTMLDivElement>(null);
   const isThere = timeline !== undefined;
   const close = () => {
@@ -81,7 +88,10 @@ export function TimelineView({ ui, of }: { readonly ui: Ui; readonly of: Recorde
       </p>
       <Lanes names={drawn.lanes} />
       <div ref={box} class="scroll drawing" tabIndex={0} role="region" aria-label="Writes">
-        <Drawing drawn={drawn} />
+        <div class="drawn">
+          <LaneNumbers drawn={drawn} sizes={sizes} />
+          <Drawing drawn={drawn} sizes={sizes} />
+        </div>
         <Rows drawn={drawn} chosen={chosen} choose={setChosen} />
       </div>
       {chosen !== undefined && <WhyPanel key={chosen.id} ui={ui} write={chosen} close={close} />}
@@ -122,20 +132,33 @@ function Lanes({ names }: { readonly names: readonly string[] }) {
   );
 }
 
-function Drawing({ drawn }: { readonly drawn: DrawnTimeline }) {
-  const { lanes, rows, arrows } = drawn;
-  const x = (lane: number) => (lane + 0.5) * LANE;
-  const y = (row: number) => (row + 1.5) * ROW;
-  const height = (rows.length + 1) * ROW;
+interface Drawn {
+  readonly drawn: DrawnTimeline;
+  readonly sizes: Sizes;
+}
+
+/** They stay while rows are scrolled. */
+function LaneNumbers({ drawn: { lanes }, sizes: { lane: width } }: Drawn) {
   return (
-    <svg width={lanes.length * LANE + 10} height={height} aria-hidden="true">
+    <svg class="numbers" width={lanes.length * width + 10} height={HEAD} aria-hidden="true">
       {lanes.map((name, lane) => (
-        <g key={name}>
-          <text x={x(lane)} y={ROW * 0.7} class="mark">
-            {lane + 1}
-          </text>
-          <line x1={x(lane)} y1={ROW} x2={x(lane)} y2={height} />
-        </g>
+        <text key={name} x={(lane + 0.5) * width} y={HEAD * 0.7} class="mark">
+          {lane + 1}
+        </text>
+      ))}
+    </svg>
+  );
+}
+
+function Drawing({ drawn, sizes }: Drawn) {
+  const { lanes, rows, arrows } = drawn;
+  const x = (lane: number) => (lane + 0.5) * sizes.lane;
+  const y = (row: number) => (row + 0.5) * sizes.row;
+  const height = rows.length * sizes.row;
+  return (
+    <svg width={lanes.length * sizes.lane + 10} height={height} aria-hidden="true">
+      {lanes.map((name, lane) => (
+        <line key={name} x1={x(lane)} y1={0} x2={x(lane)} y2={height} />
       ))}
       {rows.map(({ write, lane, deliveries }, row) =>
         deliveries.map((one) => (
@@ -147,7 +170,7 @@ function Drawing({ drawn }: { readonly drawn: DrawnTimeline }) {
       )}
       {arrows.map(({ from, to, link }) => {
         const [x1, y1, x2, y2] = [x(rows[from]?.lane ?? 0), y(from), x(rows[to]?.lane ?? 0), y(to)];
-        const bend = Math.max(LANE, Math.abs(x2 - x1)) / 2;
+        const bend = Math.max(sizes.lane, Math.abs(x2 - x1)) / 2;
         return (
           <g key={`${link.write} ${link.to} ${link.by}`}>
             <path
@@ -185,14 +208,14 @@ function Rows(props: {
   readonly choose: (write: RecordedWrite) => void;
 }) {
   const { drawn, chosen, choose } = props;
-  const { rows, lanes } = drawn;
+  const { rows } = drawn;
   // One of them is reached by Tab, the others by arrows from there.
   const reached = rows.some(({ write }) => write.id === chosen?.id)
     ? chosen?.id
     : rows.at(-1)?.write.id;
   return (
     <ol class="rows" onKeyDown={moveAmongRows}>
-      {rows.map(({ write, lane, deliveries, text }) => {
+      {rows.map(({ write, deliveries, text, writer }) => {
         const sent = deliveries.map((one) => `${one.lane + 1} after ${one.afterMs} ms`).join(", ");
         return (
           <li key={write.id}>
@@ -202,11 +225,10 @@ function Rows(props: {
               tabIndex={write.id === reached ? 0 : -1}
               onClick={() => choose(write)}
             >
-              <span class="quiet">{write.time.slice(11, 23)}</span> {write.revision} {text}{" "}
-              <span class="quiet">
-                by {lanes[lane]}
-                {sent !== "" && `; went out to lane ${sent}`}
-              </span>
+              <span class="quiet">{write.time.slice(11, 23)}</span>{" "}
+              <span class="revision">{write.revision}</span> <span class="what">{text}</span>{" "}
+              <span class="quiet by">by {writer}</span>
+              {sent !== "" && <span class="quiet sent-to"> went out to lane {sent}</span>}
             </button>
           </li>
         );

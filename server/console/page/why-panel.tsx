@@ -1,4 +1,5 @@
 /** Why a write happened: the chain back to what nothing led to, exact links apart from candidates. */
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type {
   Explanation,
   Link,
@@ -6,7 +7,7 @@ import type {
   RecordedWrite,
 } from "../../recorder/record-types.js";
 import { formatRoute } from "../model/routes.js";
-import { clientName, objectName, textOf } from "../model/timeline.js";
+import { objectName, textOf, writerName } from "../model/timeline.js";
 import { useLoaded } from "./hooks.js";
 import { readWhy } from "./recorded.js";
 import type { Ui } from "./ui.js";
@@ -28,6 +29,11 @@ export function WhyPanel(props: {
     async (signal) => (write.revision === "" ? undefined : await readWhy(ui.api, write, signal)),
     [ui.api, write.id],
   );
+  const box = useRef<HTMLElement>(null);
+  // On a phone it begins below what is in sight.
+  useLayoutEffect(() => {
+    box.current?.scrollIntoView({ block: "nearest" });
+  }, [why.value]);
   const { group, resource, namespace, name } = write;
   const route = {
     view: "object",
@@ -37,7 +43,7 @@ export function WhyPanel(props: {
     tab: "yaml",
   } as const;
   return (
-    <section aria-label="Why this write happened" class="why">
+    <section ref={box} aria-label="Why this write happened" class="why">
       <h2>Why: {textOf(write)}</h2>
       <p>
         <a href={formatRoute(route)}>{objectName(write)}</a>{" "}
@@ -153,7 +159,7 @@ function By({
 }) {
   return (
     <span class="quiet">
-      by {clientName(clients.get(write.client))}, {write.time.slice(11, 23)}
+      by {writerName(write, clients.get(write.client))}, {write.time.slice(11, 23)}
       {write.revision !== "" && `, revision ${write.revision}`}
     </span>
   );

@@ -12,6 +12,7 @@ export function formatAge(sinceMs: number, nowMs: number): string {
 
 export function formatRate(perSecond: number): string {
   if (perSecond === 0) return "0";
+  if (perSecond < 0.05) return "< 0.1";
   return perSecond < 10 ? perSecond.toFixed(1) : String(Math.round(perSecond));
 }
 
