@@ -10,7 +10,7 @@ import { ControlPlanes, type LoadedControlPlane } from "./control-planes.js";
 
 const RESOURCE = { group: "tenancy.k8s.io", resource: "controlplanes" };
 
-/** Those of any name but one are there; loading takes a turn and needs no store. */
+/** Those of any name but one are there; loading needs no store, and takes as long as a name is held. */
 function openPlanes(loadedMax: number) {
   const clock = new ManualClock();
   const usages = new Map<string, { isIdle: boolean; lastUsedMs: number }>();
@@ -25,6 +25,8 @@ function openPlanes(loadedMax: number) {
           },
   } as unknown as ControlPlaneIndex;
   const asked = { fresh: 0, refused: [] as IncomingMessage[] };
+  const begun: string[] = [];
+  const held = new Map<string, PromiseWithResolvers<void>>();
   const planes = new ControlPlanes({
     ...{ index, resource: RESOURCE, clock, logger: silentLogger, idleMs: 60_000, loadedMax },
     async fresh() {
@@ -37,12 +39,14 @@ function openPlanes(loadedMax: number) {
     hasCredential: ({ headers }) => headers.authorization !== undefined,
     async load(entry) {
       if (entry.name === "slow") throw new DOMException("", "TimeoutError");
+      begun.push(entry.name);
+      await held.get(entry.name)?.promise;
       const usage = { isIdle: true, lastUsedMs: clock.now() };
       usages.set(entry.name, usage);
       return { entry, usage, close: async () => {} } as unknown as LoadedControlPlane;
     },
   });
-  return { clock, planes, usages, asked };
+  return { clock, planes, usages, asked, begun, held };
 }
 
 const names = (planes: ControlPlanes) => planes.loaded.map(({ entry }) => entry.name);
@@ -113,4 +117,34 @@ test("44: one that takes too long to load is 503, as who asks again loads it aga
     planes.answer(request("slow", "Bearer x"), response as unknown as ServerResponse);
   });
   assert.equal(await answered, 503);
+});
+
+test("44: four load at a time, the others behind them in their order, and none that was let go meanwhile", async () => {
+  const { planes, begun, held } = openPlanes(10);
+  const all = ["a", "b", "c", "d", "e", "f", "g"];
+  for (const name of all.slice(0, 4)) held.set(name, Promise.withResolvers());
+  const opened = all.map((name) => planes.open(name).catch(({ code }) => code));
+  await new Promise(setImmediate);
+  assert.deepEqual([begun, planes.loading], [["a", "b", "c", "d"], 7]);
+  void planes.unload("f");
+  held.get("c")?.resolve();
+  await opened[6];
+  assert.deepEqual(begun, ["a", "b", "c", "d", "e", "g"]);
+  assert.equal(await opened[5], 503);
+  for (const { resolve } of held.values()) resolve();
+  await Promise.all(opened);
+  assert.deepEqual([names(planes), planes.loading], [["a", "b", "c", "d", "e", "g"], 0]);
+});
+
+test("44: who waits for 20 seconds is told 503, and what was begun is not thrown away", async () => {
+  const { clock, planes, held } = openPlanes(10);
+  held.set("a", Promise.withResolvers());
+  const refused = planes.open("a").catch(({ code }) => code);
+  await new Promise(setImmediate);
+  await clock.advance(20_000);
+  assert.equal(await refused, 503);
+  const again = planes.open("a");
+  held.get("a")?.resolve();
+  assert.equal((await again).entry.name, "a");
+  assert.equal(planes.counts.loads, 1);
 });

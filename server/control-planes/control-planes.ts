@@ -25,6 +25,7 @@ import type { RequestListener } from "../http/request-listener.js";
 import type { Registry } from "../registry/registry.js";
 import type { ControlPlaneEntry, ControlPlaneIndex } from "./control-plane-index.js";
 import type { ControlPlaneSize } from "./limit-guard.js";
+import { LoadQueue } from "./load-queue.js";
 import { nameIn } from "./names-in-requests.js";
 import { refuseRequest } from "./refuse-request.js";
 import type { Usage } from "./usage.js";
@@ -90,14 +91,17 @@ interface Slot {
 /** How often the idle are looked for, as a share of what idle means. */
 const LOOK_SHARE = 4;
 const LOOK_MS_MIN = 100;
-/** One that cannot be loaded within it is refused; who asks again loads it again. */
+/** One that cannot be loaded within it is given up; who asks again loads it again. */
 const LOAD_MS_MAX = 20_000;
+/** Who waits for longer, for a load and those before it, is refused; the load goes on. */
+const WAIT_MS_MAX = 20_000;
 const HTTP_UNAVAILABLE = 503;
 
 export class ControlPlanes {
   readonly counts: ControlPlaneCounts = { loads: 0, failedLoads: 0, unloads: 0, misses: 0 };
   readonly #options: ControlPlanesOptions;
   readonly #slots = new Map<string, Slot>();
+  readonly #queue = new LoadQueue();
   readonly #refusals = new WeakMap<IncomingMessage, StatusError>();
   /** Of users of the control plane itself, by the headers of their requests. */
   readonly #refusalsOfUsers = new WeakMap<IncomingHttpHeaders, StatusError>();
@@ -114,6 +118,11 @@ export class ControlPlanes {
     return [...this.#slots.values()].flatMap(({ loaded }) =>
       loaded === undefined ? [] : [loaded],
     );
+  }
+
+  /** How many load now, or wait for others that do. */
+  get loading(): number {
+    return this.#slots.size - this.loaded.length;
   }
 
   /** Requests that are not long-running, and loads. */
@@ -169,13 +178,27 @@ export class ControlPlanes {
     }
   }
 
-  /** Loads it if it is not loaded. @throws {StatusError} 403, 404; {Error} it cannot be loaded */
+  /** Loads it if it is not loaded. @throws {StatusError} 403, 404, 503; {Error} it cannot be loaded */
   async open(name: string): Promise<LoadedControlPlane> {
     const slot = this.#slots.get(name);
-    if (slot !== undefined) return await slot.loading;
+    if (slot !== undefined) return await this.#loaded(name, slot);
     const entry = await this.#find(name);
     await this.#closing.get(name);
-    return await (this.#slots.get(name) ?? this.#load(entry)).loading;
+    return await this.#loaded(name, this.#slots.get(name) ?? this.#load(entry));
+  }
+
+  /** @throws {StatusError} 503: it takes too long */
+  async #loaded(name: string, { loading, loaded }: Slot): Promise<LoadedControlPlane> {
+    if (loaded !== undefined) return loaded;
+    const over = new AbortController();
+    const late = this.#options.clock.sleep(WAIT_MS_MAX, over.signal).then(() => {
+      throw takesLong(name);
+    });
+    try {
+      return await Promise.race([loading, late]);
+    } finally {
+      over.abort();
+    }
   }
 
   /** Lets the idle go, until the signal aborts. */
@@ -198,7 +221,11 @@ export class ControlPlanes {
     this.#slots.delete(name);
     this.counts.unloads++;
     const closing = slot.loading
-      .then((loaded) => loaded.close())
+      // Why one could not be loaded is told where it was.
+      .then(
+        (loaded) => loaded.close(),
+        () => {},
+      )
       .catch((error: unknown) => {
         this.#options.logger.error(
           { controlPlane: name, err: error },
@@ -232,7 +259,11 @@ export class ControlPlanes {
     const { name, uid } = entry;
     this.#makeRoom();
     this.counts.loads++;
-    const loading = this.#options.load(entry, AbortSignal.timeout(LOAD_MS_MAX));
+    const loading = this.#queue.run(async () => {
+      // It was let go while it waited.
+      if (this.#slots.get(name) !== slot) throw takesLong(name);
+      return await this.#options.load(entry, AbortSignal.timeout(LOAD_MS_MAX));
+    });
     const slot: Slot = { uid, loading, loaded: undefined };
     this.#slots.set(name, slot);
     loading.then(
@@ -241,8 +272,9 @@ export class ControlPlanes {
       },
       (error: unknown) => {
         this.counts.failedLoads++;
+        if (this.#slots.get(name) !== slot) return;
         this.#options.logger.error({ controlPlane: name, err: error }, "it cannot be loaded");
-        if (this.#slots.get(name) === slot) this.#slots.delete(name);
+        this.#slots.delete(name);
       },
     );
     return slot;
@@ -279,10 +311,14 @@ export class ControlPlanes {
     if (isUnreachable(error)) return storageFailure(error);
     // Of `LOAD_MS_MAX`.
     if (error instanceof DOMException && error.name === "TimeoutError") {
-      return serviceUnavailable(`the control plane ${JSON.stringify(name)} takes long to load`);
+      return takesLong(name);
     }
     return internalError(`the control plane ${JSON.stringify(name)} cannot be loaded now`, error);
   }
+}
+
+function takesLong(name: string): StatusError {
+  return serviceUnavailable(`the control plane ${JSON.stringify(name)} takes long to load`);
 }
 
 /** @returns undefined = it is served */

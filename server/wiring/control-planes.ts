@@ -233,6 +233,11 @@ function observeControlPlanes(
     "Control planes below the root that this replica has in memory.",
     () => planes.loaded.length,
   );
+  gauge(
+    "keelson_control_planes_loading",
+    "Control planes below the root that are being loaded, or wait for others to be loaded.",
+    () => planes.loading,
+  );
   const sum = (what: "requests" | "watches" | "refused") =>
     planes.loaded.reduce((total, { usage }) => total + usage[what], 0);
   gauge(
