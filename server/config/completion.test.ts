@@ -32,5 +32,6 @@ test("People 4: zsh takes bash's, fish has its own, and other shells are refused
   assert.deepEqual(refused, {
     action: "refuse",
     message: 'keelson: invalid value for --SHELL: must be one of bash, zsh, fish, not "csh"',
+    exitCode: 2,
   });
 });
