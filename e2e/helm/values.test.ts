@@ -148,6 +148,58 @@ const REFUSED: readonly { readonly values: Values; readonly said: readonly RegEx
     values: { ...BUNDLED, "redis.passwordSecretName": "p" },
     said: [/^redis\.passwordSecretName needs redis\.url/],
   },
+  {
+    values: {
+      ...BUNDLED,
+      "service.labels": { "app.kubernetes.io/component": "mine" },
+      "monitoring.podMonitors.labels": { "helm.sh/chart": "mine" },
+      podAnnotations: { "keelson.dev/configuration": "mine" },
+      "server.bindAddress": "127.0.0.1",
+      "server.extraFlags": { "feature-gates": { A: true }, "some-list": [["x"]] },
+      "server.extraVolumes": [{ name: "tmp", emptyDir: {} }],
+      "server.extraVolumeMounts": [{ name: "tmp", mountPath: "/var/lib/keelson/" }],
+      "server.serviceClusterIPRange": "10.0.0.256/24,10.1.0.0/33,fd00::/129",
+      "service.ipFamilyPolicy": "PreferDualStack",
+      "certificates.extraNames": [
+        "a.example.com:6443",
+        "[2001:db8::1]",
+        "",
+        "192.0.2.1",
+        "2001:db8::1",
+        "*.a.b",
+      ],
+      "monitoring.token": "a,b",
+      "resources.requests": { cpu: "1500m", memory: "4Gi" },
+      "resources.limits": { cpu: 1.5, memory: "4G" },
+      "controllers.resources": { requests: { cpu: 2 }, limits: { cpu: "1999m" } },
+      heapMegabytes: 4000,
+    },
+    said: [
+      /^service\.labels: app\.kubernetes\.io\/component is set by the chart/,
+      /^monitoring\.podMonitors\.labels: helm\.sh\/chart is set by the chart/,
+      /^podAnnotations: keelson\.dev\/configuration is set by the chart/,
+      /^server\.bindAddress: nothing from outside of the pod comes to "127\.0\.0\.1"/,
+      /^server\.extraFlags: --feature-gates is neither a value nor a list of values/,
+      /^server\.extraFlags: --some-list is neither a value nor a list of values/,
+      /^server\.extraVolumes: the chart has a volume "tmp"/,
+      /^server\.extraVolumeMounts: the chart mounts a volume at "\/var\/lib\/keelson"/,
+      /^server\.serviceClusterIPRange: "10\.0\.0\.256\/24" is no block/,
+      /^server\.serviceClusterIPRange: "10\.1\.0\.0\/33" is no block/,
+      /^server\.serviceClusterIPRange: "fd00::\/129" is no block/,
+      /^server\.bindAddress: on 127\.0\.0\.1 nothing comes over IPv6/,
+      /^certificates\.extraNames: "a\.example\.com:6443" is neither/,
+      /^certificates\.extraNames: "\[2001:db8::1\]" is neither/,
+      /^certificates\.extraNames: "" is neither/,
+      /^monitoring\.token has characters that no token of a request has/,
+      /^resources\.requests\.memory is above resources\.limits\.memory: no pod/,
+      /^controllers\.resources\.requests\.cpu is above controllers\.resources\.limits\.cpu: no pod/,
+      /^heapMegabytes is not below resources\.limits\.memory/,
+    ],
+  },
+  {
+    values: { ...BUNDLED, "server.bindAddress": "keelson.example.com" },
+    said: [/^server\.bindAddress: "keelson\.example\.com" is no address/],
+  },
 ];
 
 for (const helm of HELMS_OF_SLOW_TESTS) {
@@ -296,6 +348,92 @@ test("P13: a Service has both families, labels and the client's address; etcd an
   assert.ok(member.includes("--initial-cluster-state=existing"));
   const loops = argsOf("Deployment", "demo-keelson-controllers");
   assert.ok(loops.includes("--metrics-bind-address=[::]:10257"));
+});
+
+test("P13: labels of one object win over those of all, and no key is written twice", {
+  skip,
+}, async () => {
+  const labels = { team: "its", "other/one": "x" };
+  const objects = await renderChart("helm-4", {
+    ...BUNDLED,
+    commonLabels: { team: "all", cost: "centre" },
+    podLabels: labels,
+    "controllers.podLabels": labels,
+    "service.labels": labels,
+    ...Object.fromEntries(
+      ["serviceMonitor", "podMonitors", "prometheusRule", "dashboards"].flatMap((name) => [
+        [`monitoring.${name}.enabled`, true],
+        [`monitoring.${name}.labels`, labels],
+      ]),
+    ),
+    "monitoring.serviceMonitor.insecureSkipVerify": true,
+  });
+  const labelled = objects.flatMap(({ kind, metadata, spec }) => {
+    if (/Monitor$|^PrometheusRule$|^ConfigMap$/.test(kind)) return [metadata.labels];
+    if (kind === "Service" && metadata.name === "demo-keelson") return [metadata.labels];
+    return kind === "Deployment" ? [spec.template.metadata.labels] : [];
+  });
+  assert.ok(labelled.length >= 8, `${labelled.length}`);
+  for (const of of labelled) {
+    assert.deepEqual([of?.team, of?.["other/one"], of?.cost], ["its", "x", "centre"]);
+  }
+});
+
+test("P13: a flag that a later file sets to null is not given; families of the Service are listened on", {
+  skip,
+}, async () => {
+  const objects = await renderChart("helm-4", {
+    ...BUNDLED,
+    "server.bindAddress": "$(POD_IP)",
+    "server.extraFlags": { "watch-cache-bytes": null, "some-list": [], "is-on": true },
+    "service.ipFamilies": ["IPv6"],
+  });
+  const text = JSON.stringify(find(objects, "Deployment", "demo-keelson"));
+  assert.doesNotMatch(text, /watch-cache-bytes|some-list/);
+  assert.match(text, /--is-on=true/);
+  assert.match(
+    JSON.stringify(find(objects, "Deployment", "demo-keelson-controllers")),
+    /--metrics-bind-address=\[::\]:10257/,
+  );
+});
+
+test("P13: a map that a file of values sets to null is empty", { skip }, async () => {
+  const maps = [
+    ...["resources", "controllers.resources", "tests.resources", "backup.resources"],
+    ...["commonLabels", "podLabels", "podAnnotations", "service.labels", "server.extraFlags"],
+  ];
+  const nulls = [...maps, "etcd.bundled.resources.limits"].map((path) => `${path}=null`);
+  const args = ["template", "demo", CHART, "--set", [...nulls, "etcd.bundled.enabled=true"].join()];
+  const { code, stderr } = await runHelm("helm-4", args);
+  assert.equal(code, 0, stderr);
+});
+
+test("P13: policies let in who the chart itself sends: backups to etcd, the test to the API", {
+  skip,
+}, async () => {
+  const objects = await renderChart("helm-4", {
+    ...BUNDLED,
+    "networkPolicy.enabled": true,
+    "networkPolicy.clients": [{ podSelector: { matchLabels: { app: "mine" } } }],
+    "backup.enabled": true,
+  });
+  const comesTo = (name: string, port: string) =>
+    find(objects, "NetworkPolicy", name)
+      .spec.ingress.filter(({ ports }: { ports: { port: string }[] }) =>
+        ports.some((one) => one.port === port),
+      )
+      .flatMap(({ from = [] }) => from)
+      .map(({ podSelector: { matchLabels } }: { podSelector: Rendered["x"] }) =>
+        String(matchLabels.app ?? matchLabels["app.kubernetes.io/component"]),
+      )
+      .sort();
+  assert.deepEqual(comesTo("demo-keelson-server", "https"), ["mine", "test"]);
+  assert.deepEqual(comesTo("demo-keelson-etcd", "client"), [
+    "backup",
+    "controllers",
+    "etcd",
+    "server",
+  ]);
 });
 
 test("P13: the loops mount no key of the replicas, and further objects are rendered", {

@@ -28,9 +28,9 @@
 {{- end -}}
 {{- end -}}
 
-{{/* All addresses of the pod, of the family that the replicas listen on. */}}
+{{/* All addresses of the pod, of the families that the replicas listen on or the Service has. */}}
 {{- define "keelson.anyAddress" -}}
-{{ ternary "[::]" "0.0.0.0" (contains ":" .Values.server.bindAddress) }}
+{{ ternary "[::]" "0.0.0.0" (or (contains ":" .Values.server.bindAddress) (has "IPv6" .Values.service.ipFamilies) (hasSuffix "DualStack" .Values.service.ipFamilyPolicy)) }}
 {{- end -}}
 
 {{/* Labels that select pods: never changed by an upgrade. Takes (dict "root" $ "component" "server"). */}}
@@ -40,13 +40,14 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
+{{/* The chart's labels and those of the values, of which "own", an object's, win over those of all objects. */}}
 {{- define "keelson.labels" -}}
 {{ include "keelson.selectorLabels" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: keelson
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
-{{- with .root.Values.commonLabels }}
+{{- with merge (dict) (default dict .own) (default dict .root.Values.commonLabels) }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
@@ -235,10 +236,13 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- end }}
 {{- end -}}
 
+{{/* A flag that is null is none: so one file of values takes back what another has set. */}}
 {{- define "keelson.extraFlags" -}}
 {{- range $name, $value := . }}
+{{- if not (kindIs "invalid" $value) }}
 {{- range $one := ternary $value (list $value) (kindIs "slice" $value) }}
 - {{ printf "--%s=%s" $name (include "keelson.number" $one) | toYaml }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -18,11 +18,16 @@ gives one complaint a line; all of them are said at once.
 the name {{ include "keelson.fullname" . }} is no name of a Service, which begins with a letter: fullnameOverride gives another
 {{- end }}
 {{- $own := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/part-of" "helm.sh/chart" }}
-{{- range $of, $labels := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "controllers.podLabels" .Values.controllers.podLabels }}
+{{- range $of, $labels := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "controllers.podLabels" .Values.controllers.podLabels "service.labels" .Values.service.labels "monitoring.serviceMonitor.labels" .Values.monitoring.serviceMonitor.labels "monitoring.podMonitors.labels" .Values.monitoring.podMonitors.labels "monitoring.prometheusRule.labels" .Values.monitoring.prometheusRule.labels "monitoring.dashboards.labels" .Values.monitoring.dashboards.labels }}
 {{- range $name, $_ := $labels }}
 {{- if has $name $own }}
 {{ $of }}: {{ $name }} is set by the chart, whose selectors rely on it
 {{- end }}
+{{- end }}
+{{- end }}
+{{- range $of, $annotations := dict "podAnnotations" .Values.podAnnotations "controllers.podAnnotations" .Values.controllers.podAnnotations }}
+{{- if hasKey (default dict $annotations) "keelson.dev/configuration" }}
+{{ $of }}: keelson.dev/configuration is set by the chart, and replaces pods when their configuration changes
 {{- end }}
 {{- end }}
 {{- if regexMatch "[:@][^/]*$" .Values.image.repository }}
@@ -40,7 +45,7 @@ rollout.maxSurge and rollout.maxUnavailable are both 0: no replica could ever be
 {{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) }}
 autoscaling.minReplicas is above autoscaling.maxReplicas
 {{- end }}
-{{- if and .enabled (not (dig "requests" "cpu" "" $.Values.resources)) }}
+{{- if and .enabled (not (get (default dict (get (default dict $.Values.resources) "requests")) "cpu")) }}
 autoscaling aims at a share of resources.requests.cpu, which is not set
 {{- end }}
 {{- end }}
@@ -57,7 +62,12 @@ podDisruptionBudget.maxUnavailable is 0: no drain of a node would ever come to i
 {{- define "keelson.wrong.flags" -}}
 {{- $own := list "data-dir" "bind-address" "secure-port" "advertise-address" "serving-names" "etcd-servers" "etcd-prefix" "etcd-cafile" "etcd-certfile" "etcd-keyfile" "run-controllers" "tls-cert-file" "tls-private-key-file" "root-ca-file" "optional-root-ca-file" "metrics-bind-address" "shutdown-delay-duration" "shutdown-grace-period" "shutdown-watch-termination-grace-period" "vendor" }}
 {{- range $of, $flags := dict "server.extraFlags" .Values.server.extraFlags "controllers.extraFlags" .Values.controllers.extraFlags }}
-{{- range $name, $_ := $flags }}
+{{- range $name, $value := $flags }}
+{{- $kinds := list }}
+{{- range ternary $value (list $value) (kindIs "slice" $value) }}{{ $kinds = append $kinds (kindOf .) }}{{ end }}
+{{- if or (has "map" $kinds) (has "slice" $kinds) }}
+{{ $of }}: --{{ $name }} is neither a value nor a list of values
+{{- end }}
 {{- if has $name $own }}
 {{ $of }}: --{{ $name }} is set by the chart, whose probes, Service and certificates rely on it; there is a value for it
 {{- else if not (regexMatch "^[a-z][a-z0-9-]*$" $name) }}
@@ -73,11 +83,30 @@ controllers.extraFlags is for controllers.separate=true: the loops of the replic
 server.extraEnv: {{ .name }} is set by the chart
 {{- end }}
 {{- end }}
+{{- $secrets := include "keelson.secretVolumes" (dict "root" . "isServer" true) | fromYaml }}
+{{- $own := concat (list "data" "tmp") (keys $secrets) }}
 {{- $volumes := list "data" "tmp" }}
-{{- range .Values.server.extraVolumes }}{{ $volumes = append $volumes .name }}{{ end }}
+{{- range .Values.server.extraVolumes }}
+{{- if has .name $own }}
+server.extraVolumes: the chart has a volume {{ quote .name }}: another needs another name
+{{- end }}
+{{- $volumes = append $volumes .name }}
+{{- end }}
+{{- $paths := list "/var/lib/keelson" "/tmp" }}
+{{- range keys $secrets }}{{ $paths = append $paths (printf "/etc/keelson/%s" .) }}{{ end }}
 {{- range .Values.server.extraVolumeMounts }}
+{{- if has (trimSuffix "/" .mountPath) $paths }}
+server.extraVolumeMounts: the chart mounts a volume at {{ trimSuffix "/" .mountPath | quote }}
+{{- end }}
 {{- if not (has .name $volumes) }}
 server.extraVolumeMounts: no volume of server.extraVolumes has the name {{ quote .name }}
+{{- end }}
+{{- end }}
+{{- with .Values.server.bindAddress }}
+{{- if regexMatch "^127\\.|^::1$" . }}
+server.bindAddress: nothing from outside of the pod comes to {{ quote . }}
+{{- else if not (regexMatch "^\\$\\([A-Z_]+\\)$|^[0-9]+(\\.[0-9]+){3}$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$" .) }}
+server.bindAddress: {{ quote . }} is no address
 {{- end }}
 {{- end }}
 {{- with .Values.server.auditLogPath }}
@@ -161,7 +190,7 @@ service.ipFamilies has two, and service.ipFamilyPolicy is SingleStack
 {{- else if and (eq .ipFamilyPolicy "") (gt (len .ipFamilies) 1) }}
 service.ipFamilies has two, for which service.ipFamilyPolicy has to be PreferDualStack or RequireDualStack
 {{- end }}
-{{- if and (or (has "IPv6" .ipFamilies) (eq .ipFamilyPolicy "RequireDualStack")) (regexMatch "^[0-9.]+$" $.Values.server.bindAddress) }}
+{{- if and (or (has "IPv6" .ipFamilies) (hasSuffix "DualStack" .ipFamilyPolicy)) (regexMatch "^[0-9.]+$" $.Values.server.bindAddress) }}
 server.bindAddress: on {{ $.Values.server.bindAddress }} nothing comes over IPv6, which service.ipFamilies or service.ipFamilyPolicy ask for; "::" takes both
 {{- end }}
 {{- end }}
@@ -191,13 +220,14 @@ certificates.certManager.renewBefore is not shorter than certificates.certManage
 {{- end }}
 {{- end }}
 {{- range .extraNames }}
-{{- if regexMatch "[/ ]" . }}
+{{- if not (regexMatch "^([*][.])?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$|^[0-9a-fA-F:.]*:[0-9a-fA-F.]*:[0-9a-fA-F:.]*$" .) }}
 certificates.extraNames: {{ quote . }} is neither a name nor an address
 {{- end }}
 {{- end }}
 {{- end }}
 {{- range splitList "," .Values.server.serviceClusterIPRange }}
-{{- if not (regexMatch "^[0-9a-fA-F.:]+/[0-9]+$" (trim .)) }}
+{{- $octet := "(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])" }}
+{{- if not (regexMatch (printf "^%s([.]%s){3}/([12]?[0-9]|3[0-2])$|^[0-9a-fA-F.:]*:[0-9a-fA-F.:]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$" $octet $octet) (trim .)) }}
 server.serviceClusterIPRange: {{ trim . | quote }} is no block of addresses, such as 10.0.0.0/24
 {{- end }}
 {{- end }}
@@ -240,6 +270,9 @@ configuration.{{ $value }}: with configuration.existingSecret it would be in no 
 {{- if and .token .tokenSecretName }}
 monitoring.token and monitoring.tokenSecretName: only one of them
 {{- end }}
+{{- if not (regexMatch "^[A-Za-z0-9._~+/=-]*$" .token) }}
+monitoring.token has characters that no token of a request has: it may have letters, digits and - . _ ~ + / =
+{{- end }}
 {{- if and .token $.Values.configuration.existingSecret }}
 monitoring.token: with configuration.existingSecret the replicas would not know it; put a token of the group system:monitoring into that Secret's tokens.csv, and name a Secret with it in monitoring.tokenSecretName
 {{- end }}
@@ -247,19 +280,31 @@ monitoring.token: with configuration.existingSecret the replicas would not know 
 {{- end -}}
 
 {{- define "keelson.wrong.resources" -}}
-{{- $limit := include "keelson.mebibytes" (dig "limits" "memory" "" .Values.resources | toString) }}
+{{- range $of, $resources := dict "resources" .Values.resources "controllers.resources" .Values.controllers.resources "etcd.bundled.resources" .Values.etcd.bundled.resources "redis.bundled.resources" .Values.redis.bundled.resources "backup.resources" .Values.backup.resources "certificates.job.resources" .Values.certificates.job.resources "tests.resources" .Values.tests.resources }}
+{{- $resources = default dict $resources }}
+{{- $limits := default dict $resources.limits }}
+{{- range $name, $amount := $resources.requests }}
+{{- $least := include "keelson.quantity" $amount }}
+{{- $most := include "keelson.quantity" (get $limits $name) }}
+{{- if and $least $most (gt (float64 $least) (float64 $most)) }}
+{{ $of }}.requests.{{ $name }} is above {{ $of }}.limits.{{ $name }}: no pod would be let in
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $resources := default dict .Values.resources }}
+{{- $limit := include "keelson.quantity" (get (default dict $resources.limits) "memory") }}
 {{- if and .Values.heapMegabytes $limit }}
-{{- if ge (int .Values.heapMegabytes) (int $limit) }}
+{{- if ge (mulf .Values.heapMegabytes 1048576) (float64 $limit) }}
 heapMegabytes is not below resources.limits.memory: the kernel would end a replica before its heap is full
 {{- end }}
 {{- end }}
 {{- end -}}
 
-{{/* Of a quantity in Gi or Mi; "" for others. */}}
-{{- define "keelson.mebibytes" -}}
-{{- if regexMatch "^[0-9]+Gi$" . -}}
-{{- mul (trimSuffix "Gi" . | int) 1024 -}}
-{{- else if regexMatch "^[0-9]+Mi$" . -}}
-{{- trimSuffix "Mi" . -}}
+{{/* A quantity ("1500m", "2Gi", 0.5) as a number; "" for what is none. */}}
+{{- define "keelson.quantity" -}}
+{{- $text := include "keelson.number" . -}}
+{{- if regexMatch "^[0-9]+([.][0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$" $text -}}
+{{- $factors := dict "" 1 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- mulf (regexFind "^[0-9.]+" $text | float64) (get $factors (regexFind "[A-Za-z]*$" $text)) | printf "%.3f" -}}
 {{- end -}}
 {{- end -}}
