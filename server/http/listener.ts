@@ -24,7 +24,7 @@ import { Connections } from "./connections.js";
 import { takeStream } from "./http2-streams.js";
 import { PeerConduct } from "./peer-conduct.js";
 import { PeerConducts } from "./peer-conducts.js";
-import { closeWithConnection } from "./queued-responses.js";
+import { PipelinedTurns } from "./pipelined-turns.js";
 import { ReadingTurns } from "./reading-turns.js";
 import type { RequestListener } from "./request-listener.js";
 import { StreamTurns } from "./stream-turns.js";
@@ -109,9 +109,10 @@ export class Listener {
       if (goawayChance > 0 && Math.random() < goawayChance) connections.sendAway(request, response);
       onRequest(request, response);
     };
+    const pipelined = new PipelinedTurns(handle);
     server.on("request", (request, response) => {
-      if (response.socket === null) closeWithConnection(request.socket, response);
-      handle(request, response);
+      if (response.socket === null) pipelined.take(request, response);
+      else handle(request, response);
     });
     server.on("upgrade", (request, socket, head) => {
       connections.forget(socket as TLSSocket);

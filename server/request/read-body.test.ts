@@ -42,6 +42,33 @@ test("S1-ERR-10: a body up to 3 MiB is read whole; one byte more is a 413, annou
   assert.deepEqual(await send(stream(BODY_BYTES_MAX + 1)), [413, limit]);
 });
 
+test("39.2: a body in thousands of pieces of a byte ends its connection, one in pieces of 48 bytes is read", async () => {
+  const outcomes: unknown[] = [];
+  await using server = await openTestServer(async (ctx) => {
+    try {
+      await echoLength(ctx);
+      outcomes.push(ctx.body);
+    } catch (error) {
+      outcomes.push((error as { code: number }).code);
+      throw error;
+    }
+  });
+  for (const [bytes, pieces] of [
+    [48, 2_000],
+    [1, 1_000],
+    [1, 50_000],
+  ] as const) {
+    const socket = await server.connect();
+    socket.on("error", () => {});
+    const piece = `${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n`;
+    const head =
+      "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    socket.write(`${head}${piece.repeat(pieces)}0\r\n\r\n`);
+    await new Promise((resolve) => socket.resume().once("close", resolve));
+  }
+  assert.deepEqual(outcomes, ["96000", "1000", 400]);
+});
+
 test("a body that is encoded is a 415", async () => {
   await using server = await openTestServer(echoLength);
   const answer = await fetch(server.url, {

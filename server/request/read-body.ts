@@ -17,6 +17,13 @@ export interface ReadBodyOptions {
   readonly waiting: LazySignal;
 }
 
+/**
+ * A body in so many pieces has to have some bytes in each. A chunk of HTTP/1.1 of one byte costs as much as one of 16 KiB
+ * and is a buffer of its own: a body of 3 MB would be a gigabyte. Those who write letter by letter send short bodies.
+ */
+const SHORT_PIECES_MAX = 1_024;
+const PIECE_BYTES_MIN = 32;
+
 /** Most bodies arrive with their headers; only later ones need a signal. */
 const PATIENCE_MS = 50;
 
@@ -106,6 +113,17 @@ function collect(body: Readable, { bytesMax, announced, waiting }: Collecting): 
       bytes += chunk.length;
       if (bytes > bytesMax) return fail(tooLarge(bytesMax));
       chunks.push(chunk);
+      if (chunks.length > SHORT_PIECES_MAX && bytes < chunks.length * PIECE_BYTES_MIN) {
+        fail(
+          badRequest(
+            `the body of the request comes in ${chunks.length} pieces of ${Math.ceil(bytes / chunks.length)} bytes`,
+          ),
+        );
+        // What is left would come in such pieces as well; Node.js has read more of them, and would keep each.
+        Object.assign(body, { _dumped: true });
+        body.destroy();
+        return;
+      }
       if (bytes === announced) finish();
     };
     const finish = () => {

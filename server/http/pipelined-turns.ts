@@ -1,0 +1,38 @@
+/**
+ * PipelinedTurns: begins the requests of one HTTP/1.1 connection one after the other. A client may send requests without
+ * waiting for answers (RFC 9112, 9.3.2), and Node.js tells of all that it has read in one turn of the event loop: 64 KiB
+ * are a thousand of them. Each begins in a turn of its own, once the answer before it has been written; what never
+ * begins has taken nothing that would have to be given back.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { RequestListener } from "./request-listener.js";
+
+/** Requests of a connection that wait; with more of them it is closed. No client in use sends a second one. */
+const WAITING_MAX = 200;
+
+export class PipelinedTurns {
+  readonly #begin: RequestListener;
+  readonly #waiting = new WeakMap<Socket, number>();
+
+  constructor(begin: RequestListener) {
+    this.#begin = begin;
+  }
+
+  /** Takes a request behind another one of its connection: its response has no socket yet. */
+  take(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const waiting = (this.#waiting.get(socket) ?? 0) + 1;
+    if (waiting > WAITING_MAX) {
+      socket.destroy();
+      return;
+    }
+    this.#waiting.set(socket, waiting);
+    response.once("socket", () => {
+      this.#waiting.set(socket, (this.#waiting.get(socket) ?? 1) - 1);
+      setImmediate(() => {
+        if (!socket.destroyed) this.#begin(request, response);
+      });
+    });
+  }
+}
