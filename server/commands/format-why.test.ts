@@ -66,3 +66,24 @@ test("#46 no user, program, manager, name, path or value can move the cursor of 
     assert.match(text, /\\u001b\[2J/);
   }
 });
+
+test("#46 the chain in short tells a pod that was bound from one that was made", () => {
+  const write = {
+    ...{ client: "", time: "", fieldManager: "", outcome: "changed", changedPaths: [] },
+  };
+  const bound = { ...write, verb: "create", resource: "pods", subresource: "binding" };
+  const explanation: Explanation = {
+    ...{ kind: "Explanation", replicas: [], clients: [], hidden: 0, end: "outer" },
+    writes: ["7", "5"].map((id) => ({
+      ...{ ...bound, ...(id === "5" && { subresource: "" }) },
+      ...{ id, revision: id, namespace: "shop", name: "web", causes: [] },
+    })),
+    steps: [
+      { write: "7", exact: [], candidates: [], followed: "5" },
+      { write: "5", exact: [], candidates: [], followed: "" },
+    ],
+  } as never;
+  const [, short = ""] = formatExplanation(explanation).split("In short");
+  assert.match(short, /7 +create pods\/binding shop\/web/);
+  assert.match(short, /5 +create pods shop\/web/);
+});

@@ -44,14 +44,15 @@ function inShort(
   const rows = steps.flatMap(({ write: id }, at) => {
     const write = writes.get(id);
     if (write === undefined) return [];
-    const { verb, resource, revision } = write;
+    const { verb, resource, subresource, revision } = write;
+    const type = subresource === "" ? resource : `${resource}/${subresource}`;
     const before = steps[at - 1];
     const link = [...(before?.exact ?? []), ...(before?.candidates ?? [])].find(
       ({ to }) => to === id,
     );
     const [reason = ""] = link?.reasons ?? [];
     const why = link === undefined ? "" : `${link.certainty}: ${reason}`;
-    return [[revision, `${verb} ${resource} ${placeOf(write)}`, nameOf(write, clients), why]];
+    return [[revision, `${verb} ${type} ${placeOf(write)}`, nameOf(write, clients), why]];
   });
   const widths = [0, 1, 2].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const line = (row: readonly string[]) =>

@@ -113,6 +113,29 @@ test("a chain goes back over what was delivered to the first write that nothing 
   assert.match(first?.candidates[0]?.reasons.join() ?? "", /it owns the object/);
 });
 
+test("#46 a controller that begins with sixty informers has seen what each of them listed, the owner of what it makes first", () => {
+  const kinds = Array.from({ length: 60 }, (_, at) => `kind${at}s`);
+  const reads = ["configmaps", ...kinds].map((resource) => ({
+    ...watchOf(robot.id, resource),
+    fromRevision: "1000",
+    time: at(10_001),
+  }));
+  const owner = writeOf(1, { outcome: "created", verb: "create" });
+  // So many newer ones of its type that no list's newest have it.
+  const others = Array.from({ length: 600 }, (_, one) =>
+    writeOf(one + 2, { name: `b${one}`, uid: `uid-b${one}`, outcome: "created", verb: "create" }),
+  );
+  const noise = kinds.map((resource, one) =>
+    writeOf(700 + one, { resource, name: "robot", uid: `uid-${resource}`, outcome: "created" }),
+  );
+  const child = { name: "child", uid: "uid-c", owners: ["uid-a"], client: robot.id };
+  const made = writeOf(1_001, { ...child, resource: "pods", outcome: "created", verb: "create" });
+  const writes = [owner, ...others, ...noise, made];
+  const index = new RecordIndex({ clients, writes, reads, deliveries: [] });
+  const { candidates } = linksOf(index, made, () => true);
+  assert.equal(candidates[0]?.to, owner.id);
+});
+
 test("#46 who owns an object is likelier its cause than who is named in it, also of one client's own writes", () => {
   const watch = watchOf(robot.id);
   const own = { client: robot.id };

@@ -22,15 +22,19 @@ interface KnownDelivery {
 /** Of deliveries to one client before a write; older ones are no candidates. */
 const SEEN_MAX = 1_000;
 const SEEN_MS_MAX = 600_000;
-/** What a list showed: the newest of it. */
+/** What lists showed: the newest of each, and of all together so many. */
 const LISTED_MAX = 500;
-const LISTS_MAX = 20;
+const LISTED_TOGETHER_MAX = 10_000;
+/** kube-controller-manager begins with some sixty. */
+const LISTS_MAX = 200;
 
 export class RecordIndex {
   readonly writes: readonly RecordedWrite[];
   readonly byId: ReadonlyMap<string, RecordedWrite>;
   readonly #byRevision = new Map<string, RecordedWrite>();
   readonly #byUid = new Map<string, RecordedWrite[]>();
+  /** Filled when it is asked for. */
+  readonly #byType = new Map<string, RecordedWrite[]>();
   /** By the name of a program, as `#programOf` gives it. */
   readonly #deliveries = new Map<string, KnownDelivery[]>();
   readonly #reads = new Map<string, RecordedRead[]>();
@@ -156,19 +160,30 @@ export class RecordIndex {
     note: (other: RecordedWrite, atMs: number, read: RecordedRead) => void,
   ): void {
     const reads = this.#reads.get(this.#programOf(write.client)) ?? [];
-    const before = reads.filter(({ time }) => Date.parse(time) <= untilMs).slice(-LISTS_MAX);
-    for (const read of before.reverse()) {
-      const from = Number(read.fromRevision);
+    const before = newestOfEach(reads, untilMs);
+    const owned = write.owners.flatMap((uid) => this.#byUid.get(uid) ?? []).reverse();
+    for (const read of before) {
+      for (const other of owned) if (showed(read, other)) note(other, Date.parse(read.time), read);
+    }
+    const each = Math.min(LISTED_MAX, Math.ceil(LISTED_TOGETHER_MAX / Math.max(1, before.length)));
+    for (const read of before) {
       const atMs = Date.parse(read.time);
-      let left = LISTED_MAX;
-      for (let at = this.writes.length - 1; at >= 0 && left > 0; at--) {
-        const other = this.writes[at] as RecordedWrite;
-        if (other.revision === "" || Number(other.revision) > from || !covers(read, other))
-          continue;
+      const all = this.#ofType(read);
+      let left = each;
+      for (let at = all.length - 1; at >= 0 && left > 0; at--) {
+        const other = all[at] as RecordedWrite;
+        if (!showed(read, other)) continue;
         left--;
         note(other, atMs, read);
       }
     }
+  }
+
+  #ofType(read: RecordedRead): readonly RecordedWrite[] {
+    if (this.#byType.size === 0) {
+      for (const write of this.writes) push(this.#byType, typeOf(write), write);
+    }
+    return this.#byType.get(typeOf(read)) ?? [];
   }
 
   #nameOf(client: string): string {
@@ -204,6 +219,30 @@ export function isSameObject(a: RecordedWrite, b: RecordedWrite): boolean {
     a.namespace === b.namespace &&
     a.resource === b.resource &&
     a.group === b.group
+  );
+}
+
+/** Lists and watches of before, the newest first, each that repeats another one left out. */
+function newestOfEach(reads: readonly RecordedRead[], untilMs: number): RecordedRead[] {
+  const found = new Map<string, RecordedRead>();
+  for (let at = reads.length - 1; at >= 0 && found.size < LISTS_MAX; at--) {
+    const read = reads[at] as RecordedRead;
+    const key = [typeOf(read), read.namespace, read.name, read.selector].join("\n");
+    if (Date.parse(read.time) <= untilMs && !found.has(key)) found.set(key, read);
+  }
+  return [...found.values()];
+}
+
+function typeOf({ group, resource }: Pick<RecordedWrite, "group" | "resource">): string {
+  return `${group}/${resource}`;
+}
+
+/** Whether a list, or a watch as it began, had what the write made. */
+function showed(read: RecordedRead, write: RecordedWrite): boolean {
+  return (
+    write.revision !== "" &&
+    Number(write.revision) <= Number(read.fromRevision) &&
+    covers(read, write)
   );
 }
 
