@@ -137,6 +137,10 @@ for (const name of SUBJECT_NAMES) {
         );
       }
       (await subject.next().get("/api/v1/watch/namespaces/legacy/nonsense")).expect(404);
+      for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+        const answer = await subject.next().request("/api/v1/watch/configmaps", { method });
+        answer.expect(405, method);
+      }
     });
 
     test("S1-QP-01, S1-GEN-16: watch is 1, true or just there; 0 and false are a list", async () => {

@@ -173,11 +173,14 @@ function refuseBadPath(resource: RootResource, info: RequestInfo): void {
   // A namespaced object needs its namespace in the path.
   if (resource.isNamespaced && namespace === "") {
     // For custom kinds only lists and watches go beyond a namespace.
-    const isRead = info.method === "GET" || info.method === "HEAD";
     const isOneObject = depth > 1 && info.name !== "";
-    if (isOneObject || (!isRead && isCustom(resource))) throw routeNotFound();
+    if (isOneObject || (!isRead(info) && isCustom(resource))) throw routeNotFound();
   }
   if (info.isLegacyPath && info.verb !== "watch") throw routeNotFound();
+}
+
+function isRead({ method }: RequestInfo): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 /** Whether creates have a reason of their own for their refusal, which the write gives. */
@@ -211,6 +214,7 @@ function fitsDepth(info: RequestInfo, resource: RootResource): boolean {
   // A collection cannot be updated or patched (S1-PATH-16).
   if (info.verb === "update" || info.verb === "patch") return info.depth > 1;
   if (info.verb === "deletecollection") return info.depth === 1 && !needsNamespace;
-  if (info.verb === "watch") return info.depth === 1 || info.isLegacyPath;
+  // The legacy path says "watch" whatever the method is.
+  if (info.verb === "watch") return isRead(info) && (info.depth === 1 || info.isLegacyPath);
   return true;
 }

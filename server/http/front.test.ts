@@ -68,6 +68,19 @@ test("S1-PATH-16: HEAD has an answer without a body on every path, also where th
   }
 });
 
+test("S1-PATH-16: a load balancer may ask for health by OPTIONS, which changes nothing else", async () => {
+  await using front = await openFront();
+  for (const [path, method, expected] of [
+    ["/livez", "OPTIONS", 200],
+    ["/readyz/ping", "OPTIONS", 200],
+    ["/livez", "POST", 405],
+    ["/version", "OPTIONS", 405],
+  ] as const) {
+    const { status } = await front.ask(path, { method });
+    assert.deepEqual([method, path, status], [method, path, expected]);
+  }
+});
+
 test("S2-X509-02, S2-REQ-04: a client certificate's name and group are the user, on both protocols", async () => {
   await using front = await openFront({
     handler: (ctx) => {

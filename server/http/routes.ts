@@ -36,9 +36,12 @@ export interface RouteParts {
 }
 
 const READING_METHODS = ["GET", "HEAD"];
-const OTHER_METHODS = METHODS.filter((method) => !READING_METHODS.includes(method));
+const HEALTH_METHODS = [...READING_METHODS, "OPTIONS"];
 
-/** Answers GET and HEAD on known paths, refuses other methods there, and passes on other paths. */
+/**
+ * Answers GET and HEAD on known paths, refuses other methods there, and passes on other paths.
+ * Health has an answer to OPTIONS too, which load balancers ask by unless they are told otherwise.
+ */
 export function createRoutes(parts: RouteParts): RequestMiddleware {
   // Made for the first request: a router is large, and a process may have a thousand.
   let route: RequestMiddleware | undefined;
@@ -55,23 +58,33 @@ export function createRoutes(parts: RouteParts): RequestMiddleware {
 function createRouter({ health, metrics, verbosity, documents }: RouteParts): RequestMiddleware {
   const router = new Router<RequestState>({ sensitive: true, strict: true });
 
-  const serve = (path: string, handler: DocumentHandler): void => {
+  const serve = (
+    path: string,
+    handler: DocumentHandler,
+    methods: readonly string[] = READING_METHODS,
+  ): void => {
     const pattern = path.endsWith("/*") ? `${path}rest` : path;
-    router.register(pattern, READING_METHODS, async (ctx) => {
+    router.register(pattern, [...methods], async (ctx) => {
       const { info, signal } = ctx.state;
       send(ctx, await handler(info.path, ctx.req.headers, info.query, signal));
     });
-    router.register(pattern, OTHER_METHODS, () => {
+    const others = METHODS.filter((method) => !methods.includes(method));
+    router.register(pattern, others, () => {
       throw methodNotAllowed();
     });
   };
 
   for (const endpoint of HEALTH_ENDPOINTS) {
-    serve(`/${endpoint}`, (_path, _headers, query, signal) =>
-      health.report(endpoint, query, signal),
+    serve(
+      `/${endpoint}`,
+      (_path, _headers, query, signal) => health.report(endpoint, query, signal),
+      HEALTH_METHODS,
     );
-    serve(`/${endpoint}/*`, (path, _headers, _query, signal) =>
-      health.reportOne(endpoint, checkName(endpoint, path), signal),
+    serve(
+      `/${endpoint}/*`,
+      (path, _headers, _query, signal) =>
+        health.reportOne(endpoint, checkName(endpoint, path), signal),
+      HEALTH_METHODS,
     );
   }
   serve("/metrics", (_path, headers) => metricsDocument(metrics, headers));

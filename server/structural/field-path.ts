@@ -81,7 +81,7 @@ function unexpected(text: string, at: number): FieldPathError {
   return new FieldPathError(
     rest === "["
       ? "field path with array or map notation is not supported here"
-      : `expected [ or . but got: ${/^\w+|./.exec(text.slice(at))?.[0] ?? ""}`,
+      : `expected [ or . but got: ${/^[^.[\]]+|./.exec(text.slice(at))?.[0] ?? ""}`,
   );
 }
 

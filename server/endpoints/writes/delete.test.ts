@@ -51,6 +51,17 @@ beforeEach(() => {
 });
 after(() => harness[Symbol.asyncDispose]());
 
+test("R47: a query too says which object is meant, by its uid or version, for one and for many", async () => {
+  await send("POST", CONFIG_MAPS, { metadata: { name: "meant" } });
+  for (const query of ["?uid=other", "?resourceVersion=1", "?uid=other&resourceVersion="]) {
+    for (const path of [`${CONFIG_MAPS}/meant`, CONFIG_MAPS]) {
+      assert.equal((await refusal(send("DELETE", `${path}${query}`))).code, 409, path + query);
+    }
+  }
+  // A body's options are all that there are.
+  await send("DELETE", `${CONFIG_MAPS}/meant?uid=other`, {});
+});
+
 function keyOf(name: string): string {
   return registry.view.keys.key("core/configmaps", `default/${name}`);
 }

@@ -136,7 +136,15 @@ function fromQuery(query: Query): Omit<RawDeleteOptions, "isDryRun"> {
     orphanDependents: optionalBoolean(query, "orphanDependents"),
     propagationPolicy: query.get("propagationPolicy"),
     ignoresReadErrors: optionalBoolean(query, IGNORE_READ_ERRORS_FIELD),
+    preconditions: preconditionsOf(query),
   };
+}
+
+/** What a query says of the object to be deleted: an empty parameter says nothing. */
+function preconditionsOf(query: Query): RawDeleteOptions["preconditions"] {
+  const uid = query.get("uid") || undefined;
+  const resourceVersion = query.get("resourceVersion") || undefined;
+  return uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
 }
 
 function fromBody(body: JsonValue, errors: FieldError[]): RawDeleteOptions {

@@ -119,7 +119,15 @@ test("validating policies are accepted or refused by their rules, field by field
     ],
     [
       judged({ expression: "true", reason: "Because" }),
-      'spec.validations[0].reason: Unsupported value: "Because": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"',
+      'spec.validations[0].reason: Unsupported value: "Because": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"',
+    ],
+    [
+      judged({ expression: "true", reason: "Unauthorized" }),
+      'spec.validations[0].reason: Unsupported value: "Unauthorized": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"',
+    ],
+    [
+      judged({ expression: "true", reason: "" }),
+      'spec.validations[0].reason: Unsupported value: "": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"',
     ],
     [
       policy({ variables: [{ name: "if", expression: "1" }] }),

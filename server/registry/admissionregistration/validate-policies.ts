@@ -52,7 +52,7 @@ interface StoredBinding extends ApiObject {
 
 const FAILURE_POLICIES = ["Fail", "Ignore"];
 const MATCH_POLICIES = ["Equivalent", "Exact"];
-const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ACTIONS = ["Audit", "Deny", "Warn"];
 /** In the order of the messages. */
 const NOT_FOUND_ACTIONS = ["Deny", "Allow"];
@@ -225,7 +225,7 @@ function validateValidation(
       );
     }
   }
-  if (reason && !REASONS.includes(reason)) {
+  if (typeof reason === "string" && !REASONS.includes(reason)) {
     errors.push(unsupportedValue(`${field}.reason`, reason, REASONS));
   }
   return cost;

@@ -173,6 +173,13 @@ test("an address once given stays; a second one goes when one family is asked fo
   ]);
 });
 
+test("R29: a family that is none is told alone, not what it makes of the address", () => {
+  const given = { clusterIP: "10.0.0.1", clusterIPs: ["10.0.0.1"], ipFamilies: ["IPv4"] };
+  assert.deepEqual(change(given, { ...given, ipFamilies: [""] }), [
+    'spec.ipFamilies[0]: Unsupported value: "": supported values: "IPv4", "IPv6"',
+  ]);
+});
+
 test("a load balancer keeps its class", () => {
   const balanced = (loadBalancerClass: string) => ({ type: "LoadBalancer", loadBalancerClass });
   assert.deepEqual(change(balanced("a.b/c"), balanced("a.b/d")), [

@@ -212,7 +212,8 @@ function validateAddresses(spec: ServiceSpec): FieldError[] {
   if (isHeadless(spec)) return errors;
   ips.forEach((ip, index) => {
     const family = families[index];
-    if (family === undefined || FAMILY_VERSIONS[family] === versions[index]) return;
+    const version = family === undefined ? undefined : FAMILY_VERSIONS[family];
+    if (version === undefined || version === versions[index]) return;
     const why = `expected an ${family} value as indicated by \`ipFamilies[${index}]\``;
     errors.push(invalidValue(`${field}[${index}]`, ip, why));
   });
@@ -363,6 +364,8 @@ function validateAddressChange(spec: ServiceSpec, before: ServiceSpec, errors: F
 
 function validateFamilyChange(spec: ServiceSpec, before: ServiceSpec, errors: FieldError[]): void {
   const [families, old] = [spec.ipFamilies ?? [], before.ipFamilies ?? []];
+  // Such a family is a problem by itself, which is told before a change is looked at.
+  if (families.some((family) => FAMILY_VERSIONS[family] === undefined)) return;
   const kept = Math.min(families.length, old.length);
   for (let index = 0; index < kept; index++) {
     if (families[index] === old[index]) continue;

@@ -108,6 +108,7 @@ test("priority levels are accepted or refused by their rules, field by field", (
       level({ lendablePercent: 101, limitResponse: { type: "Reject" } }),
       "spec.limited.lendablePercent: Invalid value: 101: must be between 0 and 100, inclusive",
     ],
+    [{ spec: { type: "" } }, "spec.type: Required value"],
     [
       { metadata: { name: "exempt" }, ...level({ limitResponse: { type: "Reject" } }) },
       "spec.type: Invalid value: \"Limited\": must be 'Exempt' if and only if `name` is 'exempt'",

@@ -61,6 +61,8 @@ const priorityLevelRules: Rules<PriorityLevel> = {
       if (exempt) errors.push(forbiddenField("spec.exempt", "must be nil if the type is Limited"));
       if (limited) validateLimits(limited, errors);
       else errors.push(requiredValue("spec.limited", "must not be empty when type is Limited"));
+    } else if (type === "") {
+      errors.push(requiredValue("spec.type"));
     } else {
       errors.push(unsupportedValue("spec.type", type, TYPES));
     }
