@@ -17,8 +17,10 @@ const LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/keelso
 const REPLICAS = 3;
 /** Control planes, with an informer in each. */
 const PLANES = Number(process.env.CONTROL_PLANES ?? 12);
+/** Of watches; each goes on at another replica then, about ten a second. */
+const WATCH_SECONDS = Math.max(3, Math.ceil(PLANES / 10));
 /** A dead leader's lease ends by itself. */
-const TAKEOVER_MS = 40_000;
+const TAKEOVER_MS = 40_000 + 100 * PLANES;
 
 describe("control planes on three replicas", () => {
   let etcd: EtcdProcess;
@@ -85,7 +87,10 @@ describe("control planes on three replicas", () => {
     let turn = 0;
     const reflectors = names.map((name) => {
       const path = `/clusters/${name}${CONFIG_MAPS}`;
-      return new Reflector({ path, next: () => client(turn++), isStreaming: false });
+      return new Reflector({
+        ...{ path, next: () => client(turn++), isStreaming: false },
+        timeoutSeconds: WATCH_SECONDS,
+      });
     });
     await Promise.all(reflectors.map((reflector) => reflector.start()));
     const writeAll = async (round: string): Promise<void> => {

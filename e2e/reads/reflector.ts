@@ -13,6 +13,8 @@ export interface ReflectorOptions {
   /** The client for the next request; over several replicas another one each time. */
   next(): HttpsClient;
   readonly isStreaming: boolean;
+  /** After which a watch ends, and is resumed; default 3. */
+  readonly timeoutSeconds?: number;
 }
 
 const STREAMING =
@@ -96,8 +98,8 @@ export class Reflector {
   }
 
   async #watch(query: string): Promise<void> {
-    const { path, next } = this.#options;
-    const url = `${path}?watch=1&timeoutSeconds=${TIMEOUT_SECONDS}&${query}`;
+    const { path, next, timeoutSeconds = TIMEOUT_SECONDS } = this.#options;
+    const url = `${path}?watch=1&timeoutSeconds=${timeoutSeconds}&${query}`;
     const watch = await next().watch(url, this.#ended.signal);
     this.watches++;
     for await (const event of watch) {

@@ -40,6 +40,7 @@ function openPlanes(loadedMax: number) {
     async load(entry) {
       if (entry.name === "slow") throw new DOMException("", "TimeoutError");
       begun.push(entry.name);
+      if (entry.name.startsWith("clone")) await planes.openForLoad("original");
       await held.get(entry.name)?.promise;
       const usage = { isIdle: true, lastUsedMs: clock.now() };
       usages.set(entry.name, usage);
@@ -147,4 +148,19 @@ test("44: who waits for 20 seconds is told 503, and what was begun is not thrown
   held.get("a")?.resolve();
   assert.equal((await again).entry.name, "a");
   assert.equal(planes.counts.loads, 1);
+});
+
+test("44: loads that need another one do not stand in its way, and no more load at a time behind them", async () => {
+  const { planes, begun, held } = openPlanes(40);
+  const clones = Array.from({ length: 12 }, (_, at) => `clone-${at}`);
+  await Promise.all([...clones, "last"].map((name) => planes.open(name)));
+  assert.deepEqual(names(planes).toSorted(), [...clones, "last", "original"].toSorted());
+  begun.length = 0;
+  const more = ["a", "b", "c", "d", "e"];
+  for (const name of more) held.set(name, Promise.withResolvers());
+  const opened = more.map((name) => planes.open(name));
+  await new Promise(setImmediate);
+  assert.deepEqual(begun, ["a", "b", "c", "d"]);
+  for (const { resolve } of held.values()) resolve();
+  await Promise.all(opened);
 });

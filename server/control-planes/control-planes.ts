@@ -187,6 +187,11 @@ export class ControlPlanes {
     return await this.#loaded(name, this.#slots.get(name) ?? this.#load(entry));
   }
 
+  /** The same, for a load that needs another one. */
+  openForLoad(name: string): Promise<LoadedControlPlane> {
+    return this.#queue.aside(() => this.open(name));
+  }
+
   /** @throws {StatusError} 503: it takes too long */
   async #loaded(name: string, { loading, loaded }: Slot): Promise<LoadedControlPlane> {
     if (loaded !== undefined) return loaded;

@@ -24,6 +24,16 @@ export class LoadQueue {
     }
   }
 
+  /** For a load that waits for another one: its place is another's meanwhile, so that never all wait for each other. */
+  async aside<T>(wait: () => Promise<T>): Promise<T> {
+    this.#next();
+    try {
+      return await wait();
+    } finally {
+      this.#running++;
+    }
+  }
+
   #turn(): Promise<void> {
     if (this.#running < LOADS_AT_A_TIME) {
       this.#running++;
@@ -34,7 +44,8 @@ export class LoadQueue {
 
   /** Whoever is next takes the place of the one that ended. */
   #next(): void {
-    const next = this.#waiting.shift();
+    // More run for a moment when one goes on that had stood aside.
+    const next = this.#running > LOADS_AT_A_TIME ? undefined : this.#waiting.shift();
     if (next === undefined) this.#running--;
     else next();
   }

@@ -126,7 +126,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       if (started === undefined) throw serviceUnavailable("the API server is starting");
       const { rootAuthority, trust } = started;
       const current = (name: string) => index.find(name);
-      const open = (name: string) => planes.open(name);
+      const open = (name: string) => planes.openForLoad(name);
       const loading = { ...parts, ...shared, rootAuthority, trust, current, open };
       return await inTurns(() => loadControlPlane(loading, entry, signal), signal);
     },
