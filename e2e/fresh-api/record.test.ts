@@ -85,7 +85,7 @@ test("a write names what it was made upon: exact, where its client was sent that
   follower.close();
 });
 
-test("who may not read an object sees none of its records, and how many are hidden; anonymous requests see nothing", async () => {
+test("#46 who may not read an object sees none of its records, nor that it has some, but how many are hidden of all; anonymous requests see nothing", async () => {
   const { admin, api } = theApi();
   await admin.post("/api/v1/namespaces/default/secrets", {
     metadata: { name: "hush" },
@@ -124,6 +124,21 @@ test("who may not read an object sees none of its records, and how many are hidd
     const timeline = JSON.parse(String(answer.bytes)) as Timeline;
     assert.deepEqual([...new Set(timeline.writes.map(({ resource }) => resource))], resources);
     assert.ok(timeline.hidden > 0);
+    // What is counted of a name, a namespace, a type, a user or a client would tell that it is there, and how busy.
+    const writer = all.writes[0]?.client ?? "";
+    for (const narrow of [
+      "resource=secrets&namespace=default&name=hush",
+      "resource=secrets",
+      "namespace=default",
+      "name=hush",
+      `user=${all.clients.find(({ id }) => id === writer)?.user}`,
+      `client=${writer}`,
+    ]) {
+      const asked = await client.request(`/debug/record/timeline?${narrow}`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      assert.equal((JSON.parse(String(asked.bytes)) as Timeline).hidden, 0, `${name}: ${narrow}`);
+    }
     client.close();
   }
   const anonymous = new HttpsClient(api.url, { ca: api.ca });

@@ -77,6 +77,14 @@ export function isShownFor(query: RecordQuery, write: KeptWrite): boolean {
   );
 }
 
+/**
+ * Whether a question is about some objects or writers. How many records of them are hidden is not told: it says to who may
+ * not read them that they are there, and how busy.
+ */
+export function isNarrow({ group, resource, namespace, name, user, client }: RecordQuery): boolean {
+  return [group, resource, namespace, name, user, client].some((each) => each !== "");
+}
+
 /** A Lease that was renewed, and no more: who takes or gives one up is shown. */
 function isHeartbeat({ resource, changedPaths }: KeptWrite): boolean {
   return resource === "leases" && changedPaths.length === 1 && changedPaths[0] === "spec.renewTime";

@@ -2,7 +2,7 @@
 
 import type { NamedCause } from "../request/write-notes.js";
 import { type KeptWrite, shownDelivery, shownRead, shownWrite } from "./kept.js";
-import { isShownFor, type RecordQuery } from "./record-query.js";
+import { isNarrow, isShownFor, type RecordQuery } from "./record-query.js";
 import type {
   Delivery,
   RecordedClient,
@@ -64,7 +64,7 @@ export async function readRecords(
   }
   return {
     next,
-    hidden,
+    hidden: isNarrow(query) ? 0 : hidden,
     clients: [...clients.values()],
     writes: inOrder(writes),
     reads: [...reads.values()].reverse(),
