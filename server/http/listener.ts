@@ -19,6 +19,7 @@ import { assert } from "../../storage/base/assert.js";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Metrics } from "../metrics/metrics.js";
+import { countChunks } from "./chunked-bodies.js";
 import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
 import { takeStream } from "./http2-streams.js";
@@ -109,8 +110,12 @@ export class Listener {
       if (goawayChance > 0 && Math.random() < goawayChance) connections.sendAway(request, response);
       onRequest(request, response);
     };
-    const pipelined = new PipelinedTurns(handle);
+    const reading = listener.#reading;
+    const pipelined = new PipelinedTurns(handle, reading);
     server.on("request", (request, response) => {
+      if (request.headers["transfer-encoding"] !== undefined) {
+        countChunks(request, reading);
+      }
       if (response.socket === null) pipelined.take(request, response);
       else handle(request, response);
     });
@@ -231,10 +236,23 @@ export class Listener {
         http2.emit("connection", socket);
       } else {
         this.#connections.addHttp1(socket);
+        this.#readInTurns(socket);
         toHttp1.call(server, socket);
         keepParsing(socket);
       }
     });
+  }
+
+  /** Of a connection of HTTP/1.1, which Node.js, or a flow's backlog, may have paused for reasons of their own. */
+  #readInTurns(socket: TLSSocket): void {
+    const reading = {
+      stopReading: () => stopReading(socket),
+      startReading: () => {
+        if (!socket.isPaused()) startReading(socket);
+      },
+    };
+    this.#reading.add(reading);
+    socket.once("close", () => this.#reading.remove(reading));
   }
 
   #track(
@@ -348,7 +366,7 @@ function keepParsing(socket: TLSSocket): void {
 
 function doNothing(): void {}
 
-/** Node.js lets nobody pause the socket of an HTTP/2 session; what a session reads is read by the socket's handle. */
+/** Node.js lets nobody pause the socket of an HTTP/2 session; what a session, or a parser, reads is read by the socket's handle. */
 function stopReading(socket: TLSSocket): void {
   const { _handle: handle } = socket as { _handle?: { readStop?(): void } | null };
   handle?.readStop?.();

@@ -13,7 +13,7 @@ import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import { type Front, openFront } from "../chain/testing/test-front.js";
 import { PeerConduct } from "./peer-conduct.js";
 import { PeerConducts } from "./peer-conducts.js";
-import { ReadingTurns } from "./reading-turns.js";
+import { type ReadConnection, ReadingTurns } from "./reading-turns.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } =
@@ -165,6 +165,52 @@ test("39.8, H5: what many connections take back is made in many turns, and other
     assert.ok(mostInTurn <= 2 * 700, `${mostInTurn} requests were begun in one turn`);
     assert.equal(await ask(other), 200, "who was stopped with them is read again");
     other.destroy();
+  } finally {
+    mock.restoreAll();
+  }
+});
+
+test("39.2: what many connections of HTTP/1.1 send without waiting is read in many turns, and all answered", async () => {
+  let reading: ReadingTurns | undefined;
+  const { add, begunAlone } = ReadingTurns.prototype;
+  mock.method(ReadingTurns.prototype, "add", function (this: ReadingTurns, one: ReadConnection) {
+    reading = this;
+    add.call(this, one);
+  });
+  let inTurn = 0;
+  let mostInTurn = 0;
+  mock.method(ReadingTurns.prototype, "begunAlone", function (this: ReadingTurns) {
+    if (inTurn++ === 0) {
+      setImmediate(() => {
+        inTurn = 0;
+      });
+    }
+    mostInTurn = Math.max(mostInTurn, inTurn);
+    begunAlone.call(this);
+  });
+  try {
+    await using front = await openFront({
+      handler(ctx) {
+        ctx.body = "{}";
+      },
+    });
+    const sockets = await Promise.all(Array.from({ length: 12 }, () => front.connect()));
+    const piece = `GET ${PODS} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(90);
+    const answered = sockets.map(async (socket) => {
+      let answers = 0;
+      for await (const data of socket) {
+        answers += String(data).split("HTTP/1.1 200").length - 1;
+        if (answers >= 90) return answers;
+      }
+      return answers;
+    });
+    for (let count = 0; count < 250; count++) reading?.begun();
+    const written = sockets.map((socket) => new Promise((resolve) => socket.write(piece, resolve)));
+    await Promise.all(written);
+    assert.equal(mostInTurn, 0);
+    reading?.endTurn();
+    assert.deepEqual(await Promise.all(answered), Array(12).fill(90));
+    assert.ok(mostInTurn <= 250 + 2 * 90, `${mostInTurn} requests were read in one turn`);
   } finally {
     mock.restoreAll();
   }

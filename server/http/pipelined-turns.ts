@@ -6,22 +6,26 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { ReadingTurns } from "./reading-turns.js";
 import type { RequestListener } from "./request-listener.js";
 
 /** Requests of a connection that wait; with more of them it is closed. No client in use sends a second one. */
-const WAITING_MAX = 200;
+const WAITING_MAX = 100;
 
 export class PipelinedTurns {
   readonly #begin: RequestListener;
+  readonly #reading: Pick<ReadingTurns, "begunAlone">;
   readonly #waiting = new WeakMap<Socket, number>();
 
-  constructor(begin: RequestListener) {
+  constructor(begin: RequestListener, reading: Pick<ReadingTurns, "begunAlone">) {
     this.#begin = begin;
+    this.#reading = reading;
   }
 
   /** Takes a request behind another one of its connection: its response has no socket yet. */
   take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
+    this.#reading.begunAlone();
     const waiting = (this.#waiting.get(socket) ?? 0) + 1;
     if (waiting > WAITING_MAX) {
       socket.destroy();

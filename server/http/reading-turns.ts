@@ -1,8 +1,9 @@
 /**
- * ReadingTurns: ends the reading of a listener's HTTP/2 connections in turns of the event loop that have begun many
- * requests. Node.js reads 64 KiB of each connection in a turn, in which a client has room for a thousand requests that
- * it takes back at once: six connections would make six thousand in one turn (H5). What is left is read in later turns,
- * a connection or two in each, and whoever else asks for something is read between them.
+ * ReadingTurns: ends the reading of a listener's connections in turns of the event loop that have begun many
+ * requests, or taken many pieces of bodies. Node.js reads 64 KiB of each connection in a turn, in which a client has room
+ * for a thousand requests that it takes back at once, or ten thousand chunks of a byte: six connections would make six times
+ * as many in one turn (H5). What is left is read in later turns, a connection or two in each, and whoever else asks
+ * for something is read between them.
  *
  *     A1000 B1000 C1000 D1000 | x       x waits for all
  *     A1000 | B1000 x | C1000 | ...     x waits for two
@@ -38,6 +39,12 @@ export class ReadingTurns {
     if (this.#connections.size > CONNECTIONS_MAX) return;
     this.#hasStopped = true;
     for (const connection of this.#connections) connection.stopReading();
+  }
+
+  /** The same for whoever has no end of the turn of its own. */
+  begunAlone(): void {
+    if (this.#begun === 0) setImmediate(() => this.endTurn());
+    this.begun();
   }
 
   endTurn(): void {

@@ -24,6 +24,10 @@ export interface ReadBodyOptions {
 const SHORT_PIECES_MAX = 1_024;
 const PIECE_BYTES_MIN = 32;
 
+export function areTooShort(pieces: number, bytes: number): boolean {
+  return pieces > SHORT_PIECES_MAX && bytes < pieces * PIECE_BYTES_MIN;
+}
+
 /** Most bodies arrive with their headers; only later ones need a signal. */
 const PATIENCE_MS = 50;
 
@@ -113,14 +117,13 @@ function collect(body: Readable, { bytesMax, announced, waiting }: Collecting): 
       bytes += chunk.length;
       if (bytes > bytesMax) return fail(tooLarge(bytesMax));
       chunks.push(chunk);
-      if (chunks.length > SHORT_PIECES_MAX && bytes < chunks.length * PIECE_BYTES_MIN) {
+      if (areTooShort(chunks.length, bytes)) {
         fail(
           badRequest(
             `the body of the request comes in ${chunks.length} pieces of ${Math.ceil(bytes / chunks.length)} bytes`,
           ),
         );
-        // What is left would come in such pieces as well; Node.js has read more of them, and would keep each.
-        Object.assign(body, { _dumped: true });
+        // What is left would come in such pieces as well.
         body.destroy();
         return;
       }
