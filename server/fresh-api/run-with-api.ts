@@ -2,7 +2,7 @@
  * `keelson up -- COMMAND`: runs a command with the KUBECONFIG of a fresh API, passes signals on, ends with its exit
  * status, and removes everything behind it.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { startHere } from "./api-here.js";
 
@@ -11,8 +11,8 @@ const NOT_FOUND = 127;
 const MAY_NOT_RUN = 126;
 const BY_SIGNAL = 128;
 
-/** Waits for a word, which comes in every end of this process but those that cannot be handled. */
-const GUARD = 'read -r word || kill -TERM "$0"';
+/** Is told of the command, and then of its end, before every end of this process but those that cannot be handled. */
+const GUARD = 'read -r pid && { read -r word || kill -TERM "$pid"; }';
 
 /** @param args flags of `serve`. @returns the exit status. @throws {Error} the API does not start, in one line */
 export async function runWithApi(
@@ -28,6 +28,8 @@ export async function runWithApi(
 }
 
 function run([program = "", ...args]: readonly string[], KUBECONFIG: string): Promise<number> {
+  // First, as the command may be at work before a later one is there.
+  const guard = startGuard();
   const child = spawn(program, args, {
     stdio: "inherit",
     env: { ...process.env, KUBECONFIG },
@@ -38,7 +40,7 @@ function run([program = "", ...args]: readonly string[], KUBECONFIG: string): Pr
   };
   const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
   for (const signal of signals) process.on(signal, pass);
-  const release = guard(child);
+  guard.tell(child.pid);
   return new Promise<number>((resolve) => {
     child.once("error", (error: NodeJS.ErrnoException) => {
       const isFound = error.code !== "ENOENT";
@@ -50,23 +52,37 @@ function run([program = "", ...args]: readonly string[], KUBECONFIG: string): Pr
       resolve(code ?? BY_SIGNAL + (signal === null ? 0 : constants.signals[signal]));
     });
   }).finally(() => {
-    release();
+    guard.end();
     for (const signal of signals) process.off(signal, pass);
   });
+}
+
+interface Guard {
+  tell(pid: number | undefined): void;
+  /** The command has ended. */
+  end(): void;
 }
 
 /**
  * Ends the command when this process is killed: a shell sees the pipe between them close. It is out of reach for the
  * keys of a terminal, and holds up nobody's end. Where there is no such shell, the command ends by itself.
  */
-function guard({ pid }: ChildProcess): () => void {
-  if (pid === undefined || process.platform === "win32") return () => {};
-  const shell = spawn("/bin/sh", ["-c", GUARD, String(pid)], {
+function startGuard(): Guard {
+  if (process.platform === "win32") return { tell() {}, end() {} };
+  const shell = spawn("/bin/sh", ["-c", GUARD], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
   shell.once("error", () => {});
   shell.stdin.on("error", () => {});
   shell.unref();
-  return () => shell.stdin.end("ended\n");
+  let isTold = false;
+  return {
+    tell(pid) {
+      if (pid === undefined) return;
+      isTold = true;
+      shell.stdin.write(`${pid}\n`);
+    },
+    end: () => void shell.stdin.end(isTold ? "ended\n" : ""),
+  };
 }
