@@ -50,11 +50,15 @@ test("signals reach the command, whose end by a signal is told as shells do", as
 
 test("#45 whoever kills keelson ends the command, which is left alone when it ends by itself", async () => {
   await using temp = await makeTempDir("up");
-  // Standard output is open until it has ended.
-  const shell = "trap 'echo ended; exit' TERM; echo on; while :; do sleep 0.05; done";
+  const shell = `trap 'echo ended; exit' TERM; trap 'echo passed' HUP; echo on; while :; do sleep 0.05; done`;
   const killed = up(temp.path, ["--", "sh", "-c", shell]);
   await once(killed.child.stdout, "data");
+  // What passes a signal on has started the command and all that belongs to it.
+  killed.child.kill("SIGHUP");
+  const [passed] = await once(killed.child.stdout, "data");
+  assert.equal(String(passed), "passed\n");
   killed.child.kill("SIGKILL");
+  // Standard output is open until the command has ended.
   assert.equal(await text(killed.child.stdout), "ended\n");
   await killed.closed;
 });

@@ -28,18 +28,18 @@ export async function runWithApi(
 }
 
 function run([program = "", ...args]: readonly string[], KUBECONFIG: string): Promise<number> {
-  // First, as the command may be at work before a later one is there.
-  const guard = startGuard();
-  const child = spawn(program, args, {
-    stdio: "inherit",
-    env: { ...process.env, KUBECONFIG },
-  });
   const pass = (signal: NodeJS.Signals) => {
     // Ctrl-C on a terminal reaches the command by itself.
     if (signal !== "SIGINT" || process.stdin.isTTY !== true) child.kill(signal);
   };
   const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+  // First, as the command may be at work before anything that comes later here.
   for (const signal of signals) process.on(signal, pass);
+  const guard = startGuard();
+  const child = spawn(program, args, {
+    stdio: "inherit",
+    env: { ...process.env, KUBECONFIG },
+  });
   guard.tell(child.pid);
   return new Promise<number>((resolve) => {
     child.once("error", (error: NodeJS.ErrnoException) => {
