@@ -1,5 +1,5 @@
 /** The report of a run: a table of all attacks and a chart of the longest work, for docs/. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import type { StoreName } from "../harness/stores.js";
@@ -22,9 +22,19 @@ export async function writeReport(
   circumstances: Circumstances,
 ): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "adversary.md"), toMarkdown(outcomes, circumstances));
+  const file = join(folder, "adversary.md");
+  await writeFile(file, toMarkdown(outcomes, circumstances) + (await rememberedIn(file)));
   await writeFile(join(folder, "adversary.svg"), toChart(outcomes));
 }
+
+/** What was written by hand behind the table stays. */
+async function rememberedIn(file: string): Promise<string> {
+  const text = await readFile(file, "utf8").catch(() => "");
+  const at = text.indexOf(REMEMBERED);
+  return at < 0 ? "" : text.slice(at);
+}
+
+const REMEMBERED = "\n## The same attacks against an earlier build\n";
 
 function toMarkdown(outcomes: Outcomes, { version, startedLoad, limits }: Circumstances): string {
   const stores = [...outcomes.keys()];
