@@ -280,6 +280,28 @@ test("44: limits below what a control plane begins with let it begin, and be rea
   (await admin("POST", `/clusters/tiny${CONFIG_MAPS}`, configMap("more"))).expect(403);
 });
 
+test("44: of many creates at once no more are stored than the limit of objects lets in", async () => {
+  (await admin("POST", KIND, controlPlane("crowded"))).expect(201);
+  const path = `/clusters/crowded${CONFIG_MAPS}`;
+  (await admin("POST", path, configMap("first"))).expect(201);
+  await change("crowded", { spec: { limits: { objects: 1 } } });
+  const { text } = await eventually("the refusal", async () => {
+    const answer = await admin("POST", path, configMap("over"));
+    return answer.status === 403 && answer;
+  });
+  const now = Number(/has (\d+) objects/.exec(text)?.[1]);
+  await change("crowded", { spec: { limits: { objects: now + 10 } } });
+  const all = Array.from({ length: 60 }, (_, at) => admin("POST", path, configMap(`at-${at}`)));
+  const made = (await Promise.all(all)).filter(({ status }) => status === 201);
+  assert.equal(made.length, 10);
+  // Room is there as soon as the answer to a deletion is.
+  for (const { object } of made.slice(0, 3)) {
+    (await admin("DELETE", `${path}/${object.metadata.name}`)).expect(200);
+    (await admin("POST", path, configMap(`again-${object.metadata.name}`))).expect(201);
+  }
+  (await admin("POST", path, configMap("over"))).expect(403);
+});
+
 test("44: a limit of bytes refuses what would be over, and nothing that makes it less", async () => {
   (await admin("POST", KIND, controlPlane("heavy"))).expect(201);
   const path = `/clusters/heavy${CONFIG_MAPS}`;
@@ -488,6 +510,18 @@ test("a fork of the API of tests has what it has, without its control planes, an
   await eventually("the fork is gone", async () => {
     return (await admin("GET", `${KIND}/${name}`)).status === 404;
   });
+});
+
+test("44: a fork that cannot be made leaves nothing behind, and an original that is none is told", async () => {
+  const { api } = theApi();
+  const cloneFrom = "nobody-at-all";
+  await assert.rejects(api.controlPlane({ name: "left-behind", cloneFrom }), /not found/);
+  await eventually("it is gone", async () => {
+    return (await admin("GET", `${KIND}/left-behind`)).status === 404;
+  });
+  for (const odd of [5, {}, null] as unknown as string[]) {
+    await assert.rejects(api.controlPlane({ cloneFrom: odd }), TypeError);
+  }
 });
 
 test("one that is deleted takes all of it along; the next of its name begins anew", async () => {

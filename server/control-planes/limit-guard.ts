@@ -1,5 +1,10 @@
-/** Refuses writes by which a control plane would have more objects, or more bytes, than its limits say. */
+/**
+ * Refuses writes by which a control plane would have more objects, or more bytes, than its limits say. What was let
+ * through and is not in the view yet counts too, so that many at once are not all let through by the same look.
+ */
+import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
+import type { Revision } from "../../storage/kv/store.js";
 import {
   type AdmissionAttributes,
   type AdmissionPlugin,
@@ -30,15 +35,32 @@ export function sizeOf(view: RegistryView): ControlPlaneSize {
   return { objects, bytes };
 }
 
+/** A write that was let through. */
+interface Admitted {
+  readonly objects: number;
+  readonly bytes: number;
+  readonly sinceMs: number;
+  /** When it was stored; undefined = it has not been yet. */
+  revision?: Revision;
+}
+
+/** What another rule refuses afterwards, or the store does not take, is counted for so long. */
+const COMMIT_MS_MAX = 1_000;
+
 export class LimitGuard implements AdmissionPlugin {
   readonly name = "ControlPlaneLimits";
   readonly #view: RegistryView;
   readonly #limits: () => ControlPlaneLimits;
+  readonly #clock: Clock;
+  readonly #admitted = new Set<Admitted>();
+  /** The last attempt of a write, which another one takes the place of. */
+  readonly #attempts = new WeakMap<object, Admitted>();
 
   /** @param limits as they are now */
-  constructor(view: RegistryView, limits: () => ControlPlaneLimits) {
+  constructor(view: RegistryView, limits: () => ControlPlaneLimits, clock: Clock = systemClock) {
     this.#view = view;
     this.#limits = limits;
+    this.#clock = clock;
   }
 
   readonly handles: Handles = (operation, _resource, subresource) =>
@@ -47,19 +69,57 @@ export class LimitGuard implements AdmissionPlugin {
   validate(attributes: AdmissionAttributes): undefined {
     const { objects: objectsMax, bytes: bytesMax } = this.#limits();
     if (objectsMax === undefined && bytesMax === undefined) return;
-    const { objects, bytes } = sizeOf(this.#view);
-    const { operation, object, oldObject } = attributes;
-    if (operation === "CREATE" && objectsMax !== undefined && objects >= objectsMax) {
+    const { operation, object, oldObject, write } = attributes;
+    const last = write && this.#attempts.get(write);
+    if (last !== undefined) this.#admitted.delete(last);
+    const { objects, bytes } = this.#size();
+    const isNew = operation === "CREATE";
+    if (isNew && objectsMax !== undefined && objects >= objectsMax) {
       throw refuse(
         attributes,
         `the control plane has ${objects} objects, its limit is ${objectsMax}`,
       );
     }
+    const more = bytesMax === undefined ? 0 : bytesOf(object) - bytesOf(oldObject);
     // What is over already may get smaller.
-    if (bytesMax === undefined) return;
-    const more = bytesOf(object) - bytesOf(oldObject);
-    if (more <= 0 || bytes + more <= bytesMax) return;
-    const what = `the control plane has ${bytes} bytes, its limit is ${bytesMax}`;
-    throw refuse(attributes, bytes < bytesMax ? `${what}, and this is ${more} more` : what);
+    if (bytesMax !== undefined && more > 0 && bytes + more > bytesMax) {
+      const what = `the control plane has ${bytes} bytes, its limit is ${bytesMax}`;
+      throw refuse(attributes, bytes < bytesMax ? `${what}, and this is ${more} more` : what);
+    }
+    if (isNew || more > 0) this.#admit(attributes, isNew ? 1 : 0, Math.max(0, more));
+  }
+
+  #admit(
+    { write, sideWrites, options }: AdmissionAttributes,
+    objects: number,
+    bytes: number,
+  ): void {
+    if (sideWrites === undefined || options.isDryRun) return;
+    const admitted: Admitted = { objects, bytes, sinceMs: this.#clock.monotonic() };
+    this.#admitted.add(admitted);
+    if (write !== undefined) this.#attempts.set(write, admitted);
+    sideWrites.push({
+      compares: [],
+      puts: [],
+      settled: ({ succeeded, revision }) => {
+        if (succeeded) admitted.revision = revision;
+        else this.#admitted.delete(admitted);
+      },
+    });
+  }
+
+  #size(): ControlPlaneSize {
+    let { objects, bytes } = sizeOf(this.#view);
+    const givenUpMs = this.#clock.monotonic() - COMMIT_MS_MAX;
+    for (const admitted of this.#admitted) {
+      const { revision, sinceMs } = admitted;
+      const isOver = revision === undefined ? sinceMs < givenUpMs : revision <= this.#view.revision;
+      if (isOver) this.#admitted.delete(admitted);
+      else {
+        objects += admitted.objects;
+        bytes += admitted.bytes;
+      }
+    }
+    return { objects, bytes };
   }
 }

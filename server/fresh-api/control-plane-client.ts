@@ -35,6 +35,9 @@ export class ControlPlaneClient {
   async make({ name, cloneFrom }: ControlPlaneOptions): Promise<KeelsonControlPlane> {
     const own = name ?? `test-${randomBytes(6).toString("hex")}`;
     const original = typeof cloneFrom === "string" ? cloneFrom : cloneFrom?.name;
+    if (cloneFrom !== undefined && typeof original !== "string") {
+      throw new TypeError("cloneFrom: must be a control plane or the name of one");
+    }
     const object = {
       apiVersion: `${this.#group}/${CONTROL_PLANE_VERSION}`,
       kind: CONTROL_PLANE_KIND,
@@ -44,13 +47,16 @@ export class ControlPlaneClient {
     const kind = `/apis/${object.apiVersion}/${CONTROL_PLANES}`;
     require(await this.#client.ask("POST", kind, { body: object }), 201);
     const path = `${CONTROL_PLANES_PATH}${own}`;
-    require(await this.#client.ask("GET", `${path}/api`), 200);
-    const { ca, cert, key, kubeconfig, url: rootUrl } = this.#access;
-    const url = `${rootUrl}${path}`;
     const remove = async () => {
       const answer = await this.#client.ask("DELETE", `${kind}/${own}`);
       if (answer.status !== 404) require(answer, 200);
     };
+    const first = await this.#client.ask("GET", `${path}/api`);
+    // Nobody could dispose of it.
+    if (first.status !== 200) await remove();
+    require(first, 200);
+    const { ca, cert, key, kubeconfig, url: rootUrl } = this.#access;
+    const url = `${rootUrl}${path}`;
     return {
       name: own,
       url,

@@ -10,7 +10,7 @@ export type SideWrites = readonly SideWrite[];
 
 /** The key that writers of the same side write queue for; undefined = none. */
 export function sharedKeyOf(sideWrites: SideWrites): string | undefined {
-  return sideWrites[0]?.compares[0]?.key;
+  return sideWrites.find(({ compares }) => compares.length > 0)?.compares[0]?.key;
 }
 
 /**
