@@ -22,10 +22,7 @@ const NOT_A_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/
 export function validateIp(value: Maybe<string>, field: string, errors: FieldError[]): void {
   const text = value ?? "";
   const why = ipProblem(text);
-  if (why === undefined) return;
-  // Nothing was ever kept as a block, so an object without blocks does not hold one.
-  const held = text === "" ? {} : { unlessHeld: text };
-  errors.push({ ...invalidValue(field, text, why), ...held });
+  if (why !== undefined) errors.push({ ...invalidValue(field, text, why), unlessHeld: text });
 }
 
 /** The one canonical spelling. */

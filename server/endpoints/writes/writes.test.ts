@@ -39,6 +39,13 @@ const DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments";
 before(() => send("POST", "/api/v1/namespaces", { metadata: { name: "default" } }));
 after(() => harness[Symbol.asyncDispose]());
 
+test("R35: an empty block is refused of an object that has an empty text elsewhere", async () => {
+  const url = "/api/v1/nodes";
+  await send("POST", url, { metadata: { name: "blocks" }, status: { nodeInfo: { bootID: "" } } });
+  const next = { metadata: { name: "blocks" }, spec: { podCIDRs: [""] } };
+  assert.equal((await refusal(send("PUT", `${url}/blocks`, next))).code, 422);
+});
+
 test("S1-CRUD-01, S1-CRUD-06: create, replace, patch and delete, with their codes", async () => {
   const created = await send("POST", CONFIG_MAPS, { metadata: { name: "a" } });
   assert.equal(created.status, 201);

@@ -161,7 +161,8 @@ function newProblems(candidate: Candidate, before: ApiObject, errors: readonly F
 function withoutHeld(errors: readonly FieldError[], before: ApiObject): readonly FieldError[] {
   const held = new Set<unknown>();
   const collect = (value: unknown): void => {
-    if (typeof value === "string") held.add(value);
+    // An empty text stands for nothing, and so any object would hold it.
+    if (typeof value === "string" && value !== "") held.add(value);
     else if (typeof value === "object" && value !== null) Object.values(value).forEach(collect);
   };
   collect(before);
