@@ -103,6 +103,10 @@ test("#46 a row tells who wrote it with its field manager, also where lanes are 
     const [row] = drawTimeline({ ...timeline, writes }, kind, "").rows;
     assert.equal(row?.writer, "scaler, kubectl/v1 as ada", kind);
   }
+  // A manager that the server has made of the program's name says nothing more.
+  const unnamed = [write("1", "a", { fieldManager: "kubectl" })];
+  const [row] = drawTimeline({ ...timeline, writes: unnamed }, "client", "").rows;
+  assert.equal(row?.writer, "kubectl/v1 as ada");
 });
 
 test("each write is a row in the lane of its client, with where its event went and what led to it", () => {

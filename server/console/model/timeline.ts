@@ -114,7 +114,10 @@ export function writerName(
   { fieldManager }: Pick<RecordedWrite, "fieldManager">,
   client: RecordedClient | undefined,
 ): string {
-  return `${fieldManager === "" ? "" : `${fieldManager}, `}${clientName(client)}`;
+  const name = clientName(client);
+  return fieldManager === "" || name.startsWith(`${fieldManager}/`)
+    ? name
+    : `${fieldManager}, ${name}`;
 }
 
 /** Its program and its user; connections of the same are one. */
