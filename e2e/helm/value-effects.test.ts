@@ -87,6 +87,7 @@ const SPECIAL: Values = {
 };
 
 const ON: Values = {
+  "controlPlanes.enabled": true,
   "ingress.enabled": true,
   "gateway.enabled": true,
   "networkPolicy.enabled": true,

@@ -197,6 +197,24 @@ const REFUSED: readonly { readonly values: Values; readonly said: readonly RegEx
     ],
   },
   {
+    // Each but those at the end has bits beyond its length.
+    values: {
+      ...BUNDLED,
+      "server.serviceClusterIPRange":
+        "10.96.0.5/12,10.112.0.0/11,10.0.0.1/0,fd00::5/112,fd00::180/120,fd00:0:0:1::/63,10.96.0.0/12,fd00::100/120,fd00:0:0:2::/63,::/0,0.0.0.0/0",
+      "controlPlanes.domain": "example.com",
+    },
+    said: [
+      /^server\.serviceClusterIPRange: "10\.96\.0\.5\/12" is no block, as its address is longer than \/12/,
+      /^server\.serviceClusterIPRange: "10\.112\.0\.0\/11" is no block/,
+      /^server\.serviceClusterIPRange: "10\.0\.0\.1\/0" is no block/,
+      /^server\.serviceClusterIPRange: "fd00::5\/112" is no block/,
+      /^server\.serviceClusterIPRange: "fd00::180\/120" is no block/,
+      /^server\.serviceClusterIPRange: "fd00:0:0:1::\/63" is no block/,
+      /^controlPlanes\.domain is for controlPlanes\.enabled=true/,
+    ],
+  },
+  {
     values: { ...BUNDLED, "server.bindAddress": "keelson.example.com" },
     said: [/^server\.bindAddress: "keelson\.example\.com" is no address/],
   },
@@ -226,6 +244,28 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
     }
   });
 }
+
+test("P13: a certificate of cert-manager has the first address of each block, wherever it begins", {
+  skip,
+}, async () => {
+  for (const [block, first] of [
+    ["10.96.0.0/12", "10.96.0.1"],
+    ["10.0.0.8/29", "10.0.0.9"],
+    ["fd00::/112", "fd00::1"],
+    ["fd00:0:0:0:0:0:0:0/112", "fd00:0:0:0:0:0:0:1"],
+    ["fd00::100/120", "fd00::101"],
+    ["fd00::F0/124", "fd00::f1"],
+  ] as const) {
+    const objects = await renderChart("helm-4", {
+      ...BUNDLED,
+      "server.serviceClusterIPRange": block,
+      "certificates.source": "certManager",
+      "certificates.certManager.issuerRef.name": "own",
+    });
+    const certificate = objects.find(({ kind }) => kind === "Certificate");
+    assert.deepEqual(certificate?.spec.ipAddresses, ["127.0.0.1", first], block);
+  }
+});
 
 test("values of a wrong form are refused by the schema", async () => {
   const ajv = new Ajv({ strict: false });

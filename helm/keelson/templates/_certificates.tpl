@@ -68,7 +68,8 @@
 {{- if hasSuffix "::" $base -}}
 {{ $base }}1
 {{- else if contains ":" $base -}}
-{{ regexReplaceAll ":0$" $base ":1" }}
+{{- $last := splitList ":" $base | last -}}
+{{ trimSuffix $last $base }}{{ printf "0x%s" $last | int64 | add 1 | printf "%x" }}
 {{- else -}}
 {{- $parts := splitList "." $base -}}
 {{ join "." (append (initial $parts) (last $parts | int | add 1 | toString)) }}

@@ -229,6 +229,8 @@ certificates.extraNames: {{ quote . }} is neither a name nor an address
 {{- $octet := "(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])" }}
 {{- if not (regexMatch (printf "^%s([.]%s){3}/([12]?[0-9]|3[0-2])$|^[0-9a-fA-F.:]*:[0-9a-fA-F.:]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$" $octet $octet) (trim .)) }}
 server.serviceClusterIPRange: {{ trim . | quote }} is no block of addresses, such as 10.0.0.0/24
+{{- else if include "keelson.hasHostBits" (trim .) }}
+server.serviceClusterIPRange: {{ trim . | quote }} is no block, as its address is longer than /{{ trim . | splitList "/" | last }}: it has to be the first one of the block
 {{- end }}
 {{- end }}
 {{- if and .Values.serviceAccountKeys.verificationKeys (not .Values.serviceAccountKeys.secretName) }}
@@ -236,7 +238,38 @@ serviceAccountKeys.verificationKeys needs serviceAccountKeys.secretName
 {{- end }}
 {{- end -}}
 
+{{/* "true" of a block whose address is not its first one. Addresses of IPv6 that end as those of IPv4 are not looked at. */}}
+{{- define "keelson.hasHostBits" -}}
+{{- $address := splitList "/" . | first -}}
+{{- $length := splitList "/" . | last | int -}}
+{{- $width := 8 -}}
+{{- $radix := "" -}}
+{{- $parts := splitList "." $address -}}
+{{- if contains ":" $address -}}
+{{- $width = 16 -}}
+{{- $radix = "0x" -}}
+{{- $sides := splitList "::" $address -}}
+{{- $parts = first $sides | splitList ":" | compact -}}
+{{- if gt (len $sides) 1 -}}
+{{- $end := last $sides | splitList ":" | compact -}}
+{{- range until (sub 8 (add (len $parts) (len $end)) | int) }}{{ $parts = append $parts "0" }}{{ end -}}
+{{- $parts = concat $parts $end -}}
+{{- end -}}
+{{- end -}}
+{{- $has := false -}}
+{{- range $index, $part := $parts -}}
+{{- $unit := 1 -}}
+{{- range until (min $width (max 0 (sub (mul $width (add 1 $index)) $length)) | int) }}{{ $unit = mul 2 $unit }}{{ end -}}
+{{- /* Without zeros before it, as those would make it octal. */ -}}
+{{- if mod (regexReplaceAll "^0+([^0])" $part "${1}" | printf "%s%s" $radix | int64) $unit }}{{ $has = true }}{{ end -}}
+{{- end -}}
+{{- if and $has (not (and (contains ":" $address) (contains "." $address))) }}true{{ end -}}
+{{- end -}}
+
 {{- define "keelson.wrong.configuration" -}}
+{{- if and .Values.controlPlanes.domain (not .Values.controlPlanes.enabled) }}
+controlPlanes.domain is for controlPlanes.enabled=true: without it there is nothing that would have a host name
+{{- end }}
 {{- with .Values.configuration }}
 {{- if and .authorization .authorizationModes }}
 configuration.authorization and configuration.authorizationModes: only one of them
