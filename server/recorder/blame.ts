@@ -69,6 +69,7 @@ function lastWrites(
   newestFirst: readonly RecordedWrite[],
 ): Map<string, RecordedWrite> {
   const left = new Set(paths);
+  const within = pathsWithin(paths);
   const found = new Map<string, RecordedWrite>();
   const take = (path: string, write: RecordedWrite) => {
     found.set(path, write);
@@ -79,7 +80,23 @@ function lastWrites(
     if (write.outcome === "created") for (const path of left) take(path, write);
     for (const changed of write.changedPaths) {
       if (left.has(changed)) take(changed, write);
-      else for (const path of left) if (isWithin(path, changed)) take(path, write);
+      else for (const path of within.get(changed) ?? []) if (left.has(path)) take(path, write);
+      // All of them are taken now: the next write of the same field finds none.
+      within.delete(changed);
+    }
+  }
+  return found;
+}
+
+/** By what may stand before a "." or "[" of a path: the paths that go on from there. */
+function pathsWithin(paths: readonly string[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const path of paths) {
+    for (const { index } of path.matchAll(/[.[]/g)) {
+      const before = path.slice(0, index);
+      const known = found.get(before);
+      if (known === undefined) found.set(before, [path]);
+      else known.push(path);
     }
   }
   return found;

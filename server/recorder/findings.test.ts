@@ -363,3 +363,31 @@ test("records of several replicas are one: by revision, with what one wrote and 
     ["w10"],
   );
 });
+
+test("#46 however many fields an object has, each set of a manager's fields is looked through once", () => {
+  const looks = { count: 0 };
+  const counted = (fields: object) =>
+    new Proxy(fields, {
+      ownKeys(target) {
+        looks.count++;
+        return Reflect.ownKeys(target);
+      },
+    });
+  const names = Array.from({ length: 500 }, (_, one) => `name-${one}`);
+  const items = names.map((name) => [`k:{"name":"${name}"}`, { "f:value": {} }]);
+  const fieldsV1 = {
+    "f:data": counted(Object.fromEntries(names.map((name) => [`f:${name}`, {}]))),
+    "f:items": counted(Object.fromEntries(items)),
+  };
+  const managedFields = [{ manager: "kubectl", operation: "Update", time: at(0), fieldsV1 }];
+  const object = {
+    metadata: { managedFields },
+    data: Object.fromEntries(names.map((name) => [name, "1"])),
+    items: names.map((name) => ({ name, value: 1, other: 2 })),
+  };
+  const fields = blameFields(object as never, [], clients);
+  const owned = fields.filter(({ manager }) => manager === "kubectl").map(({ path }) => path);
+  assert.equal(owned.length, 1_000);
+  assert.ok(owned.includes("items[499].value"));
+  assert.ok(looks.count <= 4, `${looks.count} looks`);
+});
