@@ -202,6 +202,23 @@ describe("S1-WATCH-26: watches over WebSockets", () => {
     await eventually("it does not count any more either", nobodyWatches);
   });
 
+  test("39.2: who pings hundreds of times at once is cut off, though it reads; a hundred pings are answered", async () => {
+    const socket = open("watch=1");
+    socket.on("error", () => {});
+    await once(socket, "open");
+    let pongs = 0;
+    socket.on("pong", () => pongs++);
+    for (let at = 0; at < 100; at++) socket.ping();
+    await eventually("all are answered", () => pongs === 100);
+    const closed = once(socket, "close");
+    for (let at = 0; at < 2_000; at++) socket.ping();
+    await closed;
+    assert.ok(pongs < 1_000, `${pongs} pongs`);
+    const other = open("watch=1");
+    await once(other, "open");
+    other.terminate();
+  });
+
   test("S1-WATCH-26, S1-WATCH-27: a shutdown closes the sockets and ends in good order", async () => {
     const own = await startServer({ flags: ["--run-controllers=false"] });
     const socket = new WebSocket(`${own.url.replace("https", "wss")}${PATH}?watch=1`, {

@@ -51,6 +51,9 @@ export function webSocketOptions({ groupDomain }: Naming): WebSocketOptions {
 const CLIENT_MESSAGE_BYTES_MAX = 4 * 1024;
 /** A client that sends pings without reading the pongs is disconnected. */
 const PONG_BACKLOG_BYTES_MAX = 64 * 1024;
+/** Frames that a client may send at once, as nobody needs them, and how many more each second: 64 KiB are thousands of pings. */
+const CLIENT_FRAMES_MAX = 200;
+const CLIENT_FRAMES_PER_SECOND = 10;
 /** RFC 6455 section 7.4.1: a normal closure. */
 const CLOSE_NORMAL = 1000;
 /** How long a client that broke the protocol has to read why; what it sends meanwhile is thrown away. */
@@ -149,9 +152,15 @@ class WebSocketSink implements ResponseSink {
     this.#isText = options.isText;
     this.#framingBytes = options.framingBytes ?? 0;
     webSocket.on("error", () => this.#endSoon());
+    const mayGoOn = frameAllowance(() => performance.now());
     webSocket.on("ping", (data) => {
-      if (socket.writableLength > PONG_BACKLOG_BYTES_MAX) webSocket.terminate();
-      else webSocket.pong(data);
+      if (webSocket.readyState !== webSocket.OPEN) return;
+      const isRead = socket.writableLength <= PONG_BACKLOG_BYTES_MAX;
+      if (isRead && mayGoOn()) webSocket.pong(data);
+      else webSocket.terminate();
+    });
+    webSocket.on("message", () => {
+      if (!mayGoOn()) webSocket.terminate();
     });
     webSocket.once("close", () => {
       this.#isClosed = true;
@@ -214,6 +223,23 @@ class WebSocketSink implements ResponseSink {
     const timer = setTimeout(() => this.#webSocket.terminate(), REASON_READ_MS);
     this.#webSocket.once("close", () => clearTimeout(timer));
   }
+}
+
+/** False for each frame that is one too many. */
+export function frameAllowance(now: () => number): () => boolean {
+  let left = CLIENT_FRAMES_MAX;
+  let countedMs = now();
+  return () => {
+    if (left < 1) {
+      const nowMs = now();
+      const refilled = ((nowMs - countedMs) / 1_000) * CLIENT_FRAMES_PER_SECOND;
+      left = Math.min(CLIENT_FRAMES_MAX, left + refilled);
+      countedMs = nowMs;
+    }
+    if (left < 1) return false;
+    left--;
+    return true;
+  };
 }
 
 function toBuffer(chunk: Buffer | string | SharedChunk): Buffer {
