@@ -173,6 +173,18 @@ function decrypt(secret: Buffer, { key, value }: KeyValue): string | undefined {
   }
 }
 
+test("44: watches in control planes end in good order, and soon, when the server does", async () => {
+  await using server = await startServer({ flags: ["--enable-control-planes"] });
+  await make(server, "watched");
+  const events = await server.client.watch(`/clusters/watched${CONFIG_MAPS}?watch=1`);
+  const inRoot = await server.client.watch(`${CONFIG_MAPS}?watch=1`);
+  // None breaks off: that would throw.
+  const ends = [events, inRoot].map(async (all) => {
+    for await (const _ of all);
+  });
+  await Promise.all([server.stop(), ...ends]);
+});
+
 test("each control plane is encrypted with a key of its own; when that is deleted nothing opens a copy", async () => {
   await using folder = await makeTempDir("keys");
   const file = join(folder.path, "encryption.json");

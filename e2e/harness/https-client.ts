@@ -82,6 +82,8 @@ export class HttpsClient {
   readonly url: string;
   readonly credentials: Credentials;
   readonly #agent: Agent;
+  /** Of watches, which hold their sockets: requests would wait for one, and for those before them, for ever. */
+  readonly #watching: Agent;
   readonly #headers: Readonly<Record<string, string>>;
 
   /** @param headers of every request */
@@ -94,6 +96,7 @@ export class HttpsClient {
     this.#headers = headers;
     this.credentials = credentials;
     this.#agent = new Agent({ ...credentials, keepAlive: true, maxSockets: 64 });
+    this.#watching = new Agent({ ...credentials, keepAlive: true });
   }
 
   async request(path: string, options: RequestOptions = {}): Promise<Answer> {
@@ -125,7 +128,7 @@ export class HttpsClient {
    */
   async watch(path: string, signal?: AbortSignal): Promise<AsyncGenerator<WatchEvent, void>> {
     const options = signal === undefined ? {} : { signal };
-    const message = await this.#send(path, options);
+    const message = await this.#send(path, options, this.#watching);
     if (message.statusCode !== 200) {
       const chunks: Buffer[] = [];
       for await (const chunk of message) chunks.push(chunk as Buffer);
@@ -136,9 +139,10 @@ export class HttpsClient {
 
   close(): void {
     this.#agent.destroy();
+    this.#watching.destroy();
   }
 
-  #send(path: string, options: RequestOptions): Promise<IncomingMessage> {
+  #send(path: string, options: RequestOptions, agent = this.#agent): Promise<IncomingMessage> {
     const { body, signal } = options;
     const isRaw = typeof body === "string" || body instanceof Uint8Array;
     const payload = body === undefined ? undefined : isRaw ? body : JSON.stringify(body);
@@ -152,7 +156,7 @@ export class HttpsClient {
       const outgoing = request(this.url + path, {
         method: options.method ?? "GET",
         headers,
-        agent: this.#agent,
+        agent,
         ...(signal === undefined ? {} : { signal }),
       });
       outgoing.once("response", resolve);

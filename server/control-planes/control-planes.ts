@@ -47,6 +47,8 @@ export interface LoadedControlPlane {
   isResting(): boolean;
   /** For its watches, several times a second. */
   tick(): void;
+  /** Ends its watches, those too that come later. */
+  endAll(): void;
   /** Ends its watches, waits for its requests, and frees what it has. */
   close(): Promise<void>;
 }
@@ -102,6 +104,7 @@ export class ControlPlanes {
   readonly #options: ControlPlanesOptions;
   readonly #slots = new Map<string, Slot>();
   readonly #queue = new LoadQueue();
+  #isEnding = false;
   readonly #refusals = new WeakMap<IncomingMessage, StatusError>();
   /** Of users of the control plane itself, by the headers of their requests. */
   readonly #refusalsOfUsers = new WeakMap<IncomingHttpHeaders, StatusError>();
@@ -242,6 +245,22 @@ export class ControlPlanes {
     await closing;
   }
 
+  /** Ends the watches of all, of one after the other over that time; those too that come later. */
+  async endAllOver(durationMs: number, signal: AbortSignal): Promise<void> {
+    const { loaded } = this;
+    for (const plane of loaded) {
+      plane.endAll();
+      if (durationMs > 0) await this.#options.clock.sleep(durationMs / loaded.length, signal);
+    }
+    this.endAll();
+  }
+
+  /** Ends the watches of all, those too that come later. */
+  endAll(): void {
+    this.#isEnding = true;
+    for (const plane of this.loaded) plane.endAll();
+  }
+
   /** Lets all go. */
   async close(): Promise<void> {
     await Promise.all([...this.#slots.keys()].map((name) => this.unload(name)));
@@ -274,6 +293,7 @@ export class ControlPlanes {
     loading.then(
       (loaded) => {
         slot.loaded = loaded;
+        if (this.#isEnding) loaded.endAll();
       },
       (error: unknown) => {
         this.counts.failedLoads++;

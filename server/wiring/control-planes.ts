@@ -76,6 +76,9 @@ export interface OpenedControlPlanes extends AsyncDisposable {
   readonly beside: readonly RequestMiddleware[];
   /** Requests that are not long-running. */
   requestsUnderWay(): number;
+  /** Ends what would last as long as its clients like, at once or spread over time. */
+  endAll(): void;
+  endAllOver(durationMs: number, signal: AbortSignal): Promise<void>;
   /** Sends each request to its control plane. */
   dispatch(root: RequestListener): RequestListener;
   /** The root's view is loaded. @throws {StatusError} the kind cannot be made */
@@ -196,6 +199,8 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       );
     },
     requestsUnderWay: () => planes.requestsUnderWay(),
+    endAllOver: (durationMs, signal) => planes.endAllOver(durationMs, signal),
+    endAll: () => planes.endAll(),
     [Symbol.asyncDispose]: () => planes.close(),
   };
 }

@@ -216,6 +216,7 @@ export function loadControlPlane(
       size: () => sizeOf(view),
       owesWork: () => owesWork(view, config.naming),
       lookAgain: () => loops?.changed(),
+      endAll: () => plane.endAll(),
       isResting: () => loops?.isResting === true,
       async close() {
         isEnding = true;

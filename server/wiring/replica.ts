@@ -119,7 +119,9 @@ export function openReplica(
           await started.withdraw();
           await systemClock.sleep(config.shutdownDelayMs, signal);
           if (config.shutdownSendRetryAfter) serving.refuseRequests();
-          await serving.root.ticker.endAllOver(shutdownWatchTerminationGracePeriodMs, signal);
+          const graceMs = shutdownWatchTerminationGracePeriodMs;
+          const ends = [serving.root.ticker, serving.planes];
+          await Promise.all(ends.map((one) => one?.endAllOver(graceMs, signal)));
           if (config.shutdownSendRetryAfter) {
             await serving.waitForRequests(shutdownGracePeriodMs, signal);
           }

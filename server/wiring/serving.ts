@@ -122,7 +122,11 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const requestsUnderWay = () => root.requestsUnderWay() + (planes?.requestsUnderWay() ?? 0);
     const quietMs = Math.min(config.shutdownDelayMs, QUIET_MS_MAX);
     opened.defer(() => listener.close(config.shutdownGracePeriodMs, quietMs));
-    opened.defer(() => root.endAll());
+    opened.defer(() => {
+      root.endAll();
+      // The listener waits for them.
+      planes?.endAll();
+    });
     return {
       listener,
       root,
