@@ -7,8 +7,10 @@ import type { JsonArray, JsonObject } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
 import { loadFacts } from "../types/load-facts.js";
 import { compareInSteps, compareObjects } from "./compare.js";
+import { fieldsInSteps, fieldsOf } from "./field-extraction.js";
 import { canonicalSet, type FieldSet } from "./field-set.js";
 import { createMergeSchemas } from "./merge-schema-facts.js";
+import { mergeInSteps, mergeObjects } from "./merge-values.js";
 
 const { model } = loadFacts(createNaming("kubernetes"));
 const schemas = createMergeSchemas(model);
@@ -62,12 +64,18 @@ test("H4: a long list is compared in steps with the same result, in the order in
     assert.equal(text(cut.changed), text(whole.changed), name);
     assert.equal(text(cut.removed), text(whole.removed), name);
     assert.ok(taken >= 3, `${name}: ${taken} steps`);
+    const found = inSteps(fieldsInSteps(root, after));
+    assert.equal(JSON.stringify(found.result), JSON.stringify(fieldsOf(root, after)), name);
+    assert.ok(found.taken >= 3, `${name}: ${found.taken} steps for its fields`);
+    const merged = inSteps(mergeInSteps(root, before, after));
+    assert.equal(JSON.stringify(merged.result), JSON.stringify(mergeObjects(root, before, after)));
+    assert.ok(merged.taken >= 3, `${name}: ${merged.taken} steps for the merge`);
     if (name !== "a list that grows" && !name.includes("map") && !name.includes("other"))
       assert.equal(canonicalSet(cut.changed), cut.changed, name);
   }
 });
 
-test("39.3: any two objects are compared in steps with the same result", () => {
+test("39.3: any two objects are compared and merged in steps, and their fields found, with the same result", () => {
   const type = model.kind("", "v1", "ConfigMap");
   assert.ok(type !== undefined);
   const { root } = schemas.ofKind(type);
@@ -87,6 +95,9 @@ test("39.3: any two objects are compared in steps with the same result", () => {
       const [before, after] = [a as JsonObject, b as JsonObject];
       const cut = finishNow(compareInSteps(root, before, after));
       assert.deepEqual(cut, compareObjects(root, before, after));
+      assert.deepEqual(finishNow(fieldsInSteps(root, after)), fieldsOf(root, after));
+      const merged = finishNow(mergeInSteps(root, before, after));
+      assert.equal(JSON.stringify(merged), JSON.stringify(mergeObjects(root, before, after)));
     }),
     { numRuns: 1_000 },
   );

@@ -17,7 +17,7 @@ import { badRequest } from "../api/status.js";
 import { checkConfiguration } from "./check-configuration.js";
 import { compareInSteps, compareObjects, type Difference } from "./compare.js";
 import { conflictError } from "./conflicts.js";
-import { fieldsOf } from "./field-extraction.js";
+import { fieldsInSteps, fieldsOf } from "./field-extraction.js";
 import {
   containsSet,
   EMPTY,
@@ -50,7 +50,7 @@ import {
   writeEntries,
 } from "./managed-fields.js";
 import type { MergeSchema } from "./merge-schema.js";
-import { mergeObjects, pruneObject, withAppliedNulls } from "./merge-values.js";
+import { mergeInSteps, mergeObjects, pruneObject, withAppliedNulls } from "./merge-values.js";
 import { reconcileInSteps, reconcileSet } from "./reconcile.js";
 
 /** Another version of the kind, in which an entry names its fields. */
@@ -287,10 +287,16 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     const owner = ownerOf(write.manager, write.subresource, "Apply");
     const id = entryId(owner);
     const last = entries.get(id);
-    const fields = subtractTrees(fieldsOf(schema.root, applied), ignored);
+    const isLong = write.isLong === true;
+    const set = isLong
+      ? yield* fieldsInSteps(schema.root, applied)
+      : fieldsOf(schema.root, applied);
+    const fields = subtractTrees(set, ignored);
     entries.delete(id);
     yield;
-    let merged = mergeObjects(schema.root, live, applied);
+    let merged = isLong
+      ? yield* mergeInSteps(schema.root, live, applied)
+      : mergeObjects(schema.root, live, applied);
     yield;
     if (last !== undefined) {
       merged = yield* prune(merged, last, fields, entries);

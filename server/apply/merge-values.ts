@@ -2,11 +2,12 @@
  * Merges an applied configuration into the live object, and removes fields that its owner no longer
  * applies (S1-SSA-13, S1-SSA-14, S1-SSA-16). Neither function changes its arguments.
  */
+import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { setMember } from "../schema/value-codec.js";
 import { EMPTY, type FieldSet, hasChildren, isMember } from "./field-set.js";
-import { elementOf, indexItems } from "./list-items.js";
+import { elementOf, indexInSteps, indexItems } from "./list-items.js";
 import {
   DYNAMIC_MAP,
   type ListType,
@@ -90,6 +91,77 @@ function mergeLists(type: ListType, live: JsonValue | undefined, applied: JsonVa
     takeNew();
   }
   while (next < elements.length) takeNew();
+  return merged;
+}
+
+/** Members and items that are merged in one step. */
+const STRETCH = 500;
+
+/** `mergeObjects` in steps, for objects of any size. */
+export function* mergeInSteps(
+  type: MapType,
+  live: JsonObject,
+  applied: JsonObject,
+): Steps<JsonObject> {
+  const { ...merged }: JsonObject = live;
+  let seen = 0;
+  for (const name in applied) {
+    if (++seen % STRETCH === 0) yield;
+    const value = applied[name];
+    const member = memberType(type, name);
+    if (value === undefined || member === undefined) continue;
+    const old = Object.hasOwn(live, name) ? live[name] : undefined;
+    const isPlain = typeof value !== "object" || value === null;
+    const next = isPlain ? mergeValues(member, old, value) : yield* mergeLong(member, old, value);
+    setMember(merged, name, next);
+  }
+  return merged;
+}
+
+function* mergeLong(
+  type: MergeType,
+  live: JsonValue | undefined,
+  applied: JsonValue,
+): Steps<JsonValue> {
+  if (type.form === "list" && Array.isArray(applied)) {
+    const old = Array.isArray(live) ? live : [];
+    return yield* mergeLongLists(type, old, applied);
+  }
+  const map = type.form === "map" ? type : type.form === "dynamic" ? DYNAMIC_MAP : undefined;
+  if (map === undefined || !isJsonObject(applied)) return mergeValues(type, live, applied);
+  return yield* mergeInSteps(map, isJsonObject(live) ? live : {}, applied);
+}
+
+/** As mergeLists does it. */
+function* mergeLongLists(type: ListType, old: JsonArray, applied: JsonArray): Steps<JsonArray> {
+  if (old.length === 0 && applied.length === 0) return applied;
+  const oldItems = yield* indexInSteps(type, old);
+  const newItems = yield* indexInSteps(type, applied);
+  const merged: JsonArray = [];
+  const elements = [...newItems.keys()];
+  const shared = elements.filter((element) => oldItems.has(element));
+  let nextShared = 0;
+  let next = 0;
+  function* takeNew(): Steps<void> {
+    if (next % STRETCH === STRETCH - 1) yield;
+    const element = elements[next++] as string;
+    const item = newItems.get(element)?.[0] as JsonValue;
+    merged.push(yield* mergeLong(type.items, oldItems.get(element)?.[0], item));
+    if (element === shared[nextShared]) nextShared++;
+  }
+  let seen = 0;
+  for (const item of old) {
+    if (++seen % STRETCH === 0) yield;
+    const element = elementOf(type, item);
+    if (element === undefined || !newItems.has(element)) {
+      merged.push(item);
+      continue;
+    }
+    if (element !== shared[nextShared]) continue;
+    while (elements[next] !== element) yield* takeNew();
+    yield* takeNew();
+  }
+  while (next < elements.length) yield* takeNew();
   return merged;
 }
 
