@@ -25,12 +25,9 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "core.ConfigMapNodeConfigSource.namespace",
   "core.EndpointAddress.ip", // refused as an address
   "core.LimitRangeSpec.limits",
-  "core.ModifyVolumeStatus.status", // of claims in templates
   "core.NodeSelector.nodeSelectorTerms", // refused where a rule reads the selector
   "core.NodeSelectorRequirement.key",
   "core.NodeSelectorRequirement.operator",
-  "core.PersistentVolumeClaimCondition.status",
-  "core.PersistentVolumeClaimCondition.type",
   "core.PodSchedulingGate.name", // refused as a name, where the gate stands
   "core.ScopedResourceSelectorRequirement.operator", // refused as what it is not
   "core.ScopedResourceSelectorRequirement.scopeName",
@@ -58,7 +55,6 @@ export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
   "apps.StatefulSetUpdateStrategy.type",
   "batch.JobSpec.completionMode",
   "core.NodeSelectorRequirement.operator",
-  "core.PersistentVolumeClaimStatus.phase",
   "core.ResourceQuotaSpec.scopes",
   "core.ScopedResourceSelectorRequirement.operator",
   "core.ScopedResourceSelectorRequirement.scopeName",
@@ -74,6 +70,7 @@ const SKIPPED: ReadonlySet<string> = new Set([
   "core.v1.PodSpec",
   "core.v1.PersistentVolumeSpec",
   "core.v1.PersistentVolumeClaimSpec",
+  "core.v1.PersistentVolumeClaimStatus", // a template may carry one, which means nothing
 ]);
 
 interface Problem {

@@ -145,6 +145,15 @@ const ROWS: readonly Row[] = [
       ],
     },
   ],
+  // What a claim template says of its state means nothing.
+  ...[
+    { modifyVolumeStatus: { status: "odd", targetVolumeAttributesClassName: "A B" } },
+    { allocatedResourceStatuses: { storage: "odd" } },
+    { phase: "odd", accessModes: ["odd"], conditions: [{ type: "", status: "odd" }] },
+  ].map((status): Row => {
+    const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+    return [statefulSets, { volumeClaimTemplates: [{ metadata: { name: "data" }, spec, status }] }];
+  }),
   [
     statefulSets,
     { updateStrategy: { rollingUpdate: { partition: -1 } } },
