@@ -9,6 +9,7 @@ import { RecordIndex } from "./record-index.js";
 import type { Delivery, RecordedClient, RecordedRead, RecordedWrite } from "./record-types.js";
 import { mergeRecords } from "./records.js";
 import { drawTimeline } from "./svg-timeline.js";
+import { timelineLinks } from "./timeline-links.js";
 
 const START_MS = Date.parse("2030-01-01T00:00:00Z");
 
@@ -390,4 +391,20 @@ test("#46 however many fields an object has, each set of a manager's fields is l
   assert.equal(owned.length, 1_000);
   assert.ok(owned.includes("items[499].value"));
   assert.ok(looks.count <= 4, `${looks.count} looks`);
+});
+
+test("#46 what led to the writes of a timeline is found in turns: others wait for five writes at most", async () => {
+  const watch = watchOf(robot.id);
+  const writes = Array.from({ length: 53 }, (_, one) => writeOf(one + 1, { client: robot.id }));
+  const index = new RecordIndex({ clients, writes, reads: [watch], deliveries: [] });
+  const turns = { count: 0 };
+  const links = await timelineLinks(index, writes, NAMES_NOTHING, async () => {
+    turns.count++;
+  });
+  assert.equal(turns.count, 10);
+  const alone = writes.flatMap((write) => {
+    const { exact, candidates } = linksOf(index, write, NAMES_NOTHING);
+    return [...exact, ...candidates.slice(0, 3)];
+  });
+  assert.deepEqual(links, alone);
 });

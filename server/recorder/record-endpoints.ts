@@ -18,7 +18,6 @@ import { AUTHENTICATED_GROUP, type UserInfo } from "../request/user-info.js";
 import { stringifyJson } from "../schema/json-text.js";
 import { blameFields } from "./blame.js";
 import { explain, findWrite } from "./explain.js";
-import { linksOf } from "./links.js";
 import { findLoops } from "./loops.js";
 import type { ObjectTexts } from "./object-texts.js";
 import type { Peers } from "./peers.js";
@@ -36,6 +35,7 @@ import {
 import type { Recorder } from "./recorder.js";
 import { mergeRecords, type ReplicaRecords, readRecords } from "./records.js";
 import { Rights } from "./rights.js";
+import { timelineLinks } from "./timeline-links.js";
 
 export interface RecordParts {
   readonly recorder: Recorder;
@@ -160,10 +160,7 @@ async function answerTimeline(parts: RecordParts, question: Asked): Promise<Time
     readAll(parts, question, query),
   ]);
   const index = new RecordIndex(all);
-  const links = asked.writes.slice(-LINKED_MAX).flatMap((write) => {
-    const { exact, candidates } = linksOf(index, write, texts.names);
-    return [...exact, ...candidates.slice(0, CANDIDATES_SHOWN)];
-  });
+  const links = await timelineLinks(index, asked.writes.slice(-LINKED_MAX), texts.names);
   const { replicas, next, hidden, clients, writes, reads, deliveries } = asked;
   return {
     kind: "Timeline",
@@ -178,9 +175,6 @@ async function answerTimeline(parts: RecordParts, question: Asked): Promise<Time
     links,
   };
 }
-
-/** Of one write in a timeline; `why` has all. */
-const CANDIDATES_SHOWN = 3;
 
 async function answerWhy(parts: RecordParts, asked: Asked): Promise<Explanation> {
   const { query } = asked;
