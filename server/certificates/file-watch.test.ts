@@ -42,6 +42,34 @@ function openSteppedClock(): { clock: Clock; step: () => Promise<void> } {
   };
 }
 
+test("S2-X509-04: what is compared is what is applied, and a change before the watch's first look is seen", async () => {
+  const stop = new AbortController();
+  const { clock, step } = openSteppedClock();
+  // The file is empty for a moment between two looks at it, and then as it was before.
+  const contents = ["first", "second", "", "second"];
+  const applied: string[] = [];
+  const watching = runFileWatch(
+    {
+      files: ["tls.crt"],
+      clock,
+      logger: silentLogger,
+      read: async () => Buffer.from(contents.shift() ?? "second"),
+      apply: ([text = ""]) => {
+        if (text === "") throw new Error("empty");
+        applied.push(text);
+      },
+      inForce: ["before"],
+    },
+    stop.signal,
+  );
+  await step();
+  assert.deepEqual(applied, ["first"]);
+  await step();
+  assert.deepEqual(applied, ["first", "second"]);
+  stop.abort();
+  await watching;
+});
+
 test("S2-X509-04: a changed serving certificate is in use at once; a broken one leaves the last good one", async () => {
   const directory = await mkdtemp(join(tmpdir(), "keelson-watch-"));
   const stop = new AbortController();

@@ -14,6 +14,8 @@ const CHECK_INTERVAL_MS = 1_000;
 
 export interface FileWatchOptions {
   readonly files: readonly string[];
+  /** What is in force, in the order of `files`, if it was read before: what changed since then is applied, too. */
+  readonly inForce?: readonly string[];
   /** Applies the new contents, in the order of `files`. If it throws, the old ones stay in use. */
   readonly apply: (contents: readonly string[]) => void | Promise<void>;
   /** Called for each change with its result, for a metric. */
@@ -21,27 +23,31 @@ export interface FileWatchOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly intervalMs?: number;
+  /** In tests: reads a file. */
+  readonly read?: (file: string) => Promise<Buffer>;
 }
 
-/** Runs until `signal` aborts. The initial contents count as applied. */
+/** Runs until `signal` aborts. Without `inForce` the contents at its start count as applied. */
 export async function runFileWatch(options: FileWatchOptions, signal: AbortSignal): Promise<void> {
-  const { files, clock, logger, intervalMs = CHECK_INTERVAL_MS } = options;
-  let last = await fingerprint(files);
+  const { clock, logger, inForce, intervalMs = CHECK_INTERVAL_MS } = options;
+  let last = fingerprint(inForce?.map((text) => Buffer.from(text)) ?? (await readAll(options)));
   const check = async () => {
-    const current = await fingerprint(files);
+    const read = await readAll(options);
+    const current = fingerprint(read);
     if (current === last) return;
     last = current;
-    await applyOnce(options, logger);
+    await applyOnce(options, read, logger);
   };
   await runAtIntervals({ clock, intervalMs }, check, signal);
 }
 
 async function applyOnce(
   { files, apply, onReload }: FileWatchOptions,
+  read: readonly (Buffer | Error)[],
   logger: Logger,
 ): Promise<void> {
   try {
-    await apply(await Promise.all(files.map((file) => readFile(file, "utf8"))));
+    await apply(read.map(textOf));
     logger.info({ files }, "changed files are in use");
     onReload?.(true);
   } catch (error) {
@@ -53,14 +59,27 @@ async function applyOnce(
   }
 }
 
-async function fingerprint(files: readonly string[]): Promise<string> {
+/** Once for a check: what is compared is what is applied, or contents that were there for a moment would stand for others. */
+async function readAll({
+  files,
+  read = (file) => readFile(file),
+}: FileWatchOptions): Promise<(Buffer | Error)[]> {
+  const contents: (Buffer | Error)[] = [];
+  for (const file of files) contents.push(await read(file).catch((error: Error) => error));
+  return contents;
+}
+
+/** @throws {Error} of the file system */
+function textOf(content: Buffer | Error): string {
+  if (content instanceof Error) throw content;
+  return content.toString("utf8");
+}
+
+function fingerprint(read: readonly (Buffer | Error)[]): string {
   const hash = createHash("sha256");
-  for (const file of files) {
-    try {
-      hash.update(await readFile(file));
-    } catch (error) {
-      hash.update(`missing: ${(error as NodeJS.ErrnoException).code}`);
-    }
+  for (const content of read) {
+    const { code } = content as NodeJS.ErrnoException;
+    hash.update(content instanceof Error ? `missing: ${code}` : content);
     hash.update("\0");
   }
   return hash.digest("hex");

@@ -20,12 +20,13 @@ import { type AuditPolicy, parseAuditPolicy, RECORD_ALL } from "../audit/policy.
 import { runFileWatch } from "../certificates/file-watch.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../metrics/metrics.js";
+import type { ObserveReload } from "./certificate-reloads.js";
 import { type FollowedWebhook, openFollowedWebhook } from "./followed-webhook.js";
 
 export interface Audit extends AsyncDisposable {
   readonly recorder: AuditRecorder;
   /** Follows the policy's file, and the webhook's. */
-  spawn(lifecycle: Lifecycle): void;
+  spawn(lifecycle: Lifecycle, onReload: ObserveReload): void;
 }
 
 /** For one call of the webhook. */
@@ -76,9 +77,10 @@ export async function openAudit(
     );
     return {
       recorder,
-      spawn(lifecycle) {
-        if (auditPolicyFile !== "") followPolicy(config, recorder, { metrics, logger, lifecycle });
-        webhook?.spawn(lifecycle);
+      spawn(lifecycle, onReload) {
+        const following = { logger, lifecycle, onReload };
+        if (auditPolicyFile !== "") followPolicy(config, recorder, following);
+        webhook?.spawn(lifecycle, onReload);
       },
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
@@ -221,8 +223,9 @@ function checkVersions({ auditLogVersion, auditWebhookVersion, naming }: Config)
 function followPolicy(
   { auditPolicyFile, naming }: Config,
   recorder: AuditRecorder,
-  { logger, lifecycle }: Observers & { readonly lifecycle: Lifecycle },
+  following: { logger: Logger; lifecycle: Lifecycle; onReload: ObserveReload },
 ): void {
+  const { logger, lifecycle, onReload } = following;
   lifecycle.spawn("audit policy", "restart", (signal) =>
     runFileWatch(
       {
@@ -230,6 +233,7 @@ function followPolicy(
         apply: ([text = ""]) => {
           recorder.replacePolicy(readPolicy(text, naming, logger));
         },
+        onReload,
         clock: systemClock,
         logger,
       },

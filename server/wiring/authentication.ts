@@ -41,6 +41,7 @@ import type { Config } from "../config/config.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { UserInfo } from "../request/user-info.js";
+import type { ObserveReload } from "./certificate-reloads.js";
 import { openFollowedWebhook } from "./followed-webhook.js";
 import type { Security } from "./security.js";
 import type { TokenKeys } from "./token-keys.js";
@@ -57,7 +58,7 @@ export interface Authentication extends AsyncDisposable {
   readonly documents: Readonly<Record<string, DocumentHandler>>;
   readonly legacyTokenUses: LegacyTokenUses;
   /** Follows files and issuers. */
-  spawn(lifecycle: Lifecycle): void;
+  spawn(lifecycle: Lifecycle, onReload: ObserveReload): void;
 }
 
 export interface AuthenticationParts {
@@ -112,14 +113,14 @@ async function openAuthenticators(
     isIdentityHeader: identityHeaders(security.frontProxyHeaders),
     documents: createIssuerDiscovery({ ...tokenKeys, serverAddress: parts.serverAddress }),
     legacyTokenUses,
-    spawn(lifecycle) {
+    spawn(lifecycle, onReload) {
       jwt.spawn(lifecycle);
-      webhook?.spawn(lifecycle);
+      webhook?.spawn(lifecycle, onReload);
       const { files } = tokenKeys;
       if (files.length === 0) return;
       const apply = (contents: readonly string[]) => tokenKeys.replace(contents);
       lifecycle.spawn("keys of service accounts", "restart", (signal) =>
-        runFileWatch({ files, clock: systemClock, logger, apply }, signal),
+        runFileWatch({ files, clock: systemClock, logger, onReload, apply }, signal),
       );
     },
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),

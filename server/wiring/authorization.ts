@@ -34,6 +34,7 @@ import { createGrantGuardPlugin } from "../registry/rbac/grant-guard-plugin.js";
 import { createDeviceGuard } from "../registry/resource/device-guard.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import { serverIdHash } from "./authentication.js";
+import type { ObserveReload } from "./certificate-reloads.js";
 
 export interface Authorization extends AsyncDisposable {
   readonly authorizer: ReloadableAuthorizer;
@@ -43,7 +44,7 @@ export interface Authorization extends AsyncDisposable {
   /** Refuse roles and bindings that grant more than their author has. */
   readonly guards: readonly AdmissionPlugin[];
   /** Follows the files. */
-  spawn(lifecycle: Lifecycle): void;
+  spawn(lifecycle: Lifecycle, onReload: ObserveReload): void;
 }
 
 export interface AuthorizationParts {
@@ -106,12 +107,12 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
         hasStatusRights: config.features.DRAResourceClaimGranularStatusAuthorization,
       }),
     ],
-    spawn(lifecycle) {
+    spawn(lifecycle, onReload) {
       lifecycle.spawn("authorization configuration", "restart", (signal) => authorizer.run(signal));
       if (shared === undefined) return;
       const follow = (what: string, file: string, apply: (text: string) => void) => {
         if (file === "") return;
-        const watch = { files: [file], clock: systemClock, logger };
+        const watch = { files: [file], clock: systemClock, logger, onReload };
         lifecycle.spawn(what, "restart", (signal) =>
           runFileWatch({ ...watch, apply: ([text = ""]) => apply(text) }, signal),
         );

@@ -1,4 +1,4 @@
-/** The count of changed certificate files that were read again. */
+/** The count of changed files that were read again and have no count of their own. */
 import type { Metrics } from "../metrics/metrics.js";
 
 /** Called for each change with its result. */
@@ -8,7 +8,7 @@ export type ObserveReload = (isGood: boolean) => void;
 export function observeCertificateReloads(metrics: Metrics): ObserveReload {
   const reloads = metrics.counter({
     name: "apiserver_certificate_reloads_total",
-    help: "Changed certificate files, by whether they could be used.",
+    help: "Changed files of certificates, keys, passwords, webhooks and the audit policy, by whether they could be used.",
     labelNames: ["result"],
   });
   // Otherwise the first failure is no increase to Prometheus, and raises no alert.

@@ -8,11 +8,12 @@ import { runFileWatch } from "../certificates/file-watch.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import { parseClientConfig } from "../client/client-config.js";
 import { FollowedClient } from "../client/followed-client.js";
+import type { ObserveReload } from "./certificate-reloads.js";
 
 export interface FollowedWebhook {
   readonly client: FollowedClient;
   /** A changed file is in use for the next call; one that cannot be used changes nothing. */
-  spawn(lifecycle: Lifecycle): void;
+  spawn(lifecycle: Lifecycle, onReload: ObserveReload): void;
 }
 
 export interface FollowedWebhookParts {
@@ -37,7 +38,8 @@ export async function openFollowedWebhook(parts: FollowedWebhookParts): Promise<
     }
     return config;
   };
-  const client = new FollowedClient(await parse(await readFile(file, "utf8")), {
+  const first = await readFile(file, "utf8");
+  const client = new FollowedClient(await parse(first), {
     clock,
     timeoutMs,
     ...(defaultAuthorities !== undefined && { defaultAuthorities }),
@@ -45,9 +47,9 @@ export async function openFollowedWebhook(parts: FollowedWebhookParts): Promise<
   const apply = async ([text = ""]: readonly string[]) => client.replace(await parse(text));
   return {
     client,
-    spawn(lifecycle) {
+    spawn(lifecycle, onReload) {
       lifecycle.spawn(`client configuration ${file}`, "restart", (signal) =>
-        runFileWatch({ files: [file], clock, logger, apply }, signal),
+        runFileWatch({ files: [file], inForce: [first], clock, logger, onReload, apply }, signal),
       );
     },
   };

@@ -9,7 +9,7 @@ import { ClientCertificateAuthenticator } from "../authn/client-certificate.js";
 import { FrontProxyAuthenticator } from "../authn/front-proxy.js";
 import type { FrontProxyHeaders } from "../authn/identity-headers.js";
 import { ensureServingCertificates, type OwnCertificates } from "../certificates/certificates.js";
-import { runFileWatch } from "../certificates/file-watch.js";
+import { type FileWatchOptions, runFileWatch } from "../certificates/file-watch.js";
 import { writeAdminKubeconfig } from "../certificates/kubeconfig.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
@@ -150,23 +150,30 @@ export async function createSecurity(
         ...(config.tlsCertFile === "" && { serving: { pem: own.serving.cert } }),
         ...certificateFilesOf(config),
       }));
-      const follow = (what: string, watched: readonly string[], apply: typeof use) => {
-        if (watched.length === 0) return;
-        const watch = { files: watched, clock: systemClock, logger, onReload, apply };
+      const follow = (what: string, followed: FollowedFiles) => {
+        if (followed.files.length === 0) return;
+        const watch = { ...followed, clock: systemClock, logger, onReload };
         lifecycle.spawn(what, "restart", (signal) => runFileWatch(watch, signal));
       };
-      follow("certificate reload", files, (changed) => {
+      const apply = (changed: readonly string[]) => {
         use(changed);
         if (config.clientCaFile !== "") warn("clientCaFile", changed.at(-1) ?? "");
-      });
+      };
+      follow("certificate reload", { files, inForce: contents, apply });
       if (proxies === undefined) return;
-      follow("front proxy reload", [config.requestheaderClientCaFile], ([bundle = ""]) => {
-        proxies.replace(bundle);
-        warn("requestheaderClientCaFile", bundle);
+      follow("front proxy reload", {
+        files: [config.requestheaderClientCaFile],
+        inForce: [proxies.options().authorities],
+        apply: ([bundle = ""]) => {
+          proxies.replace(bundle);
+          warn("requestheaderClientCaFile", bundle);
+        },
       });
     },
   };
 }
+
+type FollowedFiles = Pick<FileWatchOptions, "files" | "inForce" | "apply">;
 
 type ClientBundleFlag = "clientCaFile" | "requestheaderClientCaFile";
 

@@ -22,7 +22,7 @@ import type { MovableClock } from "../test-api/movable-clock.js";
 import type { Access } from "./access.js";
 import { openAdmissionFiles } from "./admission-files.js";
 import type { Alike } from "./alike-parts.js";
-import { openAudit } from "./audit.js";
+import { type Audit, openAudit } from "./audit.js";
 import { type ControlPlane, createControlPlane } from "./control-plane.js";
 import { type OpenedControlPlanes, openControlPlanes } from "./control-planes.js";
 import { addChecks, addSpaceCheck } from "./health-checks.js";
@@ -41,6 +41,8 @@ export interface Serving extends AsyncDisposable {
   /** Those below the root; undefined = there are none. */
   readonly planes: OpenedControlPlanes | undefined;
   readonly health: Health;
+  /** undefined = nothing is recorded. */
+  readonly audit: Audit | undefined;
   /** Owns background work, which ends after the last request, as that may need it. */
   readonly lifecycle: Lifecycle;
   /** Fails readiness from now on, and asks clients to reconnect elsewhere. */
@@ -91,7 +93,6 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     // What ends with the lifecycle writes into it.
     const recordDirectory = await openRecordDirectory(config, logger, opened);
     const lifecycle = opened.use(new Lifecycle(logger, parts.tasks));
-    audit?.spawn(lifecycle);
     admissionFiles.spawn(lifecycle);
     const shutdownRefusal = config.shutdownSendRetryAfter
       ? withShutdownRefusal(() => isRefusing)
@@ -132,6 +133,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       root,
       planes,
       health,
+      audit,
       lifecycle,
       leave() {
         isEnding = true;

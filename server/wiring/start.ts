@@ -78,8 +78,9 @@ async function spawnFollowers(parts: StartParts): Promise<() => string> {
   const { encryption, tokenKeys, readAuthorities } = storage;
   const onReload = observeCertificateReloads(metrics);
   security.spawnReload(listener, lifecycle, { metrics, onReload });
-  access.authentication.spawn(lifecycle);
-  access.authorization.spawn(lifecycle);
+  access.authentication.spawn(lifecycle, onReload);
+  access.authorization.spawn(lifecycle, onReload);
+  parts.serving.audit?.spawn(lifecycle, onReload);
   const reopen = (signal: AbortSignal) =>
     Promise.all([tokenKeys.reopen(signal), readAuthorities(signal)]);
   encryption?.spawnReload({ view: access.views.view, reopen, lifecycle });
