@@ -132,7 +132,7 @@ const ROUNDING_ALLOWED: Readonly<Record<string, string>> = {
   "server/wiring/flow-control.ts": "shares and queues of 32 bits",
   "storage/embedded/add-checksums.ts": "our own progress",
   "storage/etcd/member-identity.ts": "identities, which are texts",
-  "storage/objects/stored-object.ts":
+  "storage/objects/stored-text.ts":
     "metadata and fields; kinds with integers to select by bring their own parser",
   "storage/objects/with-metadata.ts": "names of members",
 };

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { toRevision } from "../../storage/kv/store.js";
-import { decodeStoredObject, type StoredObject } from "../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../storage/objects/decode-object.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
 import { owesWork } from "./owed-work.js";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { toRevision } from "../../storage/kv/store.js";
-import { decodeStoredObject } from "../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../storage/objects/decode-object.js";
 import type { ObjectMeta } from "../api/meta.js";
 import type { ControlledResource } from "./objects-api.js";
 import { OwnerGraph } from "./owner-graph.js";

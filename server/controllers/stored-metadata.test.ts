@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../storage/kv/store.js";
-import { decodeStoredObject } from "../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../storage/objects/decode-object.js";
 import { readMetadata } from "./stored-metadata.js";
 
 const owner = { apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "u" };

@@ -4,8 +4,9 @@
  */
 import type { InspectedRange } from "../../storage/kv/converting-store.js";
 import type { RangeRequest } from "../../storage/kv/store.js";
+import { decodeStoredObject } from "../../storage/objects/decode-object.js";
 import { objectPath } from "../../storage/objects/keys.js";
-import { decodeStoredObject, type StoredObject } from "../../storage/objects/stored-object.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { MainResource } from "../kinds/served-resource.js";
 import type { Registry } from "../registry/registry.js";

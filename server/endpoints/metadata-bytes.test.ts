@@ -4,7 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { toRevision } from "../../storage/kv/store.js";
 import { ByteArena } from "../../storage/objects/byte-arena.js";
-import { decodeStoredObject, type StoredObject } from "../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../storage/objects/decode-object.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { countMembers, creationTimestamp, memberRange, metadataRange } from "./metadata-bytes.js";
 import { CONFIG_MAPS_TABLE } from "./tables/data-tables.js";
 

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../storage/kv/store.js";
-import { decodeStoredObject, type StoredObject } from "../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../storage/objects/decode-object.js";
+import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { createNaming } from "../api/naming.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createFactsCodecs } from "./facts-codecs.js";

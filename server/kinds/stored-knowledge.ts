@@ -8,7 +8,7 @@
  *
  * So whoever follows objects of a built-in kind finds the types of the kind in them, whatever is stored.
  */
-import type { ObjectKnowledge, ObjectTidier } from "../../storage/objects/stored-object.js";
+import type { ObjectKnowledge, ObjectTidier } from "../../storage/objects/decode-object.js";
 import { parseJson } from "../schema/parse-json.js";
 import type { KindCodec } from "./kind-codec.js";
 import type { MainResource } from "./served-resource.js";

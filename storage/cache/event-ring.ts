@@ -16,7 +16,8 @@
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { BytePlacer } from "../objects/byte-arena.js";
-import { type StoredObject, withRevision } from "../objects/stored-object.js";
+import { withRevision } from "../objects/resource-version.js";
+import type { StoredObject } from "../objects/stored-object.js";
 
 export interface RingLimits {
   readonly minAgeMs: number;

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../kv/store.js";
-import { decodeStoredObject, type StoredObject } from "../objects/stored-object.js";
+import { decodeStoredObject } from "../objects/decode-object.js";
+import type { StoredObject } from "../objects/stored-object.js";
 import { guardObserver } from "./guarded-observer.js";
 import { ObjectTree } from "./object-tree.js";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { toRevision } from "../kv/store.js";
+import { decodeStoredObject } from "../objects/decode-object.js";
 import { objectPath } from "../objects/keys.js";
-import { decodeStoredObject } from "../objects/stored-object.js";
 import { ObjectTree, STOP } from "./object-tree.js";
 
 /** Neighbours in the order of characters, and names whose UTF-16 order is not that of their bytes. */

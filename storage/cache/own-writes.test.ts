@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../kv/store.js";
-import { decodeStoredObject, describeEncoded } from "../objects/stored-object.js";
+import { decodeStoredObject } from "../objects/decode-object.js";
+import { describeEncoded } from "../objects/encoded-object.js";
 import { type ExpectedWrite, OwnWrites } from "./own-writes.js";
 
 const NAMES = { path: "d/a", namespace: "d", name: "a" };

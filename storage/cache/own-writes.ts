@@ -12,8 +12,9 @@
  * expected is parsed like any event.
  */
 import type { KeyValue, Revision } from "../kv/store.js";
+import { type EncodedObject, toStoredObject } from "../objects/encoded-object.js";
 import type { PartitionId } from "../objects/keys.js";
-import { type EncodedObject, type StoredObject, toStoredObject } from "../objects/stored-object.js";
+import type { StoredObject } from "../objects/stored-object.js";
 
 /**
  * Places of writes under way, by a hash of the key: of two keys with one place the later is expected. A Map

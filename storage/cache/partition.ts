@@ -6,9 +6,10 @@
 import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { ByteArena } from "../objects/byte-arena.js";
+import type { ObjectKnowledge } from "../objects/decode-object.js";
 import type { PartitionId } from "../objects/keys.js";
 import type { ObjectPatterns } from "../objects/object-patterns.js";
-import type { ObjectKnowledge, StoredObject } from "../objects/stored-object.js";
+import type { StoredObject } from "../objects/stored-object.js";
 import type { Delivery } from "./delivery.js";
 import { EventRing, ObjectEvent } from "./event-ring.js";
 import { guardObserver } from "./guarded-observer.js";

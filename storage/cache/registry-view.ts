@@ -17,14 +17,11 @@ import { nextTurn } from "../base/next-turn.js";
 import { StorageError } from "../kv/errors.js";
 import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
 import { ByteArena, type BytePlacer } from "../objects/byte-arena.js";
+import { decodeStoredObject } from "../objects/decode-object.js";
+import { describeEncoded, type Encodable } from "../objects/encoded-object.js";
 import { KeySpace, type ParsedKey, type PartitionId } from "../objects/keys.js";
 import type { ObjectPatterns } from "../objects/object-patterns.js";
-import {
-  decodeStoredObject,
-  describeEncoded,
-  type Encodable,
-  type StoredObject,
-} from "../objects/stored-object.js";
+import type { StoredObject } from "../objects/stored-object.js";
 import { Delivery } from "./delivery.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "./event-ring.js";
 import type { FeedLag } from "./feed-lag.js";

@@ -34,6 +34,14 @@ export function validMetadata(
   return valid;
 }
 
+/** Whether it names owners or is being deleted, so that other objects' deletions may concern it. */
+export function isTied({ ownerReferences, deletionTimestamp }: Members): boolean {
+  return (
+    (Array.isArray(ownerReferences) && ownerReferences.length > 0) ||
+    (typeof deletionTimestamp === "string" && deletionTimestamp !== "")
+  );
+}
+
 /** Unknown members are ignored. */
 function isOfShape(member: string, value: unknown): boolean {
   switch (member) {

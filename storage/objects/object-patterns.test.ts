@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../kv/store.js";
 import { ByteArena } from "./byte-arena.js";
+import { decodeStoredObject } from "./decode-object.js";
 import { ObjectPatterns } from "./object-patterns.js";
-import { decodeStoredObject, type StoredObject } from "./stored-object.js";
+import type { StoredObject } from "./stored-object.js";
 
 const ROLES = "rbac.authorization.k8s.io/clusterroles";
 const RULES = Array.from({ length: 20 }, (_, at) => ({

@@ -1,11 +1,6 @@
 /**
- * StoredObject: one version of one object, as bytes. The store keeps an object's JSON without
- * `resourceVersion` (it is the key's revision); decoding puts it back in by splicing bytes, so a get
+ * StoredObject: one version of one object, as bytes. It holds the object's JSON with its resourceVersion, so a get
  * or a list writes what is already there. Only what selectors need is kept as values.
- *
- *   stored   {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"6f..","labels":..
- *   decoded  {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"6f..","resourceVersion":"7","labels":..
- *            ^0                                    ^bodyOffset                       ^ where uid ends
  *
  * Immutable to readers. Only its memory changes: its bytes move into a slab that many objects share, and a
  * past version is reduced to its differences to another one.
@@ -17,14 +12,10 @@
  */
 
 import { assert } from "../base/assert.js";
-import { isRecord } from "../base/is-record.js";
 import type { Revision } from "../kv/store.js";
-import { unreadableReason } from "../kv/unreadable.js";
 import type { BytePlacer, ByteRange } from "./byte-arena.js";
 import { applyDelta, encodeDelta, textLengthOf } from "./byte-delta.js";
-import type { ParsedKey } from "./keys.js";
-import { metadataProblem, validMetadata } from "./metadata-shape.js";
-import { metadataIn, withMetadata } from "./with-metadata.js";
+import { type ObjectParser, parseObject } from "./stored-text.js";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -35,24 +26,13 @@ export type FieldValues = Readonly<Record<string, string>>;
 export interface FieldExtractor {
   (object: Readonly<Record<string, unknown>>): FieldValues;
   /** Reads the object's text, for kinds with integers that JSON.parse would round. Absent = JSON.parse. */
-  readonly parse?: (text: string) => unknown;
+  readonly parse?: ObjectParser;
 }
 
-/**
- * Looks at an object that somebody else may have stored, as the server knows its kind.
- * @returns the text of what it takes for the object; undefined = all of it
- * @throws {Error} for what is not of the kind; the message quotes nothing of it
- */
-export type ObjectTidier = (
-  object: Readonly<Record<string, unknown>>,
-  value: Buffer,
-) => string | undefined;
-
-/** What the server knows of the objects of one partition. */
-export interface ObjectKnowledge {
-  readonly extractFields?: FieldExtractor | undefined;
-  readonly tidy?: ObjectTidier | undefined;
-}
+/** What an object without labels has. */
+export const NO_LABELS: Labels = Object.freeze({});
+/** What a kind without selectable fields has. */
+export const NO_FIELDS: FieldValues = Object.freeze({});
 
 /** Maximum length of a chain of versions that build on one another. */
 const ROW_MAX = 16;
@@ -134,7 +114,7 @@ export class StoredObject {
 
   get fields(): FieldValues {
     if (typeof this.#fields === "function") {
-      this.#fields = this.#fields(parseText(this.bytes, this.#fields.parse));
+      this.#fields = this.#fields(parseObject(this.bytes, this.#fields.parse));
     }
     return this.#fields as FieldValues;
   }
@@ -289,319 +269,4 @@ function isSameMap(left: Labels, right: Labels): boolean {
 /** A slice shares the memory of its string; a copy does not. */
 function textOfItsOwn(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
-}
-
-const METADATA_START = '"metadata":{';
-const UID_START = '"uid":"';
-const NO_LABELS: Labels = Object.freeze({});
-const NO_FIELDS: FieldValues = Object.freeze({});
-const NEWLINE = 0x0a;
-const NO_BYTES = Buffer.alloc(0);
-
-/**
- * Decodes a stored value. Never throws: an unreadable value is a corrupt object. Callers may trust the
- * metadata of an object without corruption, from which invalid members are dropped; and, where the objects
- * are tidied, that it has the types of its kind.
- * @param slabs where to keep its bytes, for an object that is certainly kept
- */
-export function decodeStoredObject(
-  key: Pick<ParsedKey, "path" | "namespace" | "name">,
-  value: Buffer,
-  revision: Revision,
-  knowledge: ObjectKnowledge | undefined,
-  slabs?: BytePlacer,
-): StoredObject {
-  try {
-    return decode(key, value, revision, knowledge, slabs);
-  } catch (error) {
-    return new StoredObject({
-      path: key.path,
-      namespace: key.namespace,
-      revision,
-      bytes: NO_BYTES,
-      bodyOffset: 0,
-      labels: NO_LABELS,
-      isTied: false,
-      fields: NO_FIELDS,
-      corruption: error instanceof Error ? error.message : String(error),
-    });
-  }
-}
-
-/** Text that JSON writes and reads back unchanged. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-/** The object that a value encodes. */
-export interface Encodable {
-  readonly kind: string;
-  readonly apiVersion: string;
-  readonly metadata: object;
-}
-
-/** A writer's knowledge of a value just encoded: enough to make the object without parsing it. */
-export interface EncodedObject {
-  readonly path: string;
-  readonly namespace: string;
-  readonly uid: string;
-  readonly labels: Labels;
-  readonly isTied: boolean;
-  readonly bodyOffset: number;
-}
-
-/**
- * Describes a value from the object that it encodes.
- * @returns undefined when parsing might give another result: then it has to be parsed
- */
-export function describeEncoded(
-  key: Pick<ParsedKey, "path" | "namespace">,
-  value: Buffer,
-  object: Encodable,
-): EncodedObject | undefined {
-  const { kind, apiVersion } = object;
-  const metadata = object.metadata as Readonly<Record<string, unknown>>;
-  const { uid, labels } = metadata;
-  const head = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
-  const start = head + METADATA_START;
-  if (value.toString("latin1", 0, start.length) !== start) return undefined;
-  if (typeof uid !== "string" || uid === "" || !PLAIN.test(uid)) return undefined;
-  if (!isPlainMap(labels) || metadataProblem(metadata) !== undefined) return undefined;
-  return {
-    path: key.path,
-    namespace: key.namespace,
-    uid,
-    labels: labels === undefined ? NO_LABELS : { ...(labels as Labels) },
-    isTied: isTied(metadata),
-    bodyOffset: head.length,
-  };
-}
-
-/**
- * The result of `decodeStoredObject` for the described value. It has no selectable fields yet: after
- * `takeExtractor` they are read from its bytes.
- */
-export function toStoredObject(
-  value: Buffer,
-  revision: Revision,
-  { path, namespace, uid, labels, isTied, bodyOffset }: EncodedObject,
-): StoredObject {
-  return new StoredObject({
-    path,
-    namespace,
-    revision,
-    bytes: spliceResourceVersion(value, uid, revision),
-    bodyOffset,
-    labels,
-    isTied,
-    fields: NO_FIELDS,
-    corruption: undefined,
-  });
-}
-
-function isTied({
-  ownerReferences,
-  deletionTimestamp,
-}: Readonly<Record<string, unknown>>): boolean {
-  return (
-    (Array.isArray(ownerReferences) && ownerReferences.length > 0) ||
-    (typeof deletionTimestamp === "string" && deletionTimestamp !== "")
-  );
-}
-
-function isPlainMap(value: unknown): boolean {
-  if (value === undefined) return true;
-  if (!isRecord(value)) return false;
-  for (const key in value) {
-    const text = value[key];
-    if (typeof text !== "string" || key === "__proto__" || !PLAIN.test(key) || !PLAIN.test(text))
-      return false;
-  }
-  return true;
-}
-
-/** The same state under another revision, such as what a DELETED event shows (S1-WATCH-05): a copy. */
-export function withRevision(object: StoredObject, revision: Revision): StoredObject {
-  const { bytes, corruption } = object;
-  if (corruption !== undefined) return object.with({ revision });
-  const before = revisionMember(object.revision);
-  const at = bytes.indexOf(before);
-  const parts = [
-    bytes.subarray(0, at),
-    Buffer.from(revisionMember(revision)),
-    bytes.subarray(at + before.length),
-  ];
-  return object.with({ revision, bytes: Buffer.concat(parts) });
-}
-
-function revisionMember(revision: Revision): string {
-  return `"resourceVersion":"${revision}"`;
-}
-
-/** An object that was decoded under revision 0, as it is not stored: without a resourceVersion. */
-export function withoutRevision(object: StoredObject): StoredObject {
-  // It follows the uid, or comes first if there is none.
-  const [behind, first] = [',"resourceVersion":"0"', '"resourceVersion":"0",'];
-  const isFirst = !object.bytes.includes(behind);
-  const field = isFirst ? first : behind;
-  const at = object.bytes.indexOf(field);
-  if (at < 0) return object;
-  const rest = object.bytes.subarray(at + field.length);
-  return object.with({ bytes: Buffer.concat([object.bytes.subarray(0, at), rest]) });
-}
-
-/** The bytes to store for an object's JSON, and to answer with once its revision is known. */
-export function spliceResourceVersion(value: Buffer, uid: string, revision: Revision): Buffer {
-  const metadataAt = value.indexOf(METADATA_START) + METADATA_START.length;
-  const splice = planSplice(value, metadataAt, uid, revision);
-  // A slice of Node's shared pool: bytes to keep are moved to a slab.
-  const bytes = Buffer.allocUnsafe(splice.length);
-  writeSpliced(value, splice, bytes, 0);
-  return bytes;
-}
-
-/** What goes into a value, and where. */
-interface Splice {
-  readonly at: number;
-  readonly text: string;
-  /** Of the whole, with a newline at its end. */
-  readonly length: number;
-}
-
-/** @param metadataAt where the metadata's first member begins */
-function planSplice(value: Buffer, metadataAt: number, uid: string, revision: Revision): Splice {
-  const uidAt = uid === "" ? -1 : uidPosition(value, uid, metadataAt);
-  const at = uidAt < 0 ? metadataAt : uidAt + UID_START.length + uid.length + 1;
-  const isEmpty = uidAt < 0 && value[metadataAt] === 0x7d;
-  const field = revisionMember(revision);
-  const text = uidAt < 0 ? (isEmpty ? field : `${field},`) : `,${field}`;
-  return { at, text, length: value.length + text.length + 1 };
-}
-
-function writeSpliced(
-  value: Buffer,
-  { at, text, length }: Splice,
-  to: Buffer,
-  start: number,
-): void {
-  value.copy(to, start, 0, at);
-  to.write(text, start + at, "latin1");
-  value.copy(to, start + at + text.length, at);
-  to[start + length - 1] = NEWLINE;
-}
-
-/** Where the member with that uid begins; -1 if another one precedes it, which we never write. */
-function uidPosition(value: Buffer, uid: string, metadataAt: number): number {
-  const at = value.indexOf(UID_START, metadataAt);
-  const from = at + UID_START.length;
-  return at >= 0 && value.toString("latin1", from, from + uid.length) === uid ? at : -1;
-}
-
-function decode(
-  key: Pick<ParsedKey, "path" | "namespace" | "name">,
-  stored: Buffer,
-  revision: Revision,
-  { extractFields, tidy }: ObjectKnowledge = {},
-  slabs: BytePlacer | undefined,
-): StoredObject {
-  const reason = unreadableReason(stored);
-  if (reason !== undefined) throw new Error(reason);
-  let value = stored;
-  const parse = extractFields?.parse;
-  let parsed = parseStored(stored, parse);
-  if (metadataProblem(parsed.metadata) !== undefined) {
-    value = withMetadata(value, validMetadata(parsed.metadata, key));
-    parsed = parseStored(value, parse);
-  }
-  const tidied = tidy?.(parsed.object, value);
-  if (tidied !== undefined) {
-    value = Buffer.from(tidied);
-    parsed = parseStored(value, parse);
-  }
-  const { object, kind, apiVersion, metadata } = parsed;
-  const uid = typeof metadata.uid === "string" ? metadata.uid : "";
-  const head = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
-  const metadataAt = head.length + METADATA_START.length;
-  const start = value.toString("latin1", 0, metadataAt);
-  const isOurs = start === head + METADATA_START;
-  const fields = extractFields === undefined ? NO_FIELDS : extractFields(object);
-  let bytes: Buffer = NO_BYTES;
-  let place: ByteRange | undefined;
-  if (!isOurs) {
-    bytes = spliceForeign(value, metadata, uid, revision);
-  } else if (slabs === undefined) {
-    bytes = spliceResourceVersion(value, uid, revision);
-  } else {
-    const splice = planSplice(value, metadataAt, uid, revision);
-    place = slabs.reserve(splice.length);
-    writeSpliced(value, splice, place.memory, place.start);
-  }
-  const decoded = new StoredObject({
-    path: key.path,
-    namespace: key.namespace,
-    revision,
-    bytes,
-    place,
-    bodyOffset: isOurs || start.startsWith(head) ? head.length : 0,
-    labels: isRecord(metadata.labels) ? (metadata.labels as Labels) : NO_LABELS,
-    isTied: isTied(metadata),
-    fields,
-    corruption: undefined,
-  });
-  if (!isOurs && slabs !== undefined) decoded.moveTo(slabs);
-  return decoded;
-}
-
-interface ParsedValue {
-  readonly object: Readonly<Record<string, unknown>>;
-  readonly kind: string;
-  readonly apiVersion: string;
-  readonly metadata: Readonly<Record<string, unknown>>;
-}
-
-/** @throws {SyntaxError} @throws {Error} for what is no object */
-function parseText(
-  value: Buffer,
-  parse: FieldExtractor["parse"] = JSON.parse,
-): ParsedValue["object"] {
-  const text = value.toString("utf8");
-  const object = parse(text);
-  if (!isRecord(object)) throw new Error("the stored value is not an object");
-  if (MAY_BE_BEYOND.test(text) && holdsInfinity(object)) {
-    throw new Error("the stored object has a number beyond a double");
-  }
-  return object;
-}
-
-/** A number with an exponent of three digits, or with two hundred digits: most clients cannot read what a double cannot hold. */
-const MAY_BE_BEYOND = /[:,[\s]-?\d(?:[\d.]*[eE]\+?\d{3}|\d{200})/;
-
-function holdsInfinity(value: unknown): boolean {
-  if (typeof value !== "object" || value === null)
-    return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
-  return Object.values(value).some(holdsInfinity);
-}
-
-/** @throws {Error} for what is no object with metadata */
-function parseStored(value: Buffer, parse: FieldExtractor["parse"]): ParsedValue {
-  const object = parseText(value, parse);
-  const { kind, apiVersion, metadata } = object;
-  if (typeof kind !== "string" || typeof apiVersion !== "string") {
-    throw new Error("the stored object has no kind or apiVersion");
-  }
-  if (!isRecord(metadata)) throw new Error("the stored object has no metadata");
-  return { object, kind, apiVersion, metadata };
-}
-
-/** The same for text that we have not written: its metadata is written anew, all else stays as it is. */
-function spliceForeign(
-  value: Buffer,
-  metadata: ParsedValue["metadata"],
-  uid: string,
-  revision: Revision,
-): Buffer {
-  const { resourceVersion: _theirs, ...rest } = metadata;
-  const own = withMetadata(value, rest);
-  const splice = planSplice(own, metadataIn(own).start + 1, uid, revision);
-  const bytes = Buffer.allocUnsafe(splice.length);
-  writeSpliced(own, splice, bytes, 0);
-  return bytes;
 }

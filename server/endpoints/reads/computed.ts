@@ -3,11 +3,9 @@
  * no pages and cannot be watched.
  */
 import { toRevision } from "../../../storage/kv/store.js";
-import {
-  decodeStoredObject,
-  type StoredObject,
-  withoutRevision,
-} from "../../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
+import { withoutRevision } from "../../../storage/objects/resource-version.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { notFound } from "../../api/status.js";

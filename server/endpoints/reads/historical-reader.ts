@@ -6,7 +6,8 @@
 import type { RegistryView } from "../../../storage/cache/registry-view.js";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { RangeResult, Revision, RevisionedStore } from "../../../storage/kv/store.js";
-import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { expired, serviceUnavailable } from "../../api/status.js";
 import { mainOf, type StoredResource } from "../../kinds/served-resource.js";
 import { knowledgeOf } from "../../kinds/stored-knowledge.js";

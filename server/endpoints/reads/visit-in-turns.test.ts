@@ -4,8 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import { toRevision } from "../../../storage/kv/store.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { objectPath } from "../../../storage/objects/keys.js";
-import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
 import { REST, visitInTurns } from "./visit-in-turns.js";
 
 function treeOf(count: number): ObjectTree {

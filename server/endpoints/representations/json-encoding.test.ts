@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../../storage/kv/store.js";
-import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson, inIndentedJson } from "./json-encoding.js";

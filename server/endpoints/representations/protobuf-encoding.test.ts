@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../../storage/kv/store.js";
-import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import type { JsonObject } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { parse } from "yaml";
 import { toRevision } from "../../../storage/kv/store.js";
-import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { metadataForm } from "./json-form.js";
 import { inYaml, toYaml } from "./yaml-encoding.js";

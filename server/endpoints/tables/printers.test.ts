@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../../storage/kv/store.js";
-import { decodeStoredObject } from "../../../storage/objects/stored-object.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { createNaming } from "../../api/naming.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import type { Cell } from "../../kinds/table-printer.js";

@@ -4,8 +4,9 @@
  * metadata need a stored object, so for these rare requests the JSON is parsed again.
  */
 import { toRevision } from "../../../storage/kv/store.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { objectPath } from "../../../storage/objects/keys.js";
-import { decodeStoredObject, type StoredObject } from "../../../storage/objects/stored-object.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { JsonObject } from "../../api/meta.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { WriteResult } from "../../registry/registry.js";

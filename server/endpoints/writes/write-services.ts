@@ -1,7 +1,8 @@
 /** Shared by the write verbs: the services from the wiring, and their answers. */
 import type { Revision } from "../../../storage/kv/store.js";
+import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { objectPath } from "../../../storage/objects/keys.js";
-import { decodeStoredObject, withoutRevision } from "../../../storage/objects/stored-object.js";
+import { withoutRevision } from "../../../storage/objects/resource-version.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
 import {

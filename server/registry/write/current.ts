@@ -7,10 +7,8 @@ import type { Steps } from "../../../storage/base/steps.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { metadataProblem } from "../../../storage/objects/metadata-shape.js";
-import {
-  type StoredObject,
-  spliceResourceVersion,
-} from "../../../storage/objects/stored-object.js";
+import { spliceResourceVersion } from "../../../storage/objects/resource-version.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { isUnreadable, StatusError, unreadableObjects } from "../../api/status.js";
 import { NotConverted } from "../../kinds/conversion.js";

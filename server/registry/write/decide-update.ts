@@ -4,8 +4,8 @@
  */
 
 import { finishNow, oneStep, type Steps } from "../../../storage/base/steps.js";
+import { spliceResourceVersion } from "../../../storage/objects/resource-version.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
-import { spliceResourceVersion } from "../../../storage/objects/stored-object.js";
 import { deepEqual, equalInSteps } from "../../api/deep-equal.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";

@@ -4,11 +4,9 @@ import type { Clock } from "../../../../storage/base/clock.js";
 import { ManualClock } from "../../../../storage/base/testing/manual-clock.js";
 import type { RegistryView } from "../../../../storage/cache/registry-view.js";
 import { toRevision } from "../../../../storage/kv/store.js";
+import { decodeStoredObject } from "../../../../storage/objects/decode-object.js";
 import { objectPath } from "../../../../storage/objects/keys.js";
-import {
-  decodeStoredObject,
-  type StoredObject,
-} from "../../../../storage/objects/stored-object.js";
+import type { StoredObject } from "../../../../storage/objects/stored-object.js";
 import { createNaming } from "../../../api/naming.js";
 import { BoundObjects } from "../bound-objects.js";
 import { KeyRing } from "../key-ring.js";

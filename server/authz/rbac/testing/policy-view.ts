@@ -10,11 +10,9 @@ import { Retention } from "../../../../storage/cache/retention.js";
 import { NO_DELIVERY } from "../../../../storage/cache/testing/no-delivery.js";
 import { type Revision, toRevision } from "../../../../storage/kv/store.js";
 import { ByteArena } from "../../../../storage/objects/byte-arena.js";
+import { decodeStoredObject } from "../../../../storage/objects/decode-object.js";
 import { objectPath, type PartitionId, partitionId } from "../../../../storage/objects/keys.js";
-import {
-  decodeStoredObject,
-  type StoredObject,
-} from "../../../../storage/objects/stored-object.js";
+import type { StoredObject } from "../../../../storage/objects/stored-object.js";
 import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
 import type { LabelSelector } from "../../../api/validation-selectors.js";
 import { parseRequestInfo } from "../../../request/request-info.js";
