@@ -16,7 +16,7 @@ test("CVE-2022-3172: no client is led elsewhere by the server behind an APIServi
     assert.equal(passed.status, 502);
     assert.deepEqual(
       headers.map(([name]) => name),
-      ["Content-Type", "X-Content-Type-Options"],
+      ["Content-Type", "X-Content-Type-Options", "Cache-Control"],
     );
     assert.match(await text(body), /^the backend attempted to redirect this request/);
   }

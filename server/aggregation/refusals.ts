@@ -10,6 +10,7 @@ import type { RequestContext } from "../request/request-state.js";
 const TEXT = [
   ["Content-Type", "text/plain; charset=utf-8"],
   ["X-Content-Type-Options", "nosniff"],
+  ["Cache-Control", "no-cache, private"],
 ] as const;
 
 const REDIRECTED = "the backend attempted to redirect this request, which is not permitted";

@@ -42,7 +42,8 @@ export function toApiGroupDiscoveryList(
 }
 
 function toVersion({ version, facts, freshness = "Current" }: ServedGroupVersion): JsonObject {
-  return { version, resources: toResources(facts), freshness };
+  // An empty list is left out, as of a server that has not answered yet.
+  return { version, ...(facts.length === 0 ? {} : { resources: toResources(facts) }), freshness };
 }
 
 /**

@@ -6,10 +6,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import type { JsonObject } from "../../api/meta.js";
+import { createNaming } from "../../api/naming.js";
 import { StatusError } from "../../api/status.js";
 import { API_RELEASE } from "../../schema/lifecycle.js";
 import type { ResourceFact } from "../../schema/model.js";
 import { servedByDefault } from "../testing/served-by-default.js";
+import { toApiGroupDiscoveryList } from "./aggregated.js";
 import { createDiscovery, type Discovery } from "./discovery.js";
 import { type DocumentHeaders, documentHeaders } from "./document.js";
 
@@ -169,6 +171,22 @@ test("S1-GEN-25: the aggregated form nests subresources and says that it is curr
   const core = JSON.parse((await answer(discovery, "/api", { accept: V2BETA1 })).body.toString());
   assert.equal(core.apiVersion, "apidiscovery.k8s.io/v2beta1");
   assert.equal(core.items.length, 1);
+});
+
+test("S1-GEN-25: a version whose server has not answered yet has no resources, not none", () => {
+  const stale = {
+    group: "a",
+    version: "v1",
+    resources: [],
+    facts: [],
+    freshness: "Stale" as const,
+  };
+  const list = toApiGroupDiscoveryList(createNaming("kubernetes"), "v2", [
+    { name: "a", versions: [stale] },
+  ]);
+  assert.deepEqual(list.items, [
+    { metadata: { name: "a" }, versions: [{ version: "v1", freshness: "Stale" }] },
+  ]);
 });
 
 test("S1-GEN-25: the Accept header chooses the form, best quality first", async () => {
