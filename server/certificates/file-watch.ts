@@ -59,7 +59,7 @@ async function applyOnce(
   }
 }
 
-/** Once for a check: what is compared is what is applied, or contents that were there for a moment would stand for others. */
+/** Each check reads the files once, so that the contents it compares are the contents that are applied. */
 async function readAll({
   files,
   read = (file) => readFile(file),

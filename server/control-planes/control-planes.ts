@@ -47,7 +47,7 @@ export interface LoadedControlPlane {
   isResting(): boolean;
   /** For its watches, several times a second. */
   tick(): void;
-  /** Ends its watches, those too that come later. */
+  /** Ends its watches, and each one that is opened later. */
   endAll(): void;
   /** Ends its watches, waits for its requests, and frees what it has. */
   close(): Promise<void>;
@@ -93,9 +93,9 @@ interface Slot {
 /** How often the idle are looked for, as a share of what idle means. */
 const LOOK_SHARE = 4;
 const LOOK_MS_MIN = 100;
-/** One that cannot be loaded within it is given up; who asks again loads it again. */
+/** A load that takes longer is given up; the next request begins another one. */
 const LOAD_MS_MAX = 20_000;
-/** Who waits for longer, for a load and those before it, is refused; the load goes on. */
+/** A request that waits longer for a load, and for the loads before it, is refused; the load goes on. */
 const WAIT_MS_MAX = 20_000;
 const HTTP_UNAVAILABLE = 503;
 
@@ -123,7 +123,7 @@ export class ControlPlanes {
     );
   }
 
-  /** How many load now, or wait for others that do. */
+  /** How many are being loaded, or wait for that. */
   get loading(): number {
     return this.#slots.size - this.loaded.length;
   }
@@ -190,7 +190,7 @@ export class ControlPlanes {
     return await this.#loaded(name, this.#slots.get(name) ?? this.#load(entry));
   }
 
-  /** The same, for a load that needs another one. */
+  /** Opens a control plane that the load of another one needs. */
   openForLoad(name: string): Promise<LoadedControlPlane> {
     return this.#queue.aside(() => this.open(name));
   }
@@ -229,7 +229,7 @@ export class ControlPlanes {
     this.#slots.delete(name);
     this.counts.unloads++;
     const closing = slot.loading
-      // Why one could not be loaded is told where it was.
+      // `#load` has logged why a load failed.
       .then(
         (loaded) => loaded.close(),
         () => {},
@@ -245,7 +245,7 @@ export class ControlPlanes {
     await closing;
   }
 
-  /** Ends the watches of all, of one after the other over that time; those too that come later. */
+  /** Ends the watches of one control plane after another over that time, and each watch that is opened later. */
   async endAllOver(durationMs: number, signal: AbortSignal): Promise<void> {
     const { loaded } = this;
     for (const plane of loaded) {
@@ -255,7 +255,7 @@ export class ControlPlanes {
     this.endAll();
   }
 
-  /** Ends the watches of all, those too that come later. */
+  /** Ends the watches of all control planes, and each one that is opened later. */
   endAll(): void {
     this.#isEnding = true;
     for (const plane of this.loaded) plane.endAll();
@@ -284,7 +284,7 @@ export class ControlPlanes {
     this.#makeRoom();
     this.counts.loads++;
     const loading = this.#queue.run(async () => {
-      // It was let go while it waited.
+      // It was unloaded while it waited for its turn.
       if (this.#slots.get(name) !== slot) throw takesLong(name);
       return await this.#options.load(entry, AbortSignal.timeout(LOAD_MS_MAX));
     });

@@ -46,7 +46,7 @@ const LATE_MS = 10_000;
 /** Marks the uid of one that is gone in the queue; names have no slash. */
 const GONE = "gone/";
 const LATE = "late/";
-/** Codes of what may be otherwise a moment later begin here. */
+/** Errors with this code or a higher one may pass. */
 const HTTP_PASSING_MIN = 409;
 
 /** Until the signal aborts. */
@@ -132,7 +132,7 @@ async function begin(
   { planes }: KeeperOptions,
   { metadata, spec, status }: ControlPlaneObject,
 ): Promise<string | undefined> {
-  // One that was suspended from the first moment begins when it is not any more.
+  // A control plane that was made suspended begins when it is resumed.
   const isTried = status?.phase !== undefined && status.phase !== "Suspended";
   const isOver = metadata.deletionTimestamp !== undefined || isTried;
   if (spec?.cloneFrom === undefined || spec.suspended === true || isOver) return undefined;
@@ -140,7 +140,7 @@ async function begin(
     await planes.open(metadata.name ?? "");
     return undefined;
   } catch (error) {
-    // What passes, such as a full memory, is no reason to give it up.
+    // An error that passes, such as a full memory, is no reason to give it up.
     if (error instanceof StatusError && error.code < HTTP_PASSING_MIN) return error.message;
     throw error;
   }

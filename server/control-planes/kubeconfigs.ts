@@ -57,7 +57,7 @@ export function withKubeconfigs(parts: KubeconfigParts): RequestMiddleware {
 
 async function answer(ctx: RequestContext, parts: KubeconfigParts): Promise<void> {
   const { info, signal } = ctx.state;
-  // A kubeconfig is good for something, or it is none.
+  // A kubeconfig always gives access, so a dry run cannot make one.
   if (info.query.has("dryRun")) throw badRequest("dryRun: a kubeconfig cannot be tried");
   const wish = toWish(await readBody(ctx.req, { waiting: ctx.state }));
   // The way that the client came is one that works for it, through a balancer too.

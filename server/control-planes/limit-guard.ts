@@ -14,11 +14,6 @@ import {
 } from "../admission/admission.js";
 import type { ControlPlaneLimits } from "./control-plane-index.js";
 
-/** A member that is not there takes none. */
-function bytesOf(object: object | undefined): number {
-  return object === undefined ? 0 : Buffer.byteLength(JSON.stringify(object));
-}
-
 /** What a control plane has now. */
 export interface ControlPlaneSize {
   readonly objects: number;
@@ -44,7 +39,7 @@ interface Admitted {
   revision?: Revision;
 }
 
-/** What another rule refuses afterwards, or the store does not take, is counted for so long. */
+/** An admitted write that is never stored, as another rule refuses it, is counted for this long. */
 const COMMIT_MS_MAX = 1_000;
 
 export class LimitGuard implements AdmissionPlugin {
@@ -53,7 +48,7 @@ export class LimitGuard implements AdmissionPlugin {
   readonly #limits: () => ControlPlaneLimits;
   readonly #clock: Clock;
   readonly #admitted = new Set<Admitted>();
-  /** The last attempt of a write, which another one takes the place of. */
+  /** The last attempt of each write; the next attempt of the same write replaces it. */
   readonly #attempts = new WeakMap<object, Admitted>();
 
   /** @param limits as they are now */
@@ -81,7 +76,7 @@ export class LimitGuard implements AdmissionPlugin {
       );
     }
     const more = bytesMax === undefined ? 0 : bytesOf(object) - bytesOf(oldObject);
-    // What is over already may get smaller.
+    // A control plane beyond its limit may still get smaller.
     if (bytesMax !== undefined && more > 0 && bytes + more > bytesMax) {
       const what = `the control plane has ${bytes} bytes, its limit is ${bytesMax}`;
       throw refuse(attributes, bytes < bytesMax ? `${what}, and this is ${more} more` : what);
@@ -122,4 +117,9 @@ export class LimitGuard implements AdmissionPlugin {
     }
     return { objects, bytes };
   }
+}
+
+/** The length of its JSON; 0 for no object. */
+function bytesOf(object: object | undefined): number {
+  return object === undefined ? 0 : Buffer.byteLength(JSON.stringify(object));
 }

@@ -24,7 +24,7 @@ export class LoadQueue {
     }
   }
 
-  /** For a load that waits for another one: its place is another's meanwhile, so that never all wait for each other. */
+  /** A load that waits for another one gives up its place meanwhile, so that loads never all wait for each other. */
   async aside<T>(wait: () => Promise<T>): Promise<T> {
     this.#next();
     try {
@@ -44,7 +44,7 @@ export class LoadQueue {
 
   /** Whoever is next takes the place of the one that ended. */
   #next(): void {
-    // More run for a moment when one goes on that had stood aside.
+    // A load that returns from `aside` waits for no free place, so more than the bound may run for a moment.
     const next = this.#running > LOADS_AT_A_TIME ? undefined : this.#waiting.shift();
     if (next === undefined) this.#running--;
     else next();

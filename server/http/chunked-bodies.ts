@@ -16,7 +16,7 @@ export function countChunks(
     if (chunk === null) return IncomingMessage.prototype.push.call(request, null);
     reading.begunAlone();
     bytes += chunk.length;
-    // The one that is too many is given on, so that who reads knows; its connection is ended by that, or here.
+    // The first chunk too many is passed on, so that a reader refuses the body; at the next one the connection ends here.
     if (areTooShort(pieces++, bytes)) {
       request.socket.destroy();
       return false;

@@ -46,7 +46,7 @@ const TIMEOUT_CHECK_INTERVAL_MS = 5_000;
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
 /** Upstream's --http2-max-streams-per-connection. */
 const HTTP2_STREAMS_MAX = 250;
-/** Requests that a connection takes back at once; Node.js takes 1,000, and PeerConduct ends it before, but not within what was read. */
+/** Resets that a connection may send at once; the default of Node.js is 1,000. PeerConduct allows 250 of unanswered requests, but acts only after all that was read at once. */
 const HTTP2_RESETS_MAX = 500;
 const HTTP2_RESETS_PER_SECOND = 50;
 /** Malformed frames of one connection; Node.js takes 1,000. Some make the server reset streams. */
@@ -243,7 +243,7 @@ export class Listener {
     });
   }
 
-  /** Of a connection of HTTP/1.1, which Node.js, or a flow's backlog, may have paused for reasons of their own. */
+  /** Adds a connection of HTTP/1.1; one that Node.js or a flow's backlog has paused stays paused. */
   #readInTurns(socket: TLSSocket): void {
     const reading = {
       stopReading: () => stopReading(socket),

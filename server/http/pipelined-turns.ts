@@ -9,7 +9,7 @@ import type { Socket } from "node:net";
 import type { ReadingTurns } from "./reading-turns.js";
 import type { RequestListener } from "./request-listener.js";
 
-/** Requests of a connection that wait; with more of them it is closed. No client in use sends a second one. */
+/** A connection with more requests waiting is closed; clients in use wait for each answer. */
 const WAITING_MAX = 100;
 
 export class PipelinedTurns {

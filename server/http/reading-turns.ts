@@ -11,7 +11,7 @@
 
 /** As many as one connection may have open at once. */
 const BEGUN_PER_TURN = 250;
-/** To stop and start a connection costs calls to the system; with more of them all are read on. */
+/** Each stop and start of a connection costs system calls, so none is stopped while there are more connections. */
 const CONNECTIONS_MAX = 1_000;
 
 export interface ReadConnection {
@@ -28,7 +28,7 @@ export class ReadingTurns {
     this.#connections.add(connection);
   }
 
-  /** Of a connection that has ended, or is not to be read any more. */
+  /** Forgets a connection that has ended, or that is never read again. */
   remove(connection: ReadConnection): void {
     this.#connections.delete(connection);
   }
@@ -41,7 +41,7 @@ export class ReadingTurns {
     for (const connection of this.#connections) connection.stopReading();
   }
 
-  /** The same for whoever has no end of the turn of its own. */
+  /** Like `begun`, for a caller that does not call `endTurn`. */
   begunAlone(): void {
     if (this.#begun === 0) setImmediate(() => this.endTurn());
     this.begun();

@@ -10,13 +10,13 @@ export interface FieldOwner {
   readonly subresource: string;
   readonly time: string;
   readonly fields: JsonObject;
-  /** What was learned of sets of fields, each looked through once, however many fields are asked for. */
+  /** What each set of fields holds; it is read once, however many fields are asked for. */
   readonly sets: WeakMap<JsonObject, FieldSet>;
 }
 
 interface FieldSet {
   readonly isEmpty: boolean;
-  /** Below an item of a list, by what names it. */
+  /** The fields below an item of a list, by its index or value. */
   readonly byIndex: ReadonlyMap<number, JsonValue>;
   readonly byValue: ReadonlyMap<string, JsonValue>;
   /** By the names of an item's keys, then by their values. */
@@ -105,7 +105,7 @@ function belowItem(set: FieldSet, item: JsonValue | undefined, index: number) {
   return undefined;
 }
 
-/** The same for equal values. */
+/** A text that equal values share. */
 function textOf(value: JsonValue | readonly (JsonValue | undefined)[] | undefined): string {
   return (
     JSON.stringify(value, (_, member) => {

@@ -153,7 +153,7 @@ export interface RecordStatus {
 /** What was recorded, merged of all replicas that answered. */
 export interface Records {
   readonly replicas: readonly ReplicaAsked[];
-  /** How many records of all who asks may not read; 0 where the question names objects or writers. */
+  /** How many of all records the asker may not read; 0 where the question names objects or writers. */
   readonly hidden: number;
   readonly clients: readonly RecordedClient[];
   /** In the order of revisions; what has none by time. */

@@ -19,7 +19,7 @@ export interface OriginalParts {
   readonly storage: OpenedStore;
   /** The entry of a control plane as it is now. */
   current(name: string): ControlPlaneEntry | undefined;
-  /** Loads one: it has begun then. @throws {StatusError} */
+  /** Loads a control plane, which has begun by then. @throws {StatusError} */
   open(name: string): Promise<unknown>;
 }
 
@@ -115,7 +115,7 @@ async function revisionOf(
   return await madeAt(parts, name, signal);
 }
 
-/** When a ControlPlane was made. */
+/** The revision that made a ControlPlane. */
 async function madeAt(
   { config, storage }: OriginalParts,
   name: string,

@@ -8,9 +8,9 @@ import { pause, usePolled, useWork } from "./hooks.js";
 import type { Ui } from "./ui.js";
 import { plural } from "./words.js";
 
-/** A client that lists a type ten times a minute is told as a hot loop, this page as well. */
+/** The recorder calls a client that lists a type ten times a minute a hot loop, and this page is a client. */
 const LISTED_EVERY_MS = 15_000;
-/** What was written here is looked at by itself until it is what it shall be. */
+/** A control plane that was written here is read until it has the phase that was asked for. */
 const LOOK_EVERY_MS = 1_000;
 const LOOKS_MAX = 30;
 

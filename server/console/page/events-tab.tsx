@@ -4,7 +4,7 @@ import { arrayOf, membersOf, textOf } from "../model/members.js";
 import { usePolled } from "./hooks.js";
 import type { Shown } from "./ui.js";
 
-/** A client that lists a type ten times a minute is told as a hot loop, this page as well. */
+/** The recorder calls a client that lists a type ten times a minute a hot loop, and this page is a client. */
 const EVERY_MS = 8_000;
 
 export function EventsTab({ ui, object }: Shown) {

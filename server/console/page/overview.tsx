@@ -21,7 +21,7 @@ import { formatAge, formatRate, plural } from "./words.js";
 
 const COUNTS_EVERY_MS = 5_000;
 const TURNS_EVERY_MS = 5_000;
-/** A client that lists a type ten times a minute is told as a hot loop, this page as well. */
+/** The recorder calls a client that lists a type ten times a minute a hot loop, and this page is a client. */
 const REPLICAS_EVERY_MS = 15_000;
 const LISTS_EVERY_MS = 30_000;
 /** Lists at a time, where counts are not in metrics that this user may read. */
