@@ -21,7 +21,7 @@ const VAIN_WRITES = 10;
 /** The frame has six, and each view one of its own. */
 const CONTROLS_MIN = 6;
 
-/** View, fragment, what it says when it is there. */
+/** View, fragment, what it says when all of it is there. */
 const VIEWS = [
   ["the overview", "#/", "What is served"],
   ["a table", "#/table/core/configmaps", "owned"],
@@ -32,7 +32,8 @@ const VIEWS = [
   ["why", `${OBJECT}?tab=why`, "patch configmaps default/owner"],
   ["editing", `${OBJECT}?tab=edit`, "Show what it would do"],
   ["the timeline", "#/timeline", "create configmaps default/owned"],
-  ["clients", "#/clients", "no-change"],
+  // Loops and the table of clients come apart.
+  ["clients", "#/clients", "no-change", "Changed nothing"],
 ] as const;
 
 const furnishing: { done?: Promise<void> } = {};
@@ -60,9 +61,9 @@ const textOf = (page: Page) => page.evaluate<string>("document.activeElement.inn
 test("#46 Tab reaches every control of each view, each shows that it has the focus, and Shift+Tab goes back", async (t) => {
   const page = await openPage(t);
   if (page === undefined) return;
-  for (const [name, fragment, text] of VIEWS) {
+  for (const [name, fragment, ...texts] of VIEWS) {
     await show(page, fragment);
-    await page.waitForText(text);
+    for (const text of texts) await page.waitForText(text);
     await page.waitFor("it is all", "!document.body.innerText.includes('still to look through')");
     const stops = await walk(page);
     const reached = new Set(stops.map(({ id }) => id));
