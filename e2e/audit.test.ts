@@ -15,7 +15,11 @@ interface AuditEvent {
   readonly user: { readonly username?: string };
   readonly impersonatedUser?: { readonly username: string; readonly groups: readonly string[] };
   readonly objectRef?: Readonly<Record<string, string>>;
-  readonly responseStatus: { readonly code: number };
+  readonly responseStatus: {
+    readonly code: number;
+    readonly status?: string;
+    readonly details?: object;
+  };
   readonly annotations?: Readonly<Record<string, string>>;
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
@@ -50,6 +54,7 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
     keep("missing", (await client.get(`${MAPS}/nothing?token=abc`)).expect(404));
     const unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
     keep("unsafe", (await client.delete(`${MAPS}/kept?${unsafe}`)).expect(422));
+    keep("deleted", (await client.delete(`${MAPS}/kept`)).expect(200));
     keep("health", (await anonymous.get("/livez")).expect(200));
     keep("watched", await client.request(`${MAPS}?watch=1&timeoutSeconds=1`, {}));
     anonymous.close();
@@ -101,6 +106,9 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
     only("unsafe").annotations?.["apiserver.k8s.io/unsafe-delete-ignore-read-error"],
     "",
   );
+  const { code, status, details } = only("deleted").responseStatus;
+  const deleted = { kind: "configmaps", name: "kept", uid: identity.uid };
+  assert.deepEqual([code, status, details], [200, "Success", deleted]);
   assert.equal(only("health").user.username, "system:anonymous");
   assert.deepEqual(
     of("watched").map(({ stage, verb }) => [stage, verb]),

@@ -6,7 +6,7 @@
 import { isIP } from "node:net";
 import type { Naming } from "../api/naming.js";
 import type { Status, StatusDetails } from "../api/status.js";
-import type { SentIdentity } from "../request/audit-capture.js";
+import type { Outcome, SentIdentity } from "../request/audit-capture.js";
 import type { RequestInfo } from "../request/request-info.js";
 import { recordedUri } from "../request/shown-uri.js";
 import type { UserInfo } from "../request/user-info.js";
@@ -39,8 +39,8 @@ export interface AuditedRequest {
   readonly realIp: string;
   readonly userAgent: string;
   readonly code: number;
-  /** The Status that the request was refused with. */
-  readonly failure: Status | undefined;
+  /** The Status that was answered; undefined = something else was. */
+  readonly outcome: Outcome | undefined;
   /** Why the authorizer decided so. */
   readonly reason: string;
   readonly isAllowed: boolean | undefined;
@@ -118,14 +118,14 @@ export function toAuditEvent(
 }
 
 /** Messages of refusals may quote what was sent, so they are kept from the level that asks for it. */
-function toStatus(level: AuditLevel, { code, failure }: AuditedRequest): AuditStatus {
+function toStatus(level: AuditLevel, { code, outcome }: AuditedRequest): AuditStatus {
   const metadata = {};
-  if (failure === undefined) return { metadata, code };
-  const { status, reason, message, details } = failure;
+  if (outcome === undefined) return { metadata, code };
+  const { status, reason, message, details } = outcome;
   return {
     metadata,
     status,
-    ...(level !== "Metadata" && { message }),
+    ...(level !== "Metadata" && message !== undefined && { message }),
     ...(reason !== undefined && { reason }),
     ...(details !== undefined && { details: shownDetails(level, details) }),
     code,

@@ -73,7 +73,7 @@ function audited(method: string, path: string, more: Partial<AuditedRequest> = {
     realIp: "",
     userAgent: "",
     code: 200,
-    failure: undefined,
+    outcome: undefined,
     reason: "",
     isAllowed: true,
     deprecation: undefined,
@@ -113,8 +113,8 @@ test("S2-REQ-09: a record that is too large loses its objects and says so, for t
 
 test("A22: the status of a refusal has its details, and from the level that asks for them its causes", async () => {
   const causes = [{ reason: "FieldValueInvalid", message: "sent: x", field: "data" }] as const;
-  const { status: failure } = invalid({ group: "", kind: "ConfigMap" }, "m", [...causes]);
-  const request = audited("POST", MAPS, { code: 422, failure });
+  const { status: outcome } = invalid({ group: "", kind: "ConfigMap" }, "m", [...causes]);
+  const request = audited("POST", MAPS, { code: 422, outcome });
   const told = async (level: string) => {
     const { recorder, opened } = openRecorder(`[{level: ${level}}]`, 0);
     const rule = recorder.ruleFor(jane, request.info);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
+import { notFound } from "../api/status.js";
 import type { AuditedRequest } from "../audit/audit-event.js";
 import { ruleFor } from "../audit/evaluate-policy.js";
 import { parseAuditPolicy } from "../audit/policy.js";
@@ -59,9 +60,9 @@ test("S2-REQ-09: a defect that ends a request is recorded as such, with what the
     recorded.map(({ stage }) => stage),
     ["RequestReceived", "Panic"],
   );
-  const { code, failure } = recorded[1]?.request ?? {};
-  assert.deepEqual([code, failure?.status, failure?.reason], [500, "Failure", "InternalError"]);
-  assert.doesNotMatch(String(failure?.message), /secret/);
+  const { code, outcome } = recorded[1]?.request ?? {};
+  assert.deepEqual([code, outcome?.status, outcome?.reason], [500, "Failure", "InternalError"]);
+  assert.doesNotMatch(String(outcome?.message), /secret/);
 });
 
 test("A22: a request is judged by the policy once, also when nobody vouches for its sender", async () => {
@@ -101,6 +102,27 @@ test("A22: a watch, which is to last, is not annotated as slow", async () => {
   assert.deepEqual(
     ends.map(({ request }) => request.annotations?.has(total)),
     [true, false],
+  );
+});
+
+test("S2-REQ-09: the answer to what was to last has a beginning, also when it is a refusal", async () => {
+  const { steps, recorded } = openRecorder();
+  const handler = () => {
+    throw notFound({ group: "", resource: "pods" }, "none");
+  };
+  await using front = await openFront({ audit: steps, handler });
+
+  for (const path of [`${PODS}/none`, `${PODS}/none/log`]) await front.ask(path);
+
+  assert.deepEqual(
+    recorded.map(({ stage, request }) => [stage, stage === "RequestReceived" || request.code]),
+    [
+      ["RequestReceived", true],
+      ["ResponseComplete", 404],
+      ["RequestReceived", true],
+      ["ResponseStarted", 404],
+      ["ResponseComplete", 404],
+    ],
   );
 });
 

@@ -51,7 +51,9 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
       if (hasDefect) record(ctx, "Panic");
       // Who was not let in is recorded once, when the refusal begins, as upstream does.
       const last = rules.has(ctx.state) ? "ResponseComplete" : "ResponseStarted";
-      if (last === "ResponseComplete" && isLasting(ctx.state) && !isAnswerOver(ctx)) {
+      // What was to last has a beginning even if it is refused, and a defect has none of its own.
+      const hasBeginning = isLasting(ctx.state) && !(hasDefect && isAnswerOver(ctx));
+      if (last === "ResponseComplete" && hasBeginning) {
         record(ctx, "ResponseStarted");
       }
       if (!hasDefect) onResponseEnd(ctx, () => record(ctx, last));
@@ -115,7 +117,7 @@ function describe(ctx: RequestContext): AuditedRequest {
     realIp: String(ctx.headers["x-real-ip"] ?? ""),
     userAgent: ctx.headers["user-agent"] ?? "",
     code: ctx.respond === false ? ctx.res.statusCode : ctx.status,
-    failure: state.failure,
+    outcome: state.failure ?? state.audit?.outcome,
     reason: state.authorizationReason,
     isAllowed: state.isAuthorized,
     deprecation: state.deprecation,

@@ -2,7 +2,9 @@
  * AuditCapture: the audit log's data about one request beyond its metadata. Handlers pass request
  * and response bodies; nothing is kept unless the request's audit level requires it.
  */
+
 import { assert } from "../../storage/base/assert.js";
+import type { Status } from "../api/status.js";
 
 /** JSON that is only made when the record is written. */
 export type LazyJson = () => Buffer | string;
@@ -13,6 +15,11 @@ export interface SentIdentity {
   readonly resourceVersion: string;
 }
 
+/** The part of a Status that says how it went. */
+export type Outcome = Omit<Status, "code">;
+
+const STATUS_START = '{"kind":"Status",';
+
 /** Only what is one: a body may have anything in their place. */
 const UID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const RESOURCE_VERSION = /^\d{1,20}$/;
@@ -22,6 +29,7 @@ export class AuditCapture {
   readonly wantsResponse: boolean;
   #request: LazyJson | undefined;
   #response: LazyJson | undefined;
+  #answered: Buffer | undefined;
   #sent: SentIdentity | undefined;
   /** Annotations of plugins and steps, by key. */
   readonly annotations: Map<string, string>;
@@ -45,6 +53,12 @@ export class AuditCapture {
     return this.#response;
   }
 
+  /** The answer, if it is a Status. */
+  get outcome(): Outcome | undefined {
+    const isStatus = this.#answered?.toString("utf8", 0, STATUS_START.length) === STATUS_START;
+    return isStatus ? (JSON.parse(String(this.#answered)) as Outcome) : undefined;
+  }
+
   /** Of the body's object; undefined = there is none. */
   get sent(): SentIdentity | undefined {
     return this.#sent;
@@ -64,6 +78,12 @@ export class AuditCapture {
   /** The request's body; the last call counts. */
   takeRequest(json: LazyJson): void {
     if (this.wantsRequest) this.#request = json;
+  }
+
+  /** An answer that may be a Status, which also records without objects have. */
+  takeDocument(json: Buffer): void {
+    this.#answered = json;
+    this.takeResponse(() => json);
   }
 
   takeResponse(json: LazyJson): void {

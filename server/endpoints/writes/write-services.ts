@@ -88,7 +88,7 @@ export function answerDocument(
   representation: Representation,
   { status, bytes }: { readonly status: number; readonly bytes: Buffer },
 ): void {
-  ctx.state.audit?.takeResponse(() => bytes);
+  ctx.state.audit?.takeDocument(bytes);
   if (ctx.state.findings !== undefined) {
     answerExplanation(ctx, bytes);
     return;
