@@ -1,7 +1,7 @@
 /**
  * What control planes cost: `node --expose-gc dist/e2e/bench/control-planes.js [HOW MANY] [--chart=FILE]`, on the embedded
  * store. Processor time is given beside time, as that is nearly the same on a busy machine. Loops rest half a minute after
- * the last write, and memory and rest are measured behind that: it takes about two minutes, and says each row when it has it.
+ * the last write, and memory and rest are measured behind that: it takes about four minutes, and says each row when it has it.
  *
  * All but the last row is measured in this process, so the client's work is part of it. For the last one the server
  * has a process of its own.
@@ -126,7 +126,7 @@ function manyFields(at: number): object {
 async function measure(bench: Bench, rows: Rows): Promise<void> {
   for (let at = 0; at < WARM; at++) await bench.make(`warm-${at}`);
   await prepareDefinitions(bench);
-  await pause(SETTLE_MS);
+  await pause(QUIET_MS);
   const resting = await timed(() => pause(IDLE_MS));
   const before = memory();
   const times: Cost[] = [];
