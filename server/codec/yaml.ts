@@ -75,7 +75,7 @@ export function parseYaml(text: string): YamlResult {
   if (problem !== undefined) throw new YamlSyntaxError(problem.message, problem.pos[0]);
   if (others.length > 0) throw new YamlSyntaxError("there is more than one document");
   refuseOtherVersion(document);
-  const reader = new NodeReader(document);
+  const reader = new NodeReader();
   const value = reader.read(document.contents as ParsedNode | null, "", 0);
   return toResult(text, value, [...reader.repeated.values()]);
 }
@@ -182,15 +182,12 @@ const TAG_PREFIX = "tag:yaml.org,2002:".length;
 class NodeReader {
   /** By position, because aliased nodes are read repeatedly. */
   readonly repeated = new Map<number, RepeatedKey>();
-  readonly #document: Document.Parsed;
-  /** What each alias stands for: the library looks through the whole document for it. */
-  readonly #targets = new Map<Alias, ParsedNode | undefined>();
+  /** The node that an anchor stands for here; the same name may stand for another one later. */
+  readonly #anchored = new Map<string, ParsedNode>();
+  /** What each alias stood for where it was first read: the library would look through the whole document for each. */
+  readonly #targets = new Map<Alias, ParsedNode>();
   #aliasDepth = 0;
   #aliasedNodes = 0;
-
-  constructor(document: Document.Parsed) {
-    this.#document = document;
-  }
 
   read(node: ParsedNode | null | undefined, path: string, depth: number): JsonValue {
     if (node === null || node === undefined) return null;
@@ -200,12 +197,12 @@ class NodeReader {
     }
     if (isAlias(node)) {
       this.#aliasDepth++;
-      const target = this.#targetOf(node);
-      if (target === undefined) throw new YamlSyntaxError(`unknown anchor ${node.source}`);
-      const value = this.read(target, path, depth + 1);
+      const value = this.read(this.#targetOf(node), path, depth + 1);
       this.#aliasDepth--;
       return value;
     }
+    // What an alias stands for was here before.
+    if (node.anchor !== undefined && this.#aliasDepth === 0) this.#anchored.set(node.anchor, node);
     if (isSeq(node)) {
       return node.items.map((item, index) =>
         this.read(item as ParsedNode, `${path}[${index}]`, depth + 1),
@@ -220,10 +217,9 @@ class NodeReader {
     return toJson(prefixed ?? node.value, source);
   }
 
-  #targetOf(alias: Alias): ParsedNode | undefined {
-    const known = this.#targets.get(alias);
-    if (known !== undefined) return known;
-    const target = alias.resolve(this.#document) as ParsedNode | undefined;
+  #targetOf(alias: Alias): ParsedNode {
+    const target = this.#targets.get(alias) ?? this.#anchored.get(alias.source);
+    if (target === undefined) throw new YamlSyntaxError(`unknown anchor ${alias.source}`);
     this.#targets.set(alias, target);
     return target;
   }
