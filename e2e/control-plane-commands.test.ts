@@ -67,7 +67,7 @@ describe("commands inside a control plane", () => {
       0,
       /^0 created, \d+ there already, 0 not loaded$/m,
     ],
-    "validate needs no server": [() => ["validate", "menu.yaml"], 0, /1 objects, 0 errors/],
+    "validate needs no server": [() => ["validate", "menu.yaml"], 0, /1 object, 0 errors/],
     "explain-admission as the root's administrator": [
       () => ["explain-admission", "-f", "menu.yaml", ...ROOT()],
       0,

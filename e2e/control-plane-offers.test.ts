@@ -143,14 +143,14 @@ describe("control planes as a platform offers them", () => {
   });
 
   test("spec.limits.bytes refuses writes with 403, and deletions make room", async () => {
-    const tenant = await make("bytes", { limits: { bytes: 400_000 } });
+    const tenant = await make("bytes", { limits: { bytes: 600_000 } });
     const large = "x".repeat(100_000);
     let refused = "";
     for (let count = 0; refused === "" && count < 8; count++) {
       const answer = await tenant.post(CONFIG_MAPS, map(`large-${count}`, large));
       if (answer.status !== 201) refused = answer.expect(403).text;
     }
-    assert.match(refused, /bytes, its limit is 400000/);
+    assert.match(refused, /bytes, its limit is 600000/);
     (await tenant.delete(`${CONFIG_MAPS}/large-0`)).expect(200);
     (await tenant.delete(`${CONFIG_MAPS}/large-1`)).expect(200);
     await eventually("there is room", async () => {
