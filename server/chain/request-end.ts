@@ -38,11 +38,11 @@ export function withRequestEnd(options: {
 
   function end(ctx: RequestContext, info: RequestInfo): void {
     const { state } = ctx;
+    const { headers } = ctx.req;
     const durationMs = performance.now() - state.receivedAtMs;
     const isApply =
-      info.verb === "patch" &&
-      (ctx.req.headers["content-type"] ?? "").startsWith(APPLY_CONTENT_TYPE);
-    const cells = metrics.requestCells(info, isApply, ctx.status);
+      info.verb === "patch" && (headers["content-type"] ?? "").startsWith(APPLY_CONTENT_TYPE);
+    const cells = metrics.requestCells(info, isApply, ctx.status, headers["user-agent"]);
     cells.total.value++;
     cells.duration.observe(durationMs / 1000, state.trace?.traceId);
     cells.ownDuration?.observe((durationMs - state.othersMs) / 1000);

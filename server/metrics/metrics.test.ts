@@ -13,6 +13,7 @@ test("requests are counted and timed under upstream's names and labels", async (
     parseRequestInfo("GET", "/api/v1/namespaces/a/pods"),
     false,
     200,
+    "kubectl/v1.36.0",
   );
   cells.total.value += 2;
   cells.duration.observe(0.03);
@@ -26,7 +27,7 @@ test("requests are counted and timed under upstream's names and labels", async (
   const where =
     'group="",version="v1",resource="pods",subresource="",scope="namespace",component="apiserver"';
   for (const line of [
-    `apiserver_request_total{verb="LIST",dry_run="",${where},code="200"} 2`,
+    `apiserver_request_total{verb="LIST",dry_run="",${where},code="200",system_client=""} 2`,
     `apiserver_request_duration_seconds_bucket{verb="LIST",dry_run="",${where},le="0.025"} 0`,
     `apiserver_request_duration_seconds_bucket{verb="LIST",dry_run="",${where},le="0.05"} 1`,
     `apiserver_request_duration_seconds_bucket{verb="LIST",dry_run="",${where},le="60"} 1`,
@@ -50,7 +51,7 @@ test("requests are counted and timed under upstream's names and labels", async (
 test("verbs are reported as upstream does: apply, connect, and nothing that a client invents", async () => {
   const metrics = new Metrics();
   const count = (method: string, url: string, isApply = false) =>
-    metrics.requestCells(parseRequestInfo(method, url), isApply, 200).total.value++;
+    metrics.requestCells(parseRequestInfo(method, url), isApply, 200, undefined).total.value++;
   count("PATCH", "/api/v1/namespaces/a/pods/b", true);
   count("GET", "/api/v1/namespaces/a/pods/b/log");
   count("BREW", "/coffee");
@@ -60,11 +61,21 @@ test("verbs are reported as upstream does: apply, connect, and nothing that a cl
     /verb="APPLY"/,
     /verb="CONNECT".*subresource="log"/,
     /verb="other"/,
-    /verb="DELETECOLLECTION",dry_run="All"/,
+    /verb="DELETE",dry_run="All".*scope="namespace"/,
   ]) {
     assert.match(text, labels);
   }
   assert.doesNotMatch(text, /BREW/i);
+});
+
+test("the cluster's own programs are told from other clients by what stands before the slash", async () => {
+  const metrics = new Metrics();
+  const info = parseRequestInfo("GET", "/api/v1/pods");
+  const agents = ["kube-scheduler/v1.36.3 (linux/amd64)", "kube-scheduler", "kube-scheduler2/v1"];
+  for (const agent of agents) metrics.requestCells(info, false, 200, agent).total.value++;
+  const text = await metrics.registry.metrics();
+  assert.match(text, /request_total\{verb="LIST".*system_client="kube-scheduler"\} 1\n/);
+  assert.match(text, /request_total\{verb="LIST".*system_client=""\} 2\n/);
 });
 
 test("CVE-2020-8552: a family beyond its bound counts all further label sets as other", async () => {
@@ -92,9 +103,12 @@ test("/metrics shows what went through the front, also streams and in-flight req
   assert.match(headers["content-type"] ?? "", /^text\/plain; version=0\.0\.4/);
   assert.match(
     text,
-    /apiserver_request_total\{verb="GET",.*resource="pods",.*scope="resource",.*code="200"\} 1/,
+    /apiserver_request_total\{verb="GET",.*resource="pods",.*scope="resource",.*code="200",system_client=""\} 1/,
   );
-  assert.match(text, /apiserver_request_total\{verb="GET",.*resource="",.*code="403"\} 1/);
+  assert.match(
+    text,
+    /apiserver_request_total\{verb="GET",.*resource="",.*code="403",system_client=""\} 1/,
+  );
   assert.match(text, /apiserver_current_inflight_requests\{request_kind="readOnly"\} 1/);
 });
 

@@ -73,7 +73,7 @@ export class Metrics extends WithRegistry {
   readonly requestTotal = new CounterFamily(this.registry, {
     name: "apiserver_request_total",
     help: "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
-    labelNames: [...REQUEST_LABELS, "code"],
+    labelNames: [...REQUEST_LABELS, "code", "system_client"],
   });
   readonly requestDuration = new HistogramFamily(this.registry, {
     name: "apiserver_request_duration_seconds",
@@ -286,13 +286,19 @@ export class Metrics extends WithRegistry {
     this.gauge({ name, help }, (set) => set(droppedLines()));
   }
 
-  /** The cells of a request that was answered with `code`. */
-  requestCells(info: RequestInfo, isApply: boolean, code: number): RequestCells {
-    const key = `${info.method} ${info.verb} ${isApply ? "a" : ""}${code} ${info.version} ${info.group}/${info.resource}/${info.subresource} ${scopeOf(info)} ${dryRunOf(info)}`;
+  /** The cells of a request that was answered with `code`. @param userAgent of the client; undefined = it has none */
+  requestCells(
+    info: RequestInfo,
+    isApply: boolean,
+    code: number,
+    userAgent: string | undefined,
+  ): RequestCells {
+    const systemClient = systemClientOf(userAgent);
+    const key = `${info.method} ${info.verb} ${isApply ? "a" : ""}${code} ${info.version} ${info.group}/${info.resource}/${info.subresource} ${scopeOf(info)} ${dryRunOf(info)} ${systemClient}`;
     const known = this.#cells.get(key);
     if (known !== undefined) return known;
     if (this.#cells.size >= REQUEST_KINDS_MAX) this.#cells.clear();
-    const cells = this.#newCells(info, isApply, code);
+    const cells = this.#newCells(info, isApply, code, systemClient);
     this.#cells.set(key, cells);
     return cells;
   }
@@ -327,14 +333,14 @@ export class Metrics extends WithRegistry {
     );
   }
 
-  #newCells(info: RequestInfo, isApply: boolean, code: number): RequestCells {
+  #newCells(info: RequestInfo, isApply: boolean, code: number, systemClient: string): RequestCells {
     const verb = reportedVerb(info, isApply);
     const scope = scopeOf(info);
     const where = resourceLabels(info);
     const dryRun = dryRunOf(info);
     const labels = [verb, dryRun, ...where, scope, COMPONENT];
     return {
-      total: this.requestTotal.cell(...labels, String(code)),
+      total: this.requestTotal.cell(...labels, String(code), systemClient),
       duration: this.requestDuration.cell(...labels),
       ownDuration:
         dryRun === "" ? this.requestOwnDuration.cell(verb, ...where, scope, COMPONENT) : undefined,
@@ -356,13 +362,27 @@ const REPORTED_VERBS: Readonly<Record<string, string>> = {
   update: "PUT",
   patch: "PATCH",
   delete: "DELETE",
-  deletecollection: "DELETECOLLECTION",
+  deletecollection: "DELETE",
   proxy: "PROXY",
   post: "POST",
   put: "PUT",
   head: "GET",
   options: "OPTIONS",
 };
+
+/** Clients that `system_client` names, where their name stands before a slash. */
+const SYSTEM_CLIENTS: ReadonlySet<string> = new Set([
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "cluster-policy-controller",
+]);
+
+/** "" = any other client. */
+function systemClientOf(userAgent = ""): string {
+  const name = userAgent.slice(0, userAgent.indexOf("/"));
+  return SYSTEM_CLIENTS.has(name) ? name : "";
+}
 
 /** Upstream reports HTTP-like verbs; a method that nobody knows is "other", as clients invent them. */
 function reportedVerb(info: RequestInfo, isApply: boolean): string {
