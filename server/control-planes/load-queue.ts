@@ -7,6 +7,7 @@
  * All at once would share the thread: each would end behind its deadline, none would be served, and all would be asked
  * for again.
  */
+
 /** While one waits for the store, others use the thread. */
 const LOADS_AT_A_TIME = 4;
 
