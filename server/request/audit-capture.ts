@@ -5,6 +5,7 @@
 
 import { assert } from "../../storage/base/assert.js";
 import type { Status } from "../api/status.js";
+import { parseJson } from "../schema/parse-json.js";
 
 /** JSON that is only made when the record is written. */
 export type LazyJson = () => Buffer | string;
@@ -56,7 +57,7 @@ export class AuditCapture {
   /** The answer, if it is a Status. */
   get outcome(): Outcome | undefined {
     const isStatus = this.#answered?.toString("utf8", 0, STATUS_START.length) === STATUS_START;
-    return isStatus ? (JSON.parse(String(this.#answered)) as Outcome) : undefined;
+    return isStatus ? (parseJson(this.#answered ?? "") as unknown as Outcome) : undefined;
   }
 
   /** Of the body's object; undefined = there is none. */

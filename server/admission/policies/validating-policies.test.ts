@@ -71,7 +71,7 @@ test("messages and reasons are those of the validation", async () => {
     [{ message: "no", messageExpression: "'a\\nb'" }, "no", 422],
     [{ message: "no", messageExpression: "'   '" }, "no", 422],
     [{ message: "no", reason: "Forbidden" }, "no", 403],
-    [{ message: "no", reason: "Unauthorized" }, "no", 401],
+    [{ message: "no", reason: "Invalid" }, "no", 422],
     [{ message: "no", reason: "RequestEntityTooLarge" }, "no", 413],
   ];
   for (const [extra, words, code] of table) {
