@@ -2,7 +2,8 @@
  * The second half of `npm run build`: copies the facts beside the emitted modules, and makes a few scripts
  * of a thousand modules, with the parts that only some starts need in scripts of their own. Finding, reading and
  * linking a thousand modules takes a second of CPU at every start; docs/dev/performance.md has figures.
- * `dist/bundle/main.js` (the command), `start-keelson.js` (the package, with its child) and `certificate-hook.js` (the chart) beside it run them.
+ * `dist/bundle/main.js` (the command), `start-keelson.js` (the package, with its child), and `certificate-hook.js` and
+ * `etcd-backup.js` (the chart) beside it run them.
  *
  * They are CommonJS, as only of scripts V8 can be given what it compiled before (server/bundled-scripts.ts).
  * The emitted modules in `dist/server` stay what tests and tools import.
@@ -25,6 +26,7 @@ const ENTRIES = [
   "start-keelson.js",
   "start-keelson-child.js",
   "certificate-hook.js",
+  "etcd-backup.js",
   "codec/yaml-worker.js",
 ].map(inDist);
 /** They start entries, which lie beside them in the bundle. */

@@ -17,7 +17,6 @@
 #   e2e/install-tools.sh haproxy prometheus chromium   for the cluster harness and its reports
 #   e2e/install-tools.sh buildah mmdebstrap  for the image: an engine, and what makes its base
 #   e2e/install-tools.sh faketime           a library that gives a program another time
-#   e2e/install-tools.sh etcdctl            for the chart's backup
 #   e2e/install-tools.sh node-22            Node.js of the oldest release that Keelson runs on, out of an npm package
 #   e2e/install-tools.sh pytest js-runners  only when asked for: what the documents' examples are run by, vitest and jest from npm
 #   e2e/install-tools.sh jemalloc           only when asked for: the image's allocator, for benchmarks
@@ -33,10 +32,10 @@ work=
 mkdir -p "$bin"
 PATH=$PATH:/usr/sbin:/sbin
 
-ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client buildah mmdebstrap faketime etcdctl node-22"
+ALL="etcd etcd-3.4 etcd-newest redis-server kubectl helm-3 helm-4 haproxy prometheus python-client buildah mmdebstrap faketime node-22"
 ON_REQUEST="client-go apiextensions chromium ruby-client kubectl-newest jemalloc pytest js-runners"
 OPTIONAL="etcd-3.4 etcd-newest helm-3 helm-4 haproxy prometheus chromium python-client
-  ruby-client kubectl-newest jemalloc buildah mmdebstrap faketime etcdctl node-22 pytest js-runners"
+  ruby-client kubectl-newest jemalloc buildah mmdebstrap faketime node-22 pytest js-runners"
 
 say() { echo "install-tools: $*" >&2; }
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
@@ -69,7 +68,6 @@ serves() {
     haproxy) "$2" -v >/dev/null 2>&1 ;;
     prometheus | chromium | buildah | mmdebstrap) "$2" --version >/dev/null 2>&1 ;;
     jemalloc) [ -z "$(LD_PRELOAD="$2" sh -c : 2>&1)" ] ;;
-    etcdctl) "$2" version >/dev/null 2>&1 ;;
     faketime) [ "$(LD_PRELOAD="$2" FAKETIME=-10y date +%Y)" -lt "$(date +%Y)" ] 2>/dev/null ;;
   esac
 }
@@ -192,16 +190,6 @@ get_etcd_of() {
 
 # shellcheck disable=SC2086 # one word per suite
 get_etcd() { get_etcd_of etcd $current own $newer; }
-
-# shellcheck disable=SC2086 # one word per suite
-get_etcdctl() {
-  for suite in $current own $newer; do
-    rm -rf "$tools/etcdctl"
-    unpack "$suite" etcd-client '^(3\.([5-9]|[1-9][0-9])|[4-9])' "$tools/etcdctl" &&
-      offer etcdctl etcdctl/usr/bin/etcdctl && return 0
-  done
-  return 1
-}
 
 # shellcheck disable=SC2086 # one word per suite
 get_etcd_newest() { get_etcd_of etcd-newest $newest own; }
@@ -484,7 +472,6 @@ for tool in $missing; do
       pytest) get_python pytest "-m pytest" python3-kubernetes python3-pytest && echo "$bin/pytest" && continue ;;
       prometheus) get_prometheus && echo "$bin/prometheus" && continue ;;
       jemalloc) get_jemalloc && echo "$bin/jemalloc" && continue ;;
-      etcdctl) get_etcdctl && echo "$bin/etcdctl" && continue ;;
       faketime) get_faketime && echo "$bin/faketime" && continue ;;
       buildah) get_buildah && echo "$bin/buildah" && continue ;;
       mmdebstrap) get_mmdebstrap && echo "$bin/mmdebstrap" && continue ;;
@@ -505,7 +492,7 @@ for tool in $missing; do
     etcd-newest) say "not found: the newest etcd as .tools/bin/etcd-newest (optional)${reason:+ ($reason)}" && continue ;;
     helm-*) say "not found: please put Helm ${tool#helm-} on PATH or at .tools/bin/$tool (optional)" && continue ;;
     python-client) say "not found: please install the Python library kubernetes (optional)" && continue ;;
-    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc | buildah | mmdebstrap | faketime | etcdctl | node-22 | pytest | js-runners)
+    haproxy | prometheus | chromium | kubectl-newest | ruby-client | jemalloc | buildah | mmdebstrap | faketime | node-22 | pytest | js-runners)
       say "not found: please install $tool on PATH or in .tools/bin (optional)${reason:+ ($reason)}" && continue ;;
     *) say "not found: please install $tool on PATH or in .tools/bin${reason:+ ($reason)}" ;;
   esac

@@ -66,7 +66,7 @@ export async function runPod(plan: PodPlan): Promise<RunningPod> {
       if (contents[key] !== undefined) await writeFile(join(folder, key), contents[key]);
     }
   }
-  const variables = environmentOf(container, { name, ip });
+  const variables = environmentOf(container, { name, ip }, plan.secrets);
   const replacements: Record<string, string> = {
     ...folders,
     ...names,
@@ -121,6 +121,7 @@ function environmentOf(
   // biome-ignore lint/suspicious/noExplicitAny: a container as the template gives it
   container: any,
   pod: { readonly name: string; readonly ip: string },
+  secrets: PodPlan["secrets"],
 ): Record<string, string> {
   const fields: Record<string, string> = {
     "status.podIP": pod.ip,
@@ -129,7 +130,9 @@ function environmentOf(
   const variables: Record<string, string> = {};
   for (const { name, value, valueFrom } of container.env ?? []) {
     const field = valueFrom?.fieldRef?.fieldPath;
-    variables[name] = field === undefined ? String(value) : (fields[field] ?? "");
+    const secret = valueFrom?.secretKeyRef;
+    if (secret !== undefined) variables[name] = secrets[secret.name]?.[secret.key] ?? "";
+    else variables[name] = field === undefined ? String(value) : (fields[field] ?? "");
   }
   return variables;
 }
@@ -141,7 +144,6 @@ async function programOf(name: string, root: string): Promise<string[]> {
     case "node":
       return [process.execPath];
     case "etcd":
-    case "etcdctl":
     case "redis-server":
       return [await requireTool(name)];
     default:

@@ -28,8 +28,7 @@ export type ToolName =
   | "jemalloc"
   | "buildah"
   | "mmdebstrap"
-  | "faketime"
-  | "etcdctl";
+  | "faketime";
 
 const found = new Map<ToolName, Promise<string | undefined>>();
 
