@@ -10,6 +10,7 @@ import {
   parseCertificate,
 } from "../../storage/x509/certificate.js";
 import { pemBlocks } from "../../storage/x509/certificate-pool.js";
+import { pemTexts } from "../../storage/x509/pem-texts.js";
 import { isUsableFor } from "../../storage/x509/verify-path.js";
 
 /** The parties that the authorities certify. */
@@ -30,8 +31,9 @@ const PROBLEMS_SHOWN_MAX = 5;
 
 /** The certificates of a PEM file, as text. */
 export function splitBundle(bundle: string): string[] {
-  const blocks = bundle.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g);
-  return blocks === null ? [] : [...blocks];
+  return [...pemTexts(bundle)]
+    .filter(({ type, body }) => type === "CERTIFICATE" && body !== "")
+    .map(({ whole }) => whole);
 }
 
 /** The certificates of a PEM file. @throws {MalformedDer} if one of them cannot be read */

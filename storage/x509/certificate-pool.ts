@@ -1,5 +1,6 @@
 /** CertificatePool: certificates that are trusted, or that a peer sent along, and what may have issued another one. */
 import { type Certificate, parseCertificate } from "./certificate.js";
+import { pemTexts } from "./pem-texts.js";
 
 /** Looked up by subject. */
 export class CertificatePool {
@@ -50,11 +51,9 @@ function readable(der: Buffer): Certificate | undefined {
   }
 }
 
-const PEM = /-----BEGIN CERTIFICATE-----([\s\S]+?)-----END CERTIFICATE-----/g;
-
 /** The certificates of a PEM file, in DER; those with headers are none. */
 export function pemBlocks(bundle: string): Buffer[] {
-  return Array.from(bundle.matchAll(PEM), ([, block = ""]) => block)
-    .filter((block) => !block.includes(":"))
-    .map((block) => Buffer.from(block, "base64"));
+  return [...pemTexts(bundle)]
+    .filter(({ type, body }) => type === "CERTIFICATE" && body !== "" && !body.includes(":"))
+    .map(({ body }) => Buffer.from(body, "base64"));
 }

@@ -5,6 +5,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { isRecord } from "../../../storage/base/is-record.js";
+import { pemTexts } from "../../../storage/x509/pem-texts.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
@@ -143,14 +144,13 @@ export function withTimes(next: Conditions, before: Conditions, now: string): Co
   });
 }
 
-const BLOCK = /-----BEGIN ([^\n-]+)-----\r?\n([^-]*)-----END \1-----/g;
-
 /** Why the bytes are no certificates in PEM; nothing is a value too. */
 function certificateProblem(base64: string): string | undefined {
   if (base64 === "") return undefined;
   const text = Buffer.from(base64, "base64").toString("latin1");
   let blocks = 0;
-  for (const [, type, body = ""] of text.matchAll(BLOCK)) {
+  for (const { type, body } of pemTexts(text)) {
+    if (!/^\r?\n/.test(body)) continue;
     if (type !== "CERTIFICATE") {
       return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(type)}`;
     }

@@ -1,5 +1,6 @@
 /** Rules for CertificateSigningRequests: a request in PEM, a signer by name, usages. */
 
+import { pemTexts } from "../../../storage/x509/pem-texts.js";
 import {
   duplicateValue,
   invalidValue,
@@ -100,18 +101,22 @@ function validateSpec(
   return errors;
 }
 
-const BLOCK = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([\s\S]*?)-----END \1-----/m;
 const DER_SEQUENCE = 0x30;
 /** A tag, a length of at least two bytes, and some content. */
 const DER_BYTES_MIN = 16;
 
 /** Whether it is a request at all; the signer checks its content. */
 function requestProblem(pem: Buffer): string | undefined {
-  const [, type, body = ""] = BLOCK.exec(pem.toString("latin1")) ?? [];
-  if (type !== "CERTIFICATE REQUEST" && type !== "NEW CERTIFICATE REQUEST") {
+  const text = pem.toString("latin1");
+  const block = [...pemTexts(text)].find(
+    ({ type, body, index }) =>
+      (index === 0 || text[index - 1] === "\n") && /^[A-Z0-9 ]+$/.test(type) && /^\r?\n/.test(body),
+  );
+  if (block?.type !== "CERTIFICATE REQUEST" && block?.type !== "NEW CERTIFICATE REQUEST") {
     return "PEM block type must be CERTIFICATE REQUEST";
   }
-  const der = Buffer.from(body.replace(/^[^:\n]+:.*$/gm, ""), "base64");
+  const lines = block.body.split("\n").filter((line) => line.indexOf(":") < 1);
+  const der = Buffer.from(lines.join("\n"), "base64");
   if (der.length >= DER_BYTES_MIN && der[0] === DER_SEQUENCE) return undefined;
   return "asn1: structure error: the request is no PKCS#10 certificate request";
 }

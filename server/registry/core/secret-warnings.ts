@@ -1,10 +1,9 @@
 /** Warnings about Secrets of certificates that no server could use (R45). The words are those that clients know. */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { type PemText, pemTexts } from "../../../storage/x509/pem-texts.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 
-/** A block of PEM and its type. */
-const BLOCK = /^-----BEGIN ([^-\r\n]+)-----[ \t]*\r?\n[\s\S]*?^-----END \1-----/gm;
 /** Further blocks are not looked at, as certificates take time to read. */
 const BLOCKS_MAX = 16;
 
@@ -28,15 +27,14 @@ function textOf(value = ""): string {
   return Buffer.from(value, "base64").toString("latin1");
 }
 
-interface Block {
-  readonly type: string;
-  readonly text: string;
-}
-
-function blocksOf(text: string): readonly Block[] {
-  const blocks: Block[] = [];
-  for (const [whole, type = ""] of text.matchAll(BLOCK)) {
-    blocks.push({ type, text: whole });
+/** Each begins and ends a line. */
+function blocksOf(text: string): readonly PemText[] {
+  const blocks: PemText[] = [];
+  for (const block of pemTexts(text)) {
+    const { type, body, index } = block;
+    const isOnLines = (index === 0 || text[index - 1] === "\n") && /^[ \t]*\r?\n/.test(body);
+    if (type === "" || !isOnLines || !body.endsWith("\n")) continue;
+    blocks.push(block);
     if (blocks.length === BLOCKS_MAX) break;
   }
   return blocks;
@@ -49,9 +47,9 @@ function pairProblem(certificates: string, keys: string): string | undefined {
   const offered = blocksOf(keys);
   const key = offered.find(({ type }) => type === "PRIVATE KEY" || type.endsWith(" PRIVATE KEY"));
   if (key === undefined) return noKey(offered);
-  const leaf = attempt(() => new X509Certificate(certificate.text));
+  const leaf = attempt(() => new X509Certificate(certificate.whole));
   if (leaf === undefined) return "x509: malformed certificate";
-  const secret = attempt(() => createPrivateKey(key.text));
+  const secret = attempt(() => createPrivateKey(key.whole));
   if (secret === undefined) return "tls: failed to parse private key";
   return mismatch(leaf, secret);
 }
@@ -63,7 +61,7 @@ function mismatch(leaf: X509Certificate, secret: KeyObject): string | undefined 
   return leaf.checkPrivateKey(secret) ? undefined : "tls: private key does not match public key";
 }
 
-function noCertificate(sent: readonly Block[]): string {
+function noCertificate(sent: readonly PemText[]): string {
   const [first] = sent;
   if (first === undefined) return "tls: failed to find any PEM data in certificate input";
   if (sent.length === 1 && first.type.endsWith("PRIVATE KEY")) {
@@ -72,7 +70,7 @@ function noCertificate(sent: readonly Block[]): string {
   return `tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the following types: ${typesOf(sent)}`;
 }
 
-function noKey(offered: readonly Block[]): string {
+function noKey(offered: readonly PemText[]): string {
   const [first] = offered;
   if (first === undefined) return "tls: failed to find any PEM data in key input";
   if (offered.length === 1 && first.type === "CERTIFICATE") {
@@ -81,7 +79,7 @@ function noKey(offered: readonly Block[]): string {
   return `tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the following types: ${typesOf(offered)}`;
 }
 
-function typesOf(blocks: readonly Block[]): string {
+function typesOf(blocks: readonly PemText[]): string {
   return `[${blocks.map(({ type }) => type).join(" ")}]`;
 }
 
