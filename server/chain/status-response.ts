@@ -4,6 +4,7 @@
  * becomes a 500 without details, with the stack in the log under the same audit id.
  */
 import { StorageError, type StorageErrorCode } from "../../storage/kv/errors.js";
+import { boundedStatus } from "../api/bounded-status.js";
 import { ProblemsFull } from "../api/problems.js";
 import { internalError, invalid, type Status, StatusError } from "../api/status.js";
 import { storageFailure } from "../api/storage-failure.js";
@@ -40,9 +41,10 @@ export function respondWithStatus(
   error: StatusError,
   encode: StatusEncoder,
 ): void {
-  ctx.state.failure = error.status;
-  ctx.state.audit?.takeResponse(() => JSON.stringify(error.status));
-  const { contentType, body } = encode(error.status, ctx.headers.accept, ctx);
+  const status = boundedStatus(error.status);
+  ctx.state.failure = status;
+  ctx.state.audit?.takeResponse(() => JSON.stringify(status));
+  const { contentType, body } = encode(status, ctx.headers.accept, ctx);
   ctx.status = error.code;
   ctx.set("Content-Type", contentType);
   ctx.set("X-Content-Type-Options", "nosniff");
