@@ -4,6 +4,7 @@ import { BODY_ATTACKS } from "./bodies.js";
 import { CONNECTION_ATTACKS } from "./connections.js";
 import { PATCH_ATTACKS } from "./patches.js";
 import { QUERY_ATTACKS } from "./queries.js";
+import { SCHEMA_ATTACKS } from "./schemas.js";
 import { STRAY_ATTACKS } from "./strays.js";
 
 export const ATTACKS: readonly Attack[] = [
@@ -12,4 +13,5 @@ export const ATTACKS: readonly Attack[] = [
   ...QUERY_ATTACKS,
   ...CONNECTION_ATTACKS,
   ...STRAY_ATTACKS,
+  ...SCHEMA_ATTACKS,
 ];

@@ -1,9 +1,10 @@
 /**
  * What an administrator makes before the attacks: two users, a namespace for each, some objects, a definition whose
- * schema takes any key, one with rules, and a webhook that never answers in time.
+ * schema takes any key, one whose schema has much to check, and a webhook that never answers in time.
  */
 import type { HttpsClient } from "../harness/https-client.js";
 import { NAMESPACE } from "./attack.js";
+import { CHECKED_DEFINITION } from "./schemas.js";
 
 export interface Tokens {
   readonly attacker: string;
@@ -23,7 +24,9 @@ export async function furnish(admin: HttpsClient): Promise<Tokens> {
       data: { text: "x".repeat(1_000) },
     });
   }
-  await make(admin, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", LOOSE);
+  for (const definition of [LOOSE, CHECKED_DEFINITION]) {
+    await make(admin, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
+  }
   await make(
     admin,
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",

@@ -259,6 +259,30 @@ const STRAYS: readonly Stray[] = [
         .join("")}`,
   },
   {
+    name: "a name of 2.8 MB",
+    path: MAPS + DRY,
+    body: () => `{"metadata":{"name":"${"n.".repeat(1_400_000)}"}}`,
+  },
+  {
+    name: "a time of 2.9 MB",
+    path: `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases${DRY}`,
+    body: () => `{${meta},"spec":{"renewTime":"2020-01-01T00:00:00.${"0".repeat(2_900_000)}Z"}}`,
+  },
+  {
+    name: "values of control characters that are none of an enum",
+    path: `${CORE}/pods${DRY}`,
+    body: () => pod(`,"imagePullPolicy":"${"\\u0001".repeat(400_000)}"`),
+  },
+  {
+    name: "a Secret of 20,000 certificates that only begin",
+    path: `${CORE}/secrets${DRY}`,
+    body: () => {
+      const begun = "-----BEGIN CERTIFICATE-----\n".repeat(20_000);
+      const text = Buffer.from(begun).toString("base64");
+      return `{${meta},"type":"kubernetes.io/tls","data":{"tls.crt":"${text}","tls.key":"${text}"}}`;
+    },
+  },
+  {
     name: "options of a deletion of 3 MB",
     path: MAP + DRY,
     method: "DELETE",

@@ -16,7 +16,13 @@ export const STRETCH = 100;
 type Work = (errors: FieldError[]) => Steps<void>;
 
 export class LongWork {
+  /** Whether the object is large. Of small ones only that is left which their size does not bound. */
+  readonly isOfLarge: boolean;
   readonly #left: Work[] = [];
+
+  constructor(isOfLarge = true) {
+    this.isOfLarge = isOfLarge;
+  }
 
   leave(work: Work): void {
     this.#left.push(work);
@@ -53,7 +59,7 @@ export function eachItem<Item>(
   { errors, long }: RuleUse,
   look: (item: Item, index: number, errors: FieldError[]) => void,
 ): void {
-  if (long === undefined || items.length <= STRETCH) {
+  if (long?.isOfLarge !== true || items.length <= STRETCH) {
     items.forEach((item, index) => {
       look(item, index, errors);
     });
@@ -73,7 +79,7 @@ export function eachMember(
   use: RuleUse,
   look: (key: string, value: string, errors: FieldError[]) => void,
 ): void {
-  if (use.long === undefined) {
+  if (use.long?.isOfLarge !== true) {
     for (const key in members) look(key, members[key] ?? "", use.errors);
     return;
   }

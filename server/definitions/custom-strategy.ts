@@ -46,10 +46,17 @@ export function customStrategy(options: CustomStrategyOptions): CustomStrategy {
   const { toServed = (object: ApiObject) => object } = options;
   const judge = (next: ApiObject, context: StrategyContext, current?: ApiObject): FieldError[] => {
     const served = toServed(next);
-    return [
-      ...codec.judge(served, current && toServed(current), context),
-      ...checkScale(served, subresources, context.subresource),
-    ];
+    const errors = codec.judge(served, current && toServed(current), context);
+    // Behind those of the schema, also where these are found later.
+    const { long, subresource } = context;
+    if (long?.isOfLarge !== true) errors.push(...checkScale(served, subresources, subresource));
+    else if (subresources.scale) {
+      long.leave(function* (found) {
+        yield;
+        found.push(...checkScale(served, subresources, subresource));
+      });
+    }
+    return errors;
   };
   return {
     allowUnconditionalUpdate: false,

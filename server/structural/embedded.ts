@@ -3,6 +3,7 @@
  * metadata like any object, without a schema for these.
  */
 
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import { invalidValue, requiredValue } from "../api/field-errors.js";
 import { isJsonObject, setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
@@ -45,27 +46,30 @@ export interface MetadataCodec {
   decode(value: JsonValue, unknown: string[]): JsonValue;
 }
 
-/** Visits every embedded resource with its path. */
-function eachEmbedded(
+/** Visits every embedded resource with its path; a step each. */
+function* eachEmbedded(
   value: JsonValue,
   node: Structural,
   path: string,
   visit: (resource: JsonObject, path: string) => void,
-): void {
+): Steps<void> {
   if (!node.has.embedded) return;
   if (Array.isArray(value)) {
     const { items } = node;
     if (items === undefined) return;
-    value.forEach((item, index) => {
-      eachEmbedded(item, items, `${path}[${index}]`, visit);
-    });
+    for (const [index, item] of value.entries()) {
+      yield* eachEmbedded(item, items, `${path}[${index}]`, visit);
+    }
   } else if (isJsonObject(value)) {
-    if (node.isEmbedded) visit(value, path);
+    if (node.isEmbedded) {
+      visit(value, path);
+      yield;
+    }
     for (const [name, member] of Object.entries(value)) {
       const known = memberOf(node, name);
       if (typeof known !== "object" || member === undefined) continue;
       const at = node.properties.has(name) ? join(path, name) : `${path}[${name}]`;
-      eachEmbedded(member, known, at, visit);
+      yield* eachEmbedded(member, known, at, visit);
     }
   }
 }
@@ -86,7 +90,7 @@ export function readEmbedded(
   unknown: string[],
   dropsInvalid = false,
 ): void {
-  eachEmbedded(object, root, "", (resource, path) => {
+  const reading = eachEmbedded(object, root, "", (resource, path) => {
     if (dropsInvalid) dropInvalid(resource, codec);
     requireTexts(resource, path);
     const { metadata } = resource;
@@ -100,6 +104,7 @@ export function readEmbedded(
     setMember(resource, "metadata", withoutZeros(read, metadata));
     unknown.push(...own.map((field) => `${path}.metadata.${field}`));
   });
+  finishNow(reading);
 }
 
 /** Of a stored resource, which may be older than its schema. */
@@ -197,8 +202,13 @@ function withoutZeros(decoded: JsonValue, sent: JsonObject): JsonValue {
 }
 
 export function validateEmbedded(object: JsonValue, root: Structural): FieldError[] {
+  return finishNow(validateEmbeddedInSteps(object, root));
+}
+
+/** The same, a resource in each step. */
+export function* validateEmbeddedInSteps(object: JsonValue, root: Structural): Steps<FieldError[]> {
   const errors = new Problems();
-  eachEmbedded(object, root, "", (resource, path) => {
+  yield* eachEmbedded(object, root, "", (resource, path) => {
     validateResource(resource, path, errors);
   });
   return errors;

@@ -264,6 +264,27 @@ describe("rules of a schema", () => {
     assert.match(third, /: index out of bounds: 6 evaluating rule: the seventh is one$/);
   });
 
+  test("each step asks one rule of one value, and the steps find what is found at once", () => {
+    const schema = struct({
+      list: {
+        type: "array",
+        items: {
+          ...int,
+          "x-kubernetes-validations": [{ rule: "self < 90" }, { rule: "self > 5" }],
+        },
+      },
+    });
+    const check = createRuleCheck(toStructural({ type: "object", properties: { spec: schema } }));
+    const object = { spec: { list: Array.from({ length: 100 }, (_, index) => index) } };
+    const steps = check.inSteps(object, undefined);
+    let asked = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) asked++;
+    assert.equal(asked, 200);
+    assert.equal(step.value.length, 16);
+    assert.deepEqual(step.value, check(object, undefined));
+  });
+
   test("one budget for all rules of an object: no rule is asked beyond it", () => {
     const dear = "self.list.all(a, self.list.all(b, a == b || a != b))";
     const schema = struct(

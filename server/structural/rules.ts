@@ -3,6 +3,7 @@
  * only with an old value, and a rule that does not use the old value never refuses what is unchanged.
  */
 
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import {
   duplicateValue,
   forbiddenField,
@@ -24,16 +25,18 @@ import { WHOLE } from "./value-findings.js";
 /** Cost limit of all rules of one object together. */
 export const OBJECT_COST_MAX = 10_000_000;
 
+interface RunOptions {
+  readonly path?: string;
+  /** Receives errors that are tolerated because they already existed. */
+  readonly warn?: ((text: string) => void) | undefined;
+}
+
 /** Evaluates a schema's rules on an object; `old` is its previous state. */
-export type RuleCheck = (
-  object: JsonValue,
-  old: JsonValue | undefined,
-  options?: {
-    readonly path?: string;
-    /** Receives errors that are tolerated because they already existed. */
-    readonly warn?: ((text: string) => void) | undefined;
-  },
-) => FieldError[];
+export interface RuleCheck {
+  (object: JsonValue, old: JsonValue | undefined, options?: RunOptions): FieldError[];
+  /** The same, a rule on a value in each step: what rules cost has little to do with the object's size. */
+  inSteps(object: JsonValue, old: JsonValue | undefined, options?: RunOptions): Steps<FieldError[]>;
+}
 
 export interface RuleCheckOptions {
   /** Whether values have metadata of their own. Default true. */
@@ -56,12 +59,21 @@ export function createRuleCheck(
     }
     return rules;
   };
-  return (object, old, { path = "", warn } = {}) => {
+  function* inSteps(
+    object: JsonValue,
+    old: JsonValue | undefined,
+    { path = "", warn }: RunOptions = {},
+  ): Steps<FieldError[]> {
     const run = new Run(rulesOf, ratchets, warn);
     const anchor = anchorOf(root, object, old);
-    run.check({ value: object, old, node: root, isResource, path, anchor });
+    yield* run.check({ value: object, old, node: root, isResource, path, anchor });
     return run.errors;
-  };
+  }
+  return Object.assign(
+    (object: JsonValue, old: JsonValue | undefined, options?: RunOptions) =>
+      finishNow(inSteps(object, old, options)),
+    { inSteps },
+  );
 }
 
 /** "untyped": the place has rules, but its type does not support them. */
@@ -106,7 +118,7 @@ class Run {
     this.#ratchets = ratchets;
   }
 
-  check(place: VisitedValue): void {
+  *check(place: VisitedValue): Steps<void> {
     const { value, node, isResource, path } = place;
     if (!node.has.rules || this.#isOver) return;
     if (node.rules.length > 0 && value !== null) {
@@ -117,21 +129,22 @@ class Run {
       }
       for (const rule of rules) {
         this.#ask(rule, place);
+        yield;
         if (this.#isOver) return;
       }
     }
-    if (Array.isArray(value)) this.#checkItems(value, place);
-    else if (isJsonObject(value)) this.#checkMembers(value, place);
+    if (Array.isArray(value)) yield* this.#checkItems(value, place);
+    else if (isJsonObject(value)) yield* this.#checkMembers(value, place);
   }
 
-  #checkMembers(object: JsonObject, { old, node, path, anchor }: VisitedValue): void {
+  *#checkMembers(object: JsonObject, { old, node, path, anchor }: VisitedValue): Steps<void> {
     const olds = node.mapType === "atomic" ? undefined : old;
     // Only the place of the anchor itself has an old value for its members.
     const anchored = anchor?.value === object ? anchor.old : undefined;
     for (const [name, member] of Object.entries(object)) {
       const known = memberOf(node, name);
       if (typeof known !== "object" || !known.has.rules || member === undefined) continue;
-      this.check({
+      yield* this.check({
         value: member,
         old: oldMemberOf(olds, name),
         node: known,
@@ -142,12 +155,12 @@ class Run {
     }
   }
 
-  #checkItems(list: readonly JsonValue[], { old, node, path, anchor }: VisitedValue): void {
+  *#checkItems(list: readonly JsonValue[], { old, node, path, anchor }: VisitedValue): Steps<void> {
     const { items } = node;
     if (items === undefined || !items.has.rules) return;
     const anchored = anchor?.value === list ? oldItems(node.schema, list, anchor.old) : undefined;
-    list.forEach((value, index) => {
-      this.check({
+    for (const [index, value] of list.entries()) {
+      yield* this.check({
         value,
         old: old === undefined ? undefined : anchored?.[index],
         node: items,
@@ -155,7 +168,7 @@ class Run {
         path: `${path}[${index}]`,
         anchor: anchorOf(items, value, anchored?.[index]) ?? anchor,
       });
-    });
+    }
   }
 
   #isTolerated(anchor: Anchor | undefined): boolean {

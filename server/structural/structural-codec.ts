@@ -21,7 +21,12 @@ import { areSorted, sortedKeys } from "../schema/sorted-keys.js";
 import type { StructCodec } from "../schema/struct-codec.js";
 import { DecodeFailure, encodeAny } from "../schema/value-codec.js";
 import { applyDefaults } from "./defaulting.js";
-import { readEmbedded, validateEmbedded, withReadDefaults } from "./embedded.js";
+import {
+  readEmbedded,
+  validateEmbedded,
+  validateEmbeddedInSteps,
+  withReadDefaults,
+} from "./embedded.js";
 import type { JsonSchema } from "./json-schema.js";
 import { listTypeSteps } from "./list-types.js";
 import { copyAll, prune } from "./prune.js";
@@ -48,7 +53,7 @@ export interface ValidationOptions {
   readonly subresource?: string;
   /** Receives tolerated errors of rules. */
   readonly warn?: ((text: string) => void) | undefined;
-  /** Takes the search for repeated items of lists; absent = all is done at once. */
+  /** Takes what may take long; absent = all is done at once. */
   readonly long?: LongWork | undefined;
 }
 
@@ -168,30 +173,59 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
     ...check(next, old),
     ...(structural.has.embedded ? validateEmbedded(next, structural) : []),
   ];
+  function* ofObjectInSteps(next: JsonObject, old: JsonObject | undefined): Steps<FieldError[]> {
+    const errors = yield* check.inSteps(next, old);
+    if (structural.has.embedded) errors.push(...(yield* validateEmbeddedInSteps(next, structural)));
+    return errors;
+  }
   const ofStatus = (next: JsonObject, old: JsonObject | undefined): FieldError[] =>
     checkStatus === undefined || next.status === undefined
       ? []
       : checkStatus(next.status, old?.status, "status");
+  function* ofStatusInSteps(next: JsonObject, old: JsonObject | undefined): Steps<FieldError[]> {
+    return checkStatus === undefined || next.status === undefined
+      ? []
+      : yield* checkStatus.inSteps(next.status, old?.status, "status");
+  }
   return (object, current, { subresource = "", warn, long } = {}) => {
     const next = object as unknown as JsonObject;
     const old = current as unknown as JsonObject | undefined;
-    const errors = subresource === "status" ? ofStatus(next, old) : ofObject(next, old);
-    if (structural.has.uniqueLists) {
-      if (long === undefined) finishNow(newlyRepeated(next, old, structural, errors));
-      else long.leave((found) => newlyRepeated(next, old, structural, found));
+    const isOfStatus = subresource === "status";
+    if (long?.isOfLarge === true) {
+      long.leave(function* (found) {
+        const errors = yield* isOfStatus ? ofStatusInSteps(next, old) : ofObjectInSteps(next, old);
+        const isBlocked = errors.some(isBlocking);
+        found.push(...errors);
+        if (structural.has.uniqueLists) yield* newlyRepeated(next, old, structural, found);
+        if (checkRules === undefined) return;
+        if (isBlocked) found.push(invalidValue(WHOLE, null, NOT_ASKED));
+        else found.push(...(yield* checkRules.inSteps(next, old, { warn })));
+      });
+      return [];
     }
+    const errors = isOfStatus ? ofStatus(next, old) : ofObject(next, old);
+    if (structural.has.uniqueLists) finishNow(newlyRepeated(next, old, structural, errors));
     if (checkRules === undefined) return errors;
-    if (errors.some(({ reason }) => BLOCKING.has(reason))) {
-      errors.push(invalidValue(WHOLE, null, NOT_ASKED));
-    } else errors.push(...checkRules(next, old, { warn }));
+    if (errors.some(isBlocking)) errors.push(invalidValue(WHOLE, null, NOT_ASKED));
+    else if (long === undefined) errors.push(...checkRules(next, old, { warn }));
+    else {
+      // What a rule costs, its object's size does not tell.
+      long.leave(function* (found) {
+        found.push(...(yield* checkRules.inSteps(next, old, { warn })));
+      });
+    }
     return errors;
   };
+}
+
+function isBlocking({ reason }: FieldError): boolean {
+  return BLOCKING.has(reason);
 }
 
 /** Checks a value by a schema; the messages name fields as from the value. */
 function checkOf(schema: JsonSchema) {
   const check = compileValidator(schema);
-  return (value: JsonValue, old: JsonValue | undefined, base = ""): FieldError[] => {
+  const now = (value: JsonValue, old: JsonValue | undefined, base = ""): FieldError[] => {
     let findings = new Findings();
     check(value, findings);
     if (findings.size > 0 && old !== undefined) {
@@ -201,6 +235,17 @@ function checkOf(schema: JsonSchema) {
     }
     return findings.size === 0 ? [] : findings.toErrors(base);
   };
+  function* inSteps(value: JsonValue, old: JsonValue | undefined, base = ""): Steps<FieldError[]> {
+    if (check.inSteps === undefined) return now(value, old, base);
+    let findings = new Findings();
+    yield* check.inSteps(value, findings);
+    if (findings.size > 0 && old !== undefined) {
+      findings = new Findings();
+      yield* check.inSteps(value, findings, old);
+    }
+    return findings.size === 0 ? [] : findings.toErrors(base);
+  }
+  return Object.assign(now, { inSteps });
 }
 
 /** Repeated items of an object, unless the old one has some as well. */

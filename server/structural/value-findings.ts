@@ -3,6 +3,7 @@
  * object costs no path at all; finding ends at a bound, and what is shown is cut (H3). Messages are those of kube-apiserver's validators: most name the
  * field themselves, "spec.replicas in body must be of type integer".
  */
+import type { Steps } from "../../storage/base/steps.js";
 import {
   invalidValue,
   requiredValue,
@@ -114,5 +115,9 @@ export function unmetJunctor(why: string) {
   return (name: string): FieldError => invalidValue(WHOLE, "", `${JSON.stringify(name)} ${why}`);
 }
 
-/** `old` is the previous value, undefined if there is none. */
-export type Check = (value: JsonValue, findings: Findings, old?: JsonValue) => void;
+export interface Check {
+  /** `old` is the previous value, undefined if there is none. */
+  (value: JsonValue, findings: Findings, old?: JsonValue): void;
+  /** The same in steps: of checks that look at items or members. */
+  readonly inSteps?: (value: JsonValue, findings: Findings, old?: JsonValue) => Steps<void>;
+}

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Ajv } from "ajv";
 import fc from "fast-check";
+import { RE2JS } from "re2js";
+import { finishNow } from "../../storage/base/steps.js";
 import { goFloat } from "../api/go-text.js";
 import type { JsonValue } from "../api/meta.js";
 import type { JsonSchema } from "./json-schema.js";
@@ -439,6 +441,59 @@ test("random schemas and values: valid here is valid for ajv", () => {
     }),
     { numRuns: 600 },
   );
+});
+
+/** What a validator finds in steps. */
+function problemsInSteps(schema: JsonSchema, value: JsonValue, old?: JsonValue): string[] {
+  const findings = new Findings();
+  const check = compileValidator(schema);
+  if (check.inSteps === undefined) check(value, findings, old);
+  else finishNow(check.inSteps(value, findings, old));
+  return findings.toErrors().map(({ field, message }) => `${field}: ${message}`);
+}
+
+test("random schemas and values: steps find what one look finds", () => {
+  fc.assert(
+    fc.property(schemas, values, fc.option(values, { nil: undefined }), (schema, value, old) => {
+      assert.deepEqual(problemsInSteps(schema, value, old), problems(schema, value, old));
+    }),
+    { numRuns: 600 },
+  );
+});
+
+test("a step of a validation makes few checks, however long and deep the lists and maps are", () => {
+  const text: JsonSchema = { type: "string", maxLength: 3, pattern: "^a" };
+  const list: JsonSchema = { type: "array", items: text };
+  const schema: JsonSchema = {
+    type: "object",
+    properties: { lists: { type: "array", items: list } },
+    additionalProperties: { type: "object", additionalProperties: list },
+  };
+  const texts = (count: number) => Array.from({ length: count }, () => "a");
+  const value = {
+    lists: Array.from({ length: 20 }, () => texts(200)),
+    map: Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`k${at}`, texts(1)])),
+  };
+  const findings = new Findings();
+  const steps = compileValidator(schema).inSteps?.(value, findings);
+  assert.ok(steps !== undefined);
+  let most = 0;
+  for (let before = 0; ; before = findings.matches) {
+    const step = steps.next();
+    most = Math.max(most, findings.matches - before);
+    if (step.done === true) break;
+  }
+  assert.ok(findings.matches > 10_000);
+  assert.ok(most <= 200, `${most} checks in a step`);
+});
+
+test("a pattern is tried without a matcher, which takes twenty times as long", (t) => {
+  const matcher = t.mock.method(RE2JS.prototype, "matcher");
+  const label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+  const schema: JsonSchema = { type: "string", pattern: `^${label}(\\.${label})*$` };
+  assert.deepEqual(problems(schema, "a.b-c"), []);
+  assert.equal(problems(schema, `${"a".repeat(10_000)}!`).length, 1);
+  assert.equal(matcher.mock.callCount(), 0);
 });
 
 test("H3: what is shown of a path below a long key is what a short path would show, cut", () => {

@@ -6,9 +6,10 @@
  * Ratcheting: given the old object, an invalid value that equals its old value is tolerated, so that
  * an object stored under an older schema can still be changed elsewhere (correlation.ts).
  */
+import type { Steps } from "../../storage/base/steps.js";
 import { invalidValue } from "../api/field-errors.js";
 import { isJsonObject } from "../api/json-object.js";
-import type { JsonValue } from "../api/meta.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import { isUnchanged, oldItems, oldMemberOf } from "./correlation.js";
 import { formatCheck, isKnownFormat } from "./formats.js";
@@ -20,6 +21,7 @@ import { compilePattern } from "./pattern.js";
 import { isInt64 } from "./prune.js";
 import {
   type Check,
+  type Findings,
   missing,
   notAmong,
   outOfBounds,
@@ -54,11 +56,46 @@ export function compileValidator(schema: JsonSchema): Check {
     } else {
       for (const each of checks) each(value, findings, old);
     }
+    tolerate(value, { findings, before, old });
+  };
+  const tolerate = (
+    value: JsonValue,
+    { findings, before, old }: { findings: Findings; before: number; old: JsonValue | undefined },
+  ): void => {
     if (old !== undefined && findings.size > before && isUnchanged(schema, value, old)) {
       findings.truncate(before);
     }
   };
-  return check;
+  if (!checks.some(({ inSteps }) => inSteps !== undefined)) return check;
+  function* inSteps(value: JsonValue, findings: Findings, old?: JsonValue): Steps<void> {
+    if (value === null) {
+      check(value, findings, old);
+      return;
+    }
+    const before = findings.size;
+    for (const each of checks) {
+      if (each.inSteps === undefined) each(value, findings, old);
+      else yield* each.inSteps(value, findings, old);
+    }
+    tolerate(value, { findings, before, old });
+  }
+  return Object.assign(check, { inSteps });
+}
+
+/** Items and members that are looked at in one step. */
+const STRETCH = 16;
+
+/** The check of a part of a value, in steps if it has parts itself. */
+function* checkPart(
+  check: Check,
+  value: JsonValue,
+  { findings, old, segment }: { findings: Findings; old: JsonValue | undefined; segment: string },
+): Steps<void> {
+  const before = findings.size;
+  const hasParts = typeof value === "object" && value !== null;
+  if (check.inSteps !== undefined && hasParts) yield* check.inSteps(value, findings, old);
+  else check(value, findings, old);
+  if (findings.size > before) findings.prefix(before, segment);
 }
 
 function typeOf(value: JsonValue): string {
@@ -151,7 +188,7 @@ function listCheck(schema: JsonSchema): Check | undefined {
   const isUnique = schema.uniqueItems === true;
   const check = items === undefined ? undefined : compileValidator(items);
   if (check === undefined && maxItems === undefined && minItems === undefined && !isUnique) return;
-  return (value, findings, old) => {
+  const checkList: Check = (value, findings, old) => {
     if (!Array.isArray(value)) return;
     findings.matches++;
     if (check !== undefined) {
@@ -162,6 +199,9 @@ function listCheck(schema: JsonSchema): Check | undefined {
         if (findings.size > before) findings.prefix(before, `[${index}]`);
       }
     }
+    checkBounds(value, findings);
+  };
+  const checkBounds = (value: readonly JsonValue[], findings: Findings): void => {
     if (minItems !== undefined && value.length < minItems) {
       findings.add(outOfBounds(value.length, `have at least ${minItems} items`));
     }
@@ -172,6 +212,20 @@ function listCheck(schema: JsonSchema): Check | undefined {
       findings.add(repeatedItems);
     }
   };
+  if (check === undefined) return checkList;
+  function* inSteps(value: JsonValue, findings: Findings, old?: JsonValue): Steps<void> {
+    if (!Array.isArray(value)) return;
+    findings.matches++;
+    const olds = old === undefined ? undefined : oldItems(schema, value, old);
+    for (const [index, item] of value.entries()) {
+      if (findings.isFull) break;
+      if (index % STRETCH === STRETCH - 1) yield;
+      const part = { findings, old: olds?.[index], segment: `[${index}]` };
+      yield* checkPart(check as Check, item, part);
+    }
+    checkBounds(value, findings);
+  }
+  return Object.assign(checkList, { inSteps });
 }
 
 function objectCheck(schema: JsonSchema): Check | undefined {
@@ -185,18 +239,10 @@ function objectCheck(schema: JsonSchema): Check | undefined {
   const bounds = [minProperties, maxProperties];
   const isMoot = checks.size === 0 && required.length === 0 && !isClosed;
   if (isMoot && checkOther === undefined && bounds.every((bound) => bound === undefined)) return;
-  return (value, findings, old) => {
+  const checkObject: Check = (value, findings, old) => {
     if (!isJsonObject(value)) return;
     findings.matches++;
-    if (minProperties !== undefined || maxProperties !== undefined) {
-      const count = Object.keys(value).length;
-      if (minProperties !== undefined && count < minProperties) {
-        findings.add(outOfBounds(count, `have at least ${minProperties} properties`));
-      }
-      if (maxProperties !== undefined && count > maxProperties) {
-        findings.add(tooMany(count, maxProperties));
-      }
-    }
+    checkCount(value, findings);
     for (const name in value) {
       const member = value[name];
       if (findings.isFull) break;
@@ -210,12 +256,48 @@ function objectCheck(schema: JsonSchema): Check | undefined {
       check(member, findings, oldMemberOf(old, name));
       if (findings.size > before) findings.prefix(before, `.${name}`);
     }
+    checkRequired(value, findings);
+  };
+  const checkCount = (value: JsonObject, findings: Findings): void => {
+    if (minProperties !== undefined || maxProperties !== undefined) {
+      const count = Object.keys(value).length;
+      if (minProperties !== undefined && count < minProperties) {
+        findings.add(outOfBounds(count, `have at least ${minProperties} properties`));
+      }
+      if (maxProperties !== undefined && count > maxProperties) {
+        findings.add(tooMany(count, maxProperties));
+      }
+    }
+  };
+  const checkRequired = (value: JsonObject, findings: Findings): void => {
     for (const name of required) {
       if (value[name] === undefined || !Object.hasOwn(value, name)) {
         findings.add(missing, `.${name}`);
       }
     }
   };
+  if (checks.size === 0 && checkOther === undefined) return checkObject;
+  function* inSteps(value: JsonValue, findings: Findings, old?: JsonValue): Steps<void> {
+    if (!isJsonObject(value)) return;
+    findings.matches++;
+    checkCount(value, findings);
+    let looked = 0;
+    for (const name in value) {
+      const member = value[name];
+      if (findings.isFull) break;
+      if (++looked % STRETCH === 0) yield;
+      if (member === undefined) continue;
+      const check = checks.get(name) ?? checkOther;
+      if (check === undefined) {
+        if (isClosed) findings.add(forbiddenMember(name));
+        continue;
+      }
+      const part = { findings, old: oldMemberOf(old, name), segment: `.${name}` };
+      yield* checkPart(check, member, part);
+    }
+    checkRequired(value, findings);
+  }
+  return Object.assign(checkObject, { inSteps });
 }
 
 function repeatedItems(name: string, field: string): FieldError {

@@ -33,7 +33,7 @@ import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./ad
 import { parseCurrent } from "./current.js";
 import type { Decision, Renamed, Seen } from "./decision.js";
 import { type Candidate, contextOf, judgeAndEncode, toStored } from "./judge.js";
-import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
+import { afterCostlySteps, afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";
 import { storedBytes } from "./stored-bytes.js";
@@ -106,8 +106,8 @@ function decideInNamespace(
   const pause = pauseOf(options.request);
   const naming = { ownName: served.metadata.name ?? "", proposedName, current };
   const finished = (made: Prepared, { existing, renamed }: Found) =>
-    afterSteps(
-      pause,
+    afterCostlySteps(
+      { pause, request: options.request },
       judgeAndEncode(
         candidateOf({ registry, target, pause }, made),
         encode({ registry, target, pause }, made, existing, renamed),

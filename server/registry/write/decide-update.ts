@@ -33,7 +33,7 @@ import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./ad
 import { parseCurrentInSteps } from "./current.js";
 import type { Decision, Found } from "./decision.js";
 import { contextOf, judgeAndEncode, toStored } from "./judge.js";
-import { afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
+import { afterCostlySteps, afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";
 import { storedBytes } from "./stored-bytes.js";
@@ -244,7 +244,9 @@ function judge(
   const { registry, before, target, pause } = attempt;
   const isLong = pause !== undefined;
   const candidate = { registry, target, name: target.name, next, before, facts, isLong };
-  return afterSteps(pause, judgeAndEncode(candidate, encode(attempt, next)), (made) => made);
+  const { request } = target.options;
+  const steps = judgeAndEncode(candidate, encode(attempt, next));
+  return afterCostlySteps({ pause, request }, steps, (made) => made);
 }
 
 function* encode(attempt: Attempt, next: ApiObject): Steps<Decision> {

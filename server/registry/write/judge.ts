@@ -86,7 +86,8 @@ function* checkByRules(candidate: Candidate): Steps<readonly FieldError[]> {
       ? metadataAtOnce
       : [...metadataAtOnce, ...(yield* longMetadata.finish())];
   yield;
-  const long = isLong ? new LongWork() : undefined;
+  // Rules of definitions cost what they say, also on small objects.
+  const long = isLong || isCustom(target.resource) ? new LongWork(isLong) : undefined;
   const context = { ...contextOf(registry, target), long };
   const atOnce = collectProblems(() => {
     if (before === undefined) return strategy.validate?.(next, context) ?? [];

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Steps } from "../../../storage/base/steps.js";
-import { afterSteps, nextStage, pauseOf } from "./long-write.js";
+import { afterCostlySteps, afterSteps, nextStage, pauseOf } from "./long-write.js";
 
 function requestOf(bodyBytes: number) {
   const turns = { count: 0 };
@@ -62,6 +62,39 @@ test("the steps of a small write are taken in its turn, those of a large one in 
   assert.equal(await later, 4);
   assert.equal(taken.length, 6);
   assert.ok(turns.count >= 2, "a turn before the steps, and one behind them");
+});
+
+test("costly steps of a small write are taken in its turn while they are quick, the others in later turns", async () => {
+  const { request, turns } = requestOf(1_000);
+  let nowMs = 0;
+  const now = { now: () => nowMs };
+  const write = { pause: pauseOf(request), request, now };
+  const quick: number[] = [];
+  assert.equal(
+    afterCostlySteps(write, counted(3, quick), (made) => made + 1),
+    4,
+  );
+  function* slow(taken: number[]): Steps<number> {
+    for (let step = 0; step < 10; step++) {
+      taken.push(step);
+      nowMs += 3;
+      yield;
+    }
+    return 10;
+  }
+  const taken: number[] = [];
+  const later = afterCostlySteps(write, slow(taken), (made) => made + 1);
+  assert.equal(taken.length, 2, "6 ms are enough for a turn");
+  assert.equal(await later, 11);
+  assert.equal(taken.length, 10);
+  assert.ok(turns.count >= 2);
+  const ours: number[] = [];
+  const withoutRequest = { ...write, request: undefined };
+  assert.equal(
+    afterCostlySteps(withoutRequest, slow(ours), (made) => made + 1),
+    11,
+    "what nobody asked for has no turns",
+  );
 });
 
 test("what a step of a large write throws, the write throws", async () => {

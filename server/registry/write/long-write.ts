@@ -49,6 +49,32 @@ export function afterSteps<Made, Result>(
   return pause === undefined ? stage(finishNow(steps)) : finishInTurns(pause, steps).then(stage);
 }
 
+/**
+ * The same for steps that may take long with small objects too: those of a short write go on in its turn while they
+ * are quick, and the rest has turns of its own.
+ */
+export function afterCostlySteps<Made, Result>(
+  { pause, request, now = performance }: CostlyWrite,
+  steps: Steps<Made>,
+  stage: (made: Made) => Result | Promise<Result>,
+): Result | Promise<Result> {
+  if (pause !== undefined || request === undefined) return afterSteps(pause, steps, stage);
+  const sinceMs = now.now();
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return stage(step.value);
+    if (now.now() - sinceMs >= STEP_MS_MIN) {
+      return finishInTurns(() => request.nextTurn(), steps).then(stage);
+    }
+  }
+}
+
+export interface CostlyWrite {
+  readonly pause: Pause;
+  readonly request: WritingRequest | undefined;
+  readonly now?: { now(): number };
+}
+
 /** Steps that are shorter share a turn. */
 const STEP_MS_MIN = 5;
 

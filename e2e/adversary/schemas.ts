@@ -1,0 +1,134 @@
+/** Attacks by objects of a definition whose schema has what definitions in use have: patterns, alternatives, rules, resources within. */
+import { type Attack, NAMESPACE } from "./attack.js";
+import { DRY, numbers } from "./stray-places.js";
+
+const CHECKED = `/apis/adversary.example.com/v1/namespaces/${NAMESPACE}/checkeds${DRY}`;
+const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const DNS = `^${LABEL}(\\.${LABEL})*$`;
+const QUANTITY =
+  "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$";
+const TEXT = { type: "string" };
+const rule = (text: string) => ({ rule: text });
+
+/** What an administrator makes beforehand. */
+export const CHECKED_DEFINITION = {
+  metadata: { name: "checkeds.adversary.example.com" },
+  spec: {
+    group: "adversary.example.com",
+    scope: "Namespaced",
+    names: { plural: "checkeds", singular: "checked", kind: "Checked", listKind: "CheckedList" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              host: { type: "string", pattern: DNS },
+              loops: { type: "string", pattern: "^(.*a){8}$" },
+              hosts: { type: "array", items: { type: "string", pattern: DNS } },
+              amounts: {
+                type: "array",
+                items: {
+                  "x-kubernetes-int-or-string": true,
+                  anyOf: [{ type: "integer" }, { type: "string" }],
+                  pattern: QUANTITY,
+                },
+              },
+              choices: {
+                type: "array",
+                items: {
+                  type: "object",
+                  properties: Object.fromEntries(numbers(10).map((at) => [`k${at}`, TEXT])),
+                  oneOf: numbers(10).map((at) => ({ required: [`k${at}`] })),
+                },
+              },
+              resources: {
+                type: "array",
+                items: {
+                  type: "object",
+                  "x-kubernetes-embedded-resource": true,
+                  "x-kubernetes-preserve-unknown-fields": true,
+                },
+              },
+              sums: {
+                type: "array",
+                maxItems: 10_000,
+                items: { type: "integer" },
+                "x-kubernetes-validations": numbers(10).map((at) =>
+                  rule(`self.all(a, a + ${at} >= 0 && a * 3 < 100000000 && a - 1 < 10000000)`),
+                ),
+              },
+              each: {
+                type: "array",
+                maxItems: 20_000,
+                items: {
+                  type: "string",
+                  maxLength: 30,
+                  "x-kubernetes-validations": [
+                    rule("self.startsWith('s') && self.size() < 30"),
+                    rule("self != 'x'"),
+                  ],
+                },
+              },
+              unique: {
+                type: "array",
+                maxItems: 300,
+                items: { type: "object", properties: { n: { type: "string", maxLength: 30 } } },
+                "x-kubernetes-validations": [rule("self.all(a, self.exists_one(b, a.n == b.n))")],
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
+const list = (count: number, item: (at: number) => unknown) => numbers(count).map(item);
+
+const OBJECTS: readonly (readonly [name: string, members: () => object, isShort?: true])[] = [
+  ["a host of 2.9 MB", () => ({ host: `${"a".repeat(2_900_000)}!` }), true],
+  ["a text of 2.9 MB for a pattern of loops", () => ({ loops: `${"a".repeat(2_900_000)}!` })],
+  ["50,000 hosts", () => ({ hosts: list(50_000, () => "a".repeat(50)) })],
+  ["59,000 amounts", () => ({ amounts: list(59_000, () => "100Mi") })],
+  [
+    "29,000 choices among ten",
+    () => ({ choices: list(29_000, (at) => ({ [`k${at % 10}`]: "v" })) }),
+  ],
+  [
+    "7,000 resources within",
+    () => ({
+      resources: list(7_000, (at) => ({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: `n${at}`, labels: { a: "b" } },
+      })),
+    }),
+  ],
+  ["ten rules over 10,000 numbers", () => ({ sums: list(10_000, (at) => at) }), true],
+  ["two rules for each of 20,000 texts", () => ({ each: list(20_000, (at) => `s${at}`) })],
+  [
+    "a rule that compares 300 items with each other",
+    () => ({ unique: list(300, (at) => ({ n: `n${at}` })) }),
+  ],
+];
+
+export const SCHEMA_ATTACKS: readonly Attack[] = OBJECTS.map(
+  ([name, members, isShort = false]) => ({
+    name: `schema: ${name}`,
+    isShort,
+    run: async (attacker) => {
+      const object = {
+        apiVersion: "adversary.example.com/v1",
+        kind: "Checked",
+        metadata: { name: "x" },
+        ...members(),
+      };
+      const body = JSON.stringify(object);
+      await attacker.many(3, 3, () => attacker.post(CHECKED, body));
+    },
+  }),
+);
