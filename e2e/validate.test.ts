@@ -1,7 +1,7 @@
 /** People 8: `keelson validate`, whether manifests would be taken, without a server. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -251,4 +251,21 @@ test("People 8: findings come in the order of the files with the lines of their 
   assert.match(output, /line 60: key "name" already set/);
   assert.match(output, /document 13: line 63: /);
   assert.match(output, /document 12: is in .*a\.yaml, document 1 as well/);
+});
+
+test("what V8 compiled at a first `keelson validate` or `up` is kept, as a server keeps it", async () => {
+  await using folder = await makeTempDir("validate-kept");
+  const file = join(folder.path, "app.yaml");
+  await writeFile(file, "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n");
+  const commands = [
+    ["validate", "-f", file],
+    ["up", "--", "true"],
+  ];
+  for (const [i, args] of commands.entries()) {
+    const cache = join(folder.path, String(i));
+    const env = { ...process.env, NODE_COMPILE_CACHE: cache };
+    await run(process.execPath, [COMMAND, ...args], { env });
+    const kept = (await readdir(cache)).filter((name) => /^(?:main|chunk)-/.test(name));
+    assert.notDeepEqual(kept, [], args.join(" "));
+  }
 });

@@ -54,8 +54,7 @@ async function main(): Promise<boolean> {
       fail(commandLine.message, commandLine.exitCode);
       return false;
     case "up":
-      await up(commandLine.args, commandLine.command);
-      return false;
+      return await up(commandLine.args, commandLine.command);
     case "explain":
       await ask((signal) => explainAdmission(commandLine.options, signal));
       return false;
@@ -68,8 +67,7 @@ async function main(): Promise<boolean> {
       await ask((signal) => orderFault(commandLine.options, signal));
       return false;
     case "validate":
-      await ask((signal) => validate(commandLine.options, signal));
-      return false;
+      return await ask((signal) => validate(commandLine.options, signal));
     case "history":
       await ask((signal) => showHistory(commandLine.options, signal));
       return false;
@@ -180,27 +178,32 @@ async function controllers(config: Config): Promise<void> {
   }
 }
 
-async function up(args: readonly string[], command: readonly string[]): Promise<void> {
+/** @returns whether an API was ready */
+async function up(args: readonly string[], command: readonly string[]): Promise<boolean> {
   try {
     process.exitCode = await runWithApi(args, command);
+    return true;
   } catch (error) {
     for (const line of linesOf(error)) fail(line.replace(/^(?:keelson: )?/, "keelson: "));
+    return false;
   }
 }
 
-/** Runs a command that asks a server. Exit status 2 where nobody could be asked. */
+/** Runs a command that asks a server. Exit status 2 where nobody could be asked. @returns whether there is an answer */
 async function ask(
   run: (signal: AbortSignal) => Promise<string | { output: string; exitCode: number }>,
-): Promise<void> {
+): Promise<boolean> {
   const ending = new AbortController();
   for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => ending.abort());
   try {
     const answer = await run(ending.signal);
     process.stdout.write(typeof answer === "string" ? answer : answer.output);
     if (typeof answer !== "string") process.exitCode = answer.exitCode;
+    return true;
   } catch (error) {
     // What starts a server inside says so itself.
     fail(`keelson: ${oneLine(error).replace(/^keelson: /, "")}`, COULD_NOT_BE_ASKED);
+    return false;
   }
 }
 

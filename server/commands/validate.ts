@@ -5,10 +5,12 @@
  *   applied    namespaces, definitions, classes, limits and quotas, parameters of policies, policies
  *   tried      all other objects, and webhook configurations, whose servers are not there
  */
+import { randomUUID } from "node:crypto";
 import { addAbortSignal } from "node:stream";
 import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { ValidateOptions } from "../config/validate-options.js";
+import { AdminHere } from "../fresh-api/admin-client.js";
 import { startHere } from "../fresh-api/api-here.js";
 import { Applier, isDefinition } from "../fresh-api/applier.js";
 import { type PlacedObject, readManifests } from "../fresh-api/manifests.js";
@@ -30,7 +32,13 @@ const APPLIED: readonly RegExp[] = [
 const POLICIES = [/^(?:Validating|Mutating)AdmissionPolicy$/, /AdmissionPolicyBinding$/];
 
 /** Rights and accounts are of the cluster that the manifests are for. */
-const FLAGS = { "run-controllers": false, "disable-admission-plugins": "ServiceAccount" };
+const FLAGS = {
+  "run-controllers": false,
+  "disable-admission-plugins": "ServiceAccount",
+  "enable-test-api": false,
+};
+/** As kubeconfigs of a fresh API have it; from within the process it shows a token, not a certificate. */
+const ADMINISTRATOR = { name: "kubernetes-admin", groups: ["system:masters"] };
 
 /** @throws {Error} it cannot be tried, in one line */
 export async function validate(
@@ -49,19 +57,19 @@ export async function validate(
     throw new Error(`there is no object in ${options.paths.join(", ")}`);
   }
   const release = options.kubernetes && { "emulated-version": `kube=${options.kubernetes}` };
-  const api = await startHere({ options: { flags: { ...FLAGS, ...release } }, tokens: [] });
+  const token = randomUUID();
+  const api = await startHere({
+    options: { flags: { ...FLAGS, ...release }, users: [ADMINISTRATOR] },
+    tokens: [[ADMINISTRATOR.name, token]],
+  });
   try {
-    const applier = new Applier(api.access, signal);
-    try {
-      const tried = await new Validation(applier, options, findings).run(objects);
-      const looked = objects.map((object) => ({ place: object.place, object: nameOf(object) }));
-      const inOrder = [...tried.findings].sort((a, b) => ORDER.compare(idOf(a), idOf(b)));
-      const report = { objects: looked, ...tried, findings: inOrder };
-      const isRefused = report.findings.some(({ level }) => level === "error");
-      return { output: formatReport(report, options.output), exitCode: isRefused ? 1 : 0 };
-    } finally {
-      applier.close();
-    }
+    const client = new AdminHere(api.handle, token, "keelson-manifests");
+    const tried = await new Validation(new Applier(client, signal), options, findings).run(objects);
+    const looked = objects.map((object) => ({ place: object.place, object: nameOf(object) }));
+    const inOrder = [...tried.findings].sort((a, b) => ORDER.compare(idOf(a), idOf(b)));
+    const report = { objects: looked, ...tried, findings: inOrder };
+    const isRefused = report.findings.some(({ level }) => level === "error");
+    return { output: formatReport(report, options.output), exitCode: isRefused ? 1 : 0 };
   } finally {
     await api.stop();
   }

@@ -1,7 +1,10 @@
-/** The administrator's connection to a fresh API: JSON in, JSON out. */
+/** How the administrator asks a fresh API: JSON in, JSON out; over a connection, or from within its process. */
+import type { OutgoingHttpHeaders } from "node:http";
 import type { JsonObject } from "../api/meta.js";
 import { HttpsClient } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
+import { requestHere } from "../http/request-here.js";
+import type { RequestListener } from "../http/request-listener.js";
 import { parseJson } from "../schema/parse-json.js";
 import type { AdminAccess } from "./access.js";
 
@@ -18,12 +21,17 @@ export interface AskOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface Asker {
+  /** @throws {Error} there is no answer */
+  ask(method: string, path: string, options?: AskOptions): Promise<Answer>;
+}
+
 const REQUEST_MS = 30_000;
 /** Discovery, definitions and lists are larger than reviews. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 const TEXT_CHARS_MAX = 600;
 
-export class AdminClient {
+export class AdminClient implements Asker {
   readonly #client: HttpsClient;
 
   constructor({ url, ca, cert, key }: AdminAccess, userAgent: string) {
@@ -39,22 +47,17 @@ export class AdminClient {
 
   /** @throws {TransportError} there is no answer */
   async ask(method: string, path: string, options: AskOptions = {}): Promise<Answer> {
-    const { body, contentType = "application/json", signal = NEVER } = options;
+    const { body, signal = NEVER } = options;
     const answer = await this.#client.request(
       {
         method,
         path,
-        headers: {
-          accept: "application/json",
-          ...(body !== undefined && { "content-type": contentType }),
-        },
+        headers: headersOf(options),
         ...(body !== undefined && { body: stringifyJson(body) }),
       },
       signal,
     );
-    const { warning = [] } = answer.headers;
-    const warnings = (Array.isArray(warning) ? warning : [warning]).map(toText);
-    return { status: answer.status, value: toObject(answer.body), warnings };
+    return toAnswer(answer);
   }
 
   close(): void {
@@ -62,7 +65,48 @@ export class AdminClient {
   }
 }
 
+/** Of an API in this process. Its answers wait for nobody outside, so a signal is looked at before each request only. */
+export class AdminHere implements Asker {
+  readonly #handle: RequestListener;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  /** @param token of an administrator */
+  constructor(handle: RequestListener, token: string, userAgent: string) {
+    this.#handle = handle;
+    this.#headers = { authorization: `Bearer ${token}`, "user-agent": userAgent };
+  }
+
+  async ask(method: string, path: string, options: AskOptions = {}): Promise<Answer> {
+    const { body, signal = NEVER } = options;
+    signal.throwIfAborted();
+    const answer = await requestHere(this.#handle, {
+      method,
+      path,
+      headers: { ...this.#headers, ...headersOf(options) },
+      ...(body !== undefined && { body: Buffer.from(stringifyJson(body)) }),
+    });
+    return toAnswer(answer);
+  }
+}
+
 const NEVER = new AbortController().signal;
+
+function headersOf({ body, contentType = "application/json" }: AskOptions): Record<string, string> {
+  const sent = body === undefined ? {} : { "content-type": contentType };
+  return { accept: "application/json", ...sent };
+}
+
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: Buffer;
+}
+
+function toAnswer({ status, headers, body }: RawAnswer): Answer {
+  const { warning = [] } = headers;
+  const warnings = (Array.isArray(warning) ? warning : [String(warning)]).map(toText);
+  return { status, value: toObject(body), warnings };
+}
 
 function toObject(body: Buffer): JsonObject {
   try {

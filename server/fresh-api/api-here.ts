@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { openAll } from "../../storage/base/cleanup.js";
 import { type Logger, silentLogger } from "../../storage/base/logger.js";
 import { parseCommandLine } from "../config/command-line.js";
+import type { RequestListener } from "../http/request-listener.js";
 import { SIMULATED_PARTS } from "../simulation/run-simulation.js";
 import { AlikeParts } from "../wiring/alike-parts.js";
 import { readBuildInfo } from "../wiring/build-info.js";
@@ -22,6 +23,12 @@ export interface RunningApi {
   readonly access: AdminAccess;
   /** Ends it and removes what it kept. */
   stop(): Promise<void>;
+}
+
+/** One of this process. */
+export interface ApiHere extends RunningApi {
+  /** Answers requests that need no connection. */
+  readonly handle: RequestListener;
 }
 
 /** What is needed to start one; it can be sent to a child. */
@@ -43,7 +50,7 @@ const MISTAKES: Logger = {
 const ALIKE = new AlikeParts();
 
 /** @throws {Error} with one line, or one for each manifest that is not there */
-export async function startHere({ options, tokens, args = [] }: StartOrder): Promise<RunningApi> {
+export async function startHere({ options, tokens, args = [] }: StartOrder): Promise<ApiHere> {
   const removed = removeStaleFolders();
   try {
     return await openAll(async (opened) => {
@@ -75,7 +82,7 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
           return watching;
         });
       }
-      return { access, stop: () => opened[Symbol.asyncDispose]() };
+      return { access, handle: replica.handle, stop: () => opened[Symbol.asyncDispose]() };
     });
   } finally {
     await removed;

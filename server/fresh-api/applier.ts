@@ -1,8 +1,7 @@
 /** Applier: writes objects of manifests as the administrator, through the server's own door, or tries to. */
 import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import type { AdminAccess } from "./access.js";
-import { AdminClient, type Answer } from "./admin-client.js";
+import type { Answer, Asker } from "./admin-client.js";
 import type { PlacedObject } from "./manifests.js";
 
 /** Why one is not there yet. */
@@ -21,23 +20,19 @@ export function isDefinition({ apiVersion, kind }: PlacedObject): boolean {
 }
 
 export class Applier {
-  readonly #client: AdminClient;
+  readonly #client: Asker;
   readonly #ending: AbortSignal;
   /** By group and version: its kinds, with path and scope. */
   #kinds = new Map<string, Promise<Kinds | Hindrance>>();
 
-  constructor(access: AdminAccess, ending: AbortSignal) {
+  constructor(client: Asker, ending: AbortSignal) {
     this.#ending = ending;
-    this.#client = new AdminClient(access, "keelson-manifests");
+    this.#client = client;
   }
 
   /** Definitions make new ones. */
   forgetKinds(): void {
     this.#kinds = new Map();
-  }
-
-  close(): void {
-    this.#client.close();
   }
 
   /** @returns undefined when it is there and in force */

@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { oneLine } from "../../storage/base/one-line.js";
 import type { AdminAccess } from "./access.js";
+import { AdminClient } from "./admin-client.js";
 import { Applier, isDefinition } from "./applier.js";
 import type { PlacedObject } from "./manifests.js";
 
@@ -41,7 +42,8 @@ export async function applyManifests(
 ): Promise<void> {
   if (objects.length === 0) return;
   const ending = AbortSignal.timeout(Math.max(1, Math.floor(deadlineMs)));
-  const applier = new Applier(access, ending);
+  const client = new AdminClient(access, "keelson-manifests");
+  const applier = new Applier(client, ending);
   try {
     await applyAll(objects.filter(isFirst), applier, ending);
     await applyAll(
@@ -50,7 +52,7 @@ export async function applyManifests(
       ending,
     );
   } finally {
-    applier.close();
+    client.close();
   }
 }
 

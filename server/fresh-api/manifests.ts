@@ -2,7 +2,7 @@
  * Manifests: objects that are to be there at the start, from files, folders, YAML texts and values of a program.
  * Each is remembered with its place, for messages.
  */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -92,35 +92,36 @@ class ManifestReader {
       this.add(await readStandardInput(), "standard input");
       return;
     }
-    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      throw new Error(`manifests: cannot read ${JSON.stringify(path)} (${error.code})`);
-    });
-    if (found.isDirectory()) await this.#addFolder(path, 0);
-    else await this.#addFile(path, found.size);
+    if (readable(path, () => statSync(path)).isDirectory()) this.#addFolder(path, 0);
+    else this.#addFile(path);
   }
 
-  async #addFolder(folder: string, depth: number): Promise<void> {
+  #addFolder(folder: string, depth: number): void {
     if (depth > FOLDERS_DEEP_MAX) throw new Error(`manifests: ${folder}: too many levels`);
-    const entries = await readdir(folder, { withFileTypes: true });
+    const entries = readdirSync(folder, { withFileTypes: true });
     const visible = entries.filter(({ name }) => !name.startsWith("."));
     for (const entry of visible.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(folder, entry.name);
-      if (entry.isDirectory()) await this.#addFolder(path, depth + 1);
+      if (entry.isDirectory()) this.#addFolder(path, depth + 1);
       else if (NAMES.test(entry.name)) {
         // Links to files are followed, as volumes of ConfigMaps have them; those to folders could be circles.
-        const found = await stat(path);
-        if (found.isFile()) await this.#addFile(path, found.size);
+        if (entry.isFile() || statSync(path).isFile()) this.#addFile(path);
       }
     }
   }
 
-  async #addFile(path: string, size: number): Promise<void> {
+  /** At once: waiting for the system would take longer than reading, and what is read is parsed on this thread anyway. */
+  #addFile(path: string): void {
     if (++this.#files > FILES_MAX) throw new Error(`manifests: more than ${FILES_MAX} files`);
-    if (size > FILE_BYTES_MAX) {
-      throw new Error(`manifests: ${path}: ${size} bytes, more than ${FILE_BYTES_MAX}`);
-    }
-    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-      throw new Error(`manifests: cannot read ${JSON.stringify(path)} (${error.code})`);
+    const text = readable(path, () => {
+      const file = openSync(path, "r");
+      try {
+        const { size } = fstatSync(file);
+        if (size <= FILE_BYTES_MAX) return readFileSync(file, "utf8");
+        throw new Error(`manifests: ${path}: ${size} bytes, more than ${FILE_BYTES_MAX}`);
+      } finally {
+        closeSync(file);
+      }
     });
     this.add(text, path);
   }
@@ -176,6 +177,17 @@ class ManifestReader {
       );
       return [];
     }
+  }
+}
+
+/** @throws {Error} that names the path, where the system refuses it */
+function readable<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new Error(`manifests: cannot read ${JSON.stringify(path)} (${code})`);
   }
 }
 

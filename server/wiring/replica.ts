@@ -11,6 +11,7 @@ import type { Config } from "../config/config.js";
 import { type Features, gatesIn } from "../config/feature-gates.js";
 import { toExcludedResources } from "../config/policy-exclusions.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
+import type { RequestListener } from "../http/request-listener.js";
 import { MetricRegistry } from "../metrics/metric-registry.js";
 import { Metrics } from "../metrics/metrics.js";
 import type { EffectiveReleases } from "../schema/lifecycle.js";
@@ -34,6 +35,8 @@ export interface Replica extends AsyncDisposable {
   /** The URL for this machine: "https://127.0.0.1:6443". */
   readonly url: string;
   readonly kubeconfigPath: string;
+  /** Answers requests of this process, which need no connection. */
+  readonly handle: RequestListener;
   /** The store's location, for people. */
   readonly storeDescription: string;
   /** Resolves when the replica is ready; rejects when it can never be. */
@@ -104,6 +107,7 @@ export function openReplica(
     return {
       url,
       kubeconfigPath: resolve(started.kubeconfigPath),
+      handle: serving.handle,
       storeDescription: config.isEmbedded
         ? `embedded store in ${resolve(config.dataDir)}`
         : `etcd at ${config.etcdServers.join(", ")}, prefix ${config.etcdPrefix}`,

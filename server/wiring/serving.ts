@@ -14,6 +14,7 @@ import { Headroom } from "../flowcontrol/headroom.js";
 import { Turns } from "../flowcontrol/turns.js";
 import { Health } from "../http/health.js";
 import { Listener } from "../http/listener.js";
+import type { RequestListener } from "../http/request-listener.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { Verbosity } from "../request/verbosity.js";
@@ -37,6 +38,8 @@ const REQUESTS_POLL_MS = 20;
 
 export interface Serving extends AsyncDisposable {
   readonly listener: Listener;
+  /** What the listener calls: the chains of all control planes. */
+  readonly handle: RequestListener;
   readonly root: ControlPlane;
   /** Those below the root; undefined = there are none. */
   readonly planes: OpenedControlPlanes | undefined;
@@ -107,6 +110,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const { guards = [], beside = [] } = planes ?? {};
     const root = createControlPlane({ ...common, recordDirectory, guards, beside }, opened);
     if (planes !== undefined) opened.use(planes);
+    const handle = planes?.dispatch(root.handle) ?? root.handle;
     const listener = await Listener.open(
       {
         host: config.bindAddress,
@@ -118,7 +122,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
         metrics,
         clock: systemClock,
       },
-      planes?.dispatch(root.handle) ?? root.handle,
+      handle,
     );
     const requestsUnderWay = () => root.requestsUnderWay() + (planes?.requestsUnderWay() ?? 0);
     const quietMs = Math.min(config.shutdownDelayMs, QUIET_MS_MAX);
@@ -130,6 +134,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     });
     return {
       listener,
+      handle,
       root,
       planes,
       health,
