@@ -5,12 +5,12 @@
  * count.
  */
 
-import type { Steps } from "../../storage/base/steps.js";
-import { deepEqual } from "../api/deep-equal.js";
+import { oneStep, STRETCH, type Steps } from "../../storage/base/steps.js";
+import { equalInSteps } from "../api/deep-equal.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, isEmptySet, LEAF } from "./field-set.js";
-import { elementOf, haveSameKeys, indexInSteps, indexItems } from "./list-items.js";
+import { elementOf, haveSameKeys, indexInSteps } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
 import { fieldElement, orderInSteps, SELF } from "./path-element.js";
 
@@ -26,35 +26,26 @@ interface NodeDifference {
 }
 
 /** @returns undefined when no ownable field changed */
-export function compareObjects(
-  type: MapType,
-  before: JsonObject,
-  after: JsonObject,
-): Difference | undefined {
-  return toDifference(compareMaps(type, before, after));
-}
-
-/** The same in steps, for objects of any size. */
 export function* compareInSteps(
   type: MapType,
   before: JsonObject,
   after: JsonObject,
 ): Steps<Difference | undefined> {
-  return toDifference(yield* compareLongMaps(type, before, after));
-}
-
-function toDifference(difference: NodeDifference | undefined): Difference | undefined {
+  const difference = yield* compareMaps(type, before, after);
   if (difference === undefined) return undefined;
   return { changed: difference.changed ?? EMPTY, removed: difference.removed ?? EMPTY };
 }
 
 type Side = JsonValue | undefined;
 
-function compareValues(type: MergeType, before: Side, after: Side): NodeDifference | undefined {
-  if (before === after) return undefined;
+function compareValues(
+  type: MergeType,
+  before: Side,
+  after: Side,
+): Steps<NodeDifference | undefined> {
   switch (type.form) {
     case "unowned":
-      return undefined;
+      return oneStep(undefined);
     case "leaf":
       return compareLeaves(before, after);
     case "dynamic":
@@ -76,138 +67,36 @@ function compareValues(type: MergeType, before: Side, after: Side): NodeDifferen
 const CHANGED_LEAF: NodeDifference = Object.freeze({ changed: LEAF, removed: undefined });
 const REMOVED_LEAF: NodeDifference = Object.freeze({ changed: undefined, removed: LEAF });
 
-function compareLeaves(before: Side, after: Side): NodeDifference | undefined {
+function* compareLeaves(before: Side, after: Side): Steps<NodeDifference | undefined> {
   if (before === undefined) return CHANGED_LEAF;
   if (after === undefined) return REMOVED_LEAF;
-  return deepEqual(before, after) ? undefined : CHANGED_LEAF;
+  if (isPlain(before) || isPlain(after)) return before === after ? undefined : CHANGED_LEAF;
+  return (yield* equalInSteps(before, after)) ? undefined : CHANGED_LEAF;
 }
 
 /** Compares maps by member; a change to or from a map also changes the field itself. */
-function compareDynamic(before: Side, after: Side): NodeDifference | undefined {
-  if (!isJsonObject(before) && !isJsonObject(after)) return compareLeaves(before, after);
+function* compareDynamic(before: Side, after: Side): Steps<NodeDifference | undefined> {
+  if (!isJsonObject(before) && !isJsonObject(after)) return yield* compareLeaves(before, after);
   if (isMapLike(before) && isMapLike(after)) {
-    if (isEmptyMap(before) && isEmptyMap(after)) return compareLeaves(before, after);
-    return compareMaps(DYNAMIC_MAP, before, after);
+    if (isEmptyMap(before) && isEmptyMap(after)) return yield* compareLeaves(before, after);
+    return yield* compareMaps(DYNAMIC_MAP, before, after);
   }
-  if (isJsonObject(after)) return compareMaps(DYNAMIC_MAP, undefined, after) ?? CHANGED_LEAF;
+  if (isJsonObject(after))
+    return (yield* compareMaps(DYNAMIC_MAP, undefined, after)) ?? CHANGED_LEAF;
   // The field itself stays, with another type.
-  const gone = isJsonObject(before) ? compareMaps(DYNAMIC_MAP, before, undefined)?.removed : {};
+  const gone = isJsonObject(before)
+    ? (yield* compareMaps(DYNAMIC_MAP, before, undefined))?.removed
+    : {};
   const { [SELF]: _, ...removed } = gone ?? {};
   return { changed: LEAF, removed: isEmptySet(removed) ? undefined : removed };
 }
 
-function compareMaps(
-  type: MapType,
-  before: JsonObject | null | undefined,
-  after: JsonObject | null | undefined,
-): NodeDifference | undefined {
-  const collected = new Collector(before, after, type.isPermanent === true);
-  const fields = type.fields();
-  const past = isJsonObject(before) ? before : undefined;
-  const next = isJsonObject(after) ? after : undefined;
-  if (next !== undefined) {
-    for (const name in next) {
-      const value = next[name];
-      if (value === undefined) continue;
-      const old = past !== undefined && Object.hasOwn(past, name) ? past[name] : undefined;
-      if (old === value) continue;
-      const member = fields.get(name) ?? type.others;
-      if (member !== undefined) {
-        collected.add(fieldElement(name), compareValues(member, old, value));
-      }
-    }
-  }
-  if (past !== undefined) {
-    for (const name in past) {
-      const value = past[name];
-      if (value === undefined) continue;
-      if (next !== undefined && Object.hasOwn(next, name) && next[name] !== undefined) continue;
-      const member = fields.get(name) ?? type.others;
-      if (member !== undefined) {
-        collected.add(fieldElement(name), compareValues(member, value, undefined));
-      }
-    }
-  }
-  return collected.result();
-}
-
-function compareLists(
-  type: ListType,
-  before: JsonArray | null | undefined,
-  after: JsonArray | null | undefined,
-): NodeDifference | undefined {
-  const collected = new Collector(before, after, false);
-  if (before !== null && after !== null && before !== undefined && after !== undefined) {
-    if (compareInStep(type, before, after, collected)) return collected.result();
-  }
-  const [old, now] = [indexItems(type, before ?? []), indexItems(type, after ?? [])];
-  for (const [element, items] of now) {
-    collected.add(element, compareItems(type, old.get(element), items));
-  }
-  for (const [element, items] of old) {
-    if (!now.has(element)) collected.add(element, compareItems(type, items, undefined));
-  }
-  return collected.result();
-}
-
-/**
- * The usual case: the same items in the same order. Elements are only made once an item differs.
- * @returns false in any other case
- */
-function compareInStep(
-  type: ListType,
-  before: JsonArray,
-  after: JsonArray,
-  collected: Collector,
-): boolean {
-  if (before.length !== after.length) return false;
-  const differences: (readonly [number, NodeDifference])[] = [];
-  for (let index = 0; index < after.length; index++) {
-    const [old, item] = [before[index] as JsonValue, after[index] as JsonValue];
-    if (!haveSameKeys(type, old, item)) return false;
-    const difference = compareValues(type.items, old, item);
-    if (difference !== undefined) differences.push([index, difference]);
-  }
-  if (differences.length === 0) return true;
-  // Duplicate items are compared together, not in step.
-  if (indexItems(type, after).size !== after.length) return false;
-  for (const [index, difference] of differences) {
-    collected.add(elementOf(type, after[index] as JsonValue) as string, difference);
-  }
-  return true;
-}
-
-/** Members and items that are compared in one step. */
-const STRETCH = 500;
-
-/** `compareValues` in steps; what is no map and no list is compared at once. */
-function* compareLongValues(
-  type: MergeType,
-  before: Side,
-  after: Side,
-): Steps<NodeDifference | undefined> {
-  if (before === after) return undefined;
-  if (type.form === "map" && isMapLike(before) && isMapLike(after)) {
-    const areEmpty = isEmptyMap(before) && isEmptyMap(after);
-    if (!areEmpty || type.isPermanent === true) return yield* compareLongMaps(type, before, after);
-  } else if (type.form === "list" && isListLike(before) && isListLike(after)) {
-    if (!isEmptyList(before) || !isEmptyList(after)) {
-      return yield* compareLongLists(type, before, after);
-    }
-  } else if (type.form === "dynamic" && isMapLike(before) && isMapLike(after)) {
-    if (!isEmptyMap(before) || !isEmptyMap(after)) {
-      return yield* compareLongMaps(DYNAMIC_MAP, before, after);
-    }
-  }
-  return compareValues(type, before, after);
-}
-
-/** Whether its comparison needs no steps of its own. */
+/** Whether it is no map and no list. */
 function isPlain(value: Side): boolean {
   return typeof value !== "object" || value === null;
 }
 
-function* compareLongMaps(
+function* compareMaps(
   type: MapType,
   before: JsonObject | null | undefined,
   after: JsonObject | null | undefined,
@@ -221,12 +110,11 @@ function* compareLongMaps(
     if (++seen % STRETCH === 0) yield;
     const value = next[name];
     const old = Object.hasOwn(past, name) ? past[name] : undefined;
-    const member = value === undefined ? undefined : (fields.get(name) ?? type.others);
-    if (member === undefined || old === value) continue;
-    const isShort = isPlain(value) && isPlain(old);
-    const difference = isShort
-      ? compareValues(member, old, value)
-      : yield* compareLongValues(member, old, value);
+    if (value === undefined || old === value) continue;
+    const member = fields.get(name) ?? type.others;
+    if (member === undefined) continue;
+    const isNewLeaf = member.form === "leaf" && old === undefined;
+    const difference = isNewLeaf ? CHANGED_LEAF : yield* compareValues(member, old, value);
     collected.add(fieldElement(name), difference);
   }
   for (const name in past) {
@@ -235,28 +123,25 @@ function* compareLongMaps(
     const isThere = Object.hasOwn(next, name) && next[name] !== undefined;
     const member = value === undefined || isThere ? undefined : (fields.get(name) ?? type.others);
     if (member === undefined) continue;
-    const difference = isPlain(value)
-      ? compareValues(member, value, undefined)
-      : yield* compareLongValues(member, value, undefined);
-    collected.add(fieldElement(name), difference);
+    collected.add(fieldElement(name), yield* compareValues(member, value, undefined));
   }
   return collected.result();
 }
 
 const NOTHING: JsonObject = Object.freeze({});
 
-function* compareLongLists(
+function* compareLists(
   type: ListType,
   before: JsonArray | null | undefined,
   after: JsonArray | null | undefined,
 ): Steps<NodeDifference | undefined> {
-  if (isEmptyList(before)) return yield* addInSteps(type, before, after ?? []);
-  const collected = new Collector(before, after, false);
   const [past, next] = [before ?? [], after ?? []];
+  if (past.length === 0) return yield* addItems(type, before, next);
+  const collected = new Collector(before, after, false);
   if (past.length === next.length) {
-    const differences = yield* compareLongInStep(type, past, next);
+    const differences = yield* compareInOrder(type, past, next);
     if (differences?.length === 0) return undefined;
-    // Duplicate items are compared together, not in step.
+    // Duplicate items are compared together, not one by one.
     if (differences !== undefined && (yield* indexInSteps(type, next)).size === next.length) {
       for (const [index, difference] of differences) {
         collected.add(elementOf(type, next[index] as JsonValue) as string, difference);
@@ -268,19 +153,20 @@ function* compareLongLists(
   let seen = 0;
   for (const [element, items] of now) {
     if (++seen % STRETCH === 0) yield;
-    collected.add(element, yield* compareLongItems(type, old.get(element), items));
+    collected.add(element, yield* compareItems(type, old.get(element), items));
   }
   for (const [element, items] of old) {
     if (++seen % STRETCH === 0) yield;
-    if (!now.has(element)) {
-      collected.add(element, yield* compareLongItems(type, items, undefined));
-    }
+    if (!now.has(element)) collected.add(element, yield* compareItems(type, items, undefined));
   }
   return collected.result();
 }
 
-/** @returns undefined where the items are not the same in the same order */
-function* compareLongInStep(
+/**
+ * The usual case: the same items in the same order. Elements are only made once an item differs.
+ * @returns undefined in any other case
+ */
+function* compareInOrder(
   type: ListType,
   before: JsonArray,
   after: JsonArray,
@@ -290,14 +176,14 @@ function* compareLongInStep(
     if (index % STRETCH === STRETCH - 1) yield;
     const [old, item] = [before[index] as JsonValue, after[index] as JsonValue];
     if (!haveSameKeys(type, old, item)) return undefined;
-    const difference = yield* compareLongValues(type.items, old, item);
+    const difference = yield* compareValues(type.items, old, item);
     if (difference !== undefined) differences.push([index, difference]);
   }
   return differences;
 }
 
 /** Items that are all new, in kube-apiserver's order of their elements, in which they are written. */
-function* addInSteps(
+function* addItems(
   type: ListType,
   before: JsonArray | null | undefined,
   items: JsonArray,
@@ -309,10 +195,7 @@ function* addInSteps(
     const element = elementOf(type, item);
     if (element === undefined) continue;
     elements.push(element);
-    const difference = isPlain(item)
-      ? compareValues(type.items, undefined, item)
-      : yield* compareLongValues(type.items, undefined, item);
-    nodes.push(difference?.changed ?? LEAF);
+    nodes.push((yield* compareValues(type.items, undefined, item))?.changed ?? LEAF);
   }
   if (elements.length === 0) return before === undefined ? CHANGED_LEAF : undefined;
   const order = yield* orderInSteps(elements);
@@ -329,28 +212,17 @@ function* addInSteps(
   return { changed, removed: undefined };
 }
 
-function* compareLongItems(
+/** Compares the items of one element: one on each side, or all duplicates as a whole. */
+function* compareItems(
   type: ListType,
   before: JsonArray | undefined,
   after: JsonArray | undefined,
 ): Steps<NodeDifference | undefined> {
-  const [old, item] = [before?.[0], after?.[0]];
-  const areSingle = (before?.length ?? 1) === 1 && (after?.length ?? 1) === 1;
-  if (!areSingle || (isPlain(old) && isPlain(item))) return compareItems(type, before, after);
-  return yield* compareLongValues(type.items, old, item);
-}
-
-/** Compares the items of one element: one on each side, or all duplicates as a whole. */
-function compareItems(
-  type: ListType,
-  before: JsonArray | undefined,
-  after: JsonArray | undefined,
-): NodeDifference | undefined {
   const isSingle = (items: JsonArray | undefined) => items === undefined || items.length === 1;
   if (isSingle(before) && isSingle(after)) {
-    return compareValues(type.items, before?.[0], after?.[0]);
+    return yield* compareValues(type.items, before?.[0], after?.[0]);
   }
-  return compareLeaves(before, after);
+  return yield* compareLeaves(before, after);
 }
 
 /** Gathers the differences below one place. */

@@ -1,104 +1,44 @@
 /** Extracts the fields that a validated configuration sets (S1-SSA-07). */
-import type { Steps } from "../../storage/base/steps.js";
+import { STRETCH, type Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { EMPTY, type FieldSet, type FieldSetBuilder, LEAF } from "./field-set.js";
 import { elementOf } from "./list-items.js";
 import { DYNAMIC_MAP, type ListType, type MapType, type MergeType } from "./merge-schema.js";
-import { fieldElement, orderElements, orderInSteps, SELF } from "./path-element.js";
+import { fieldElement, orderInSteps, SELF } from "./path-element.js";
 
 /** The set of fields of a validated configuration. */
-export function fieldsOf(type: MapType, value: JsonObject): FieldSet {
-  return fieldsOfMap(type, value) ?? EMPTY;
+export function* fieldsInSteps(type: MapType, value: JsonObject): Steps<FieldSet> {
+  return (yield* fieldsOfMap(type, value)) ?? EMPTY;
 }
 
 /** @param isEntry undeclared members and items are in the set themselves */
-function nodeOf(type: MergeType, value: JsonValue, isEntry: boolean): FieldSet | undefined {
-  const below = childrenOf(type, value);
+function* nodeOf(type: MergeType, value: JsonValue, isEntry: boolean): Steps<FieldSet | undefined> {
+  const below = yield* childrenOf(type, value);
   if (below === "whole" || (below === undefined && isEntry)) return LEAF;
   return below !== undefined && isEntry ? { [SELF]: LEAF, ...below } : below;
 }
 
-function childrenOf(type: MergeType, value: JsonValue): FieldSet | undefined | "whole" {
+function* childrenOf(type: MergeType, value: JsonValue): Steps<FieldSet | undefined | "whole"> {
   switch (type.form) {
     case "unowned":
       return undefined;
     case "leaf":
       return "whole";
     case "dynamic":
-      return isJsonObject(value) && hasMembers(value) ? fieldsOfMap(DYNAMIC_MAP, value) : "whole";
+      if (!isJsonObject(value) || !hasMembers(value)) return "whole";
+      return yield* fieldsOfMap(DYNAMIC_MAP, value);
     case "map":
       if (!isJsonObject(value)) return "whole";
-      if (hasMembers(value)) return fieldsOfMap(type, value);
+      if (hasMembers(value)) return yield* fieldsOfMap(type, value);
       return type.isPermanent === true ? undefined : "whole";
     case "list":
-      return Array.isArray(value) && value.length > 0 ? fieldsOfList(type, value) : "whole";
+      if (!Array.isArray(value) || value.length === 0) return "whole";
+      return yield* fieldsOfList(type, value);
   }
 }
 
-function fieldsOfMap(type: MapType, value: JsonObject): FieldSet | undefined {
-  let set: FieldSetBuilder | undefined;
-  const fields = type.fields();
-  for (const name in value) {
-    const member = value[name];
-    if (member === undefined) continue;
-    const declared = fields.get(name);
-    const memberType = declared ?? type.others;
-    if (memberType === undefined) continue;
-    const node = nodeOf(memberType, member, declared === undefined);
-    if (node === undefined) continue;
-    set ??= {};
-    set[fieldElement(name)] = node;
-  }
-  return set;
-}
-
-function fieldsOfList(type: ListType, list: JsonArray): FieldSet | undefined {
-  const elements: string[] = [];
-  const nodes: FieldSet[] = [];
-  for (const item of list) {
-    const element = elementOf(type, item);
-    if (element === undefined) continue;
-    elements.push(element);
-    nodes.push(nodeOf(type.items, item, true) ?? LEAF);
-  }
-  if (elements.length === 0) return undefined;
-  // In the order in which they will be written, so that a long list is not made twice.
-  const order = orderElements(elements);
-  const set: FieldSetBuilder = {};
-  for (let at = 0; at < elements.length; at++) {
-    const place = order?.[at] ?? at;
-    set[elements[place] as string] = nodes[place] as FieldSet;
-  }
-  return set;
-}
-
-/** Members and items that are looked at in one step. */
-const STRETCH = 500;
-
-/** `fieldsOf` in steps, for configurations of any size. */
-export function* fieldsInSteps(type: MapType, value: JsonObject): Steps<FieldSet> {
-  return (yield* fieldsOfLongMap(type, value)) ?? EMPTY;
-}
-
-function* longNodeOf(
-  type: MergeType,
-  value: JsonValue,
-  isEntry: boolean,
-): Steps<FieldSet | undefined> {
-  let below: FieldSet | undefined;
-  if (type.form === "list" && Array.isArray(value) && value.length > 0) {
-    below = yield* fieldsOfLongList(type, value);
-  } else if (type.form === "map" && isJsonObject(value) && hasMembers(value)) {
-    below = yield* fieldsOfLongMap(type, value);
-  } else if (type.form === "dynamic" && isJsonObject(value) && hasMembers(value)) {
-    below = yield* fieldsOfLongMap(DYNAMIC_MAP, value);
-  } else return nodeOf(type, value, isEntry);
-  if (below === undefined && isEntry) return LEAF;
-  return below !== undefined && isEntry ? { [SELF]: LEAF, ...below } : below;
-}
-
-function* fieldsOfLongMap(type: MapType, value: JsonObject): Steps<FieldSet | undefined> {
+function* fieldsOfMap(type: MapType, value: JsonObject): Steps<FieldSet | undefined> {
   let set: FieldSetBuilder | undefined;
   const fields = type.fields();
   let seen = 0;
@@ -108,11 +48,8 @@ function* fieldsOfLongMap(type: MapType, value: JsonObject): Steps<FieldSet | un
     const declared = fields.get(name);
     const memberType = declared ?? type.others;
     if (member === undefined || memberType === undefined) continue;
-    const isPlain = typeof member !== "object" || member === null;
-    const isEntry = declared === undefined;
-    const node = isPlain
-      ? nodeOf(memberType, member, isEntry)
-      : yield* longNodeOf(memberType, member, isEntry);
+    const isLeaf = memberType.form === "leaf";
+    const node = isLeaf ? LEAF : yield* nodeOf(memberType, member, declared === undefined);
     if (node === undefined) continue;
     set ??= {};
     set[fieldElement(name)] = node;
@@ -120,7 +57,7 @@ function* fieldsOfLongMap(type: MapType, value: JsonObject): Steps<FieldSet | un
   return set;
 }
 
-function* fieldsOfLongList(type: ListType, list: JsonArray): Steps<FieldSet | undefined> {
+function* fieldsOfList(type: ListType, list: JsonArray): Steps<FieldSet | undefined> {
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
   for (const [at, item] of list.entries()) {
@@ -128,13 +65,10 @@ function* fieldsOfLongList(type: ListType, list: JsonArray): Steps<FieldSet | un
     const element = elementOf(type, item);
     if (element === undefined) continue;
     elements.push(element);
-    const isPlain = typeof item !== "object" || item === null;
-    const node = isPlain
-      ? nodeOf(type.items, item, true)
-      : yield* longNodeOf(type.items, item, true);
-    nodes.push(node ?? LEAF);
+    nodes.push((yield* nodeOf(type.items, item, true)) ?? LEAF);
   }
   if (elements.length === 0) return undefined;
+  // In the order in which they will be written, so that a long list is not made twice.
   const order = yield* orderInSteps(elements);
   const set: FieldSetBuilder = {};
   for (let at = 0; at < elements.length; at++) {

@@ -15,16 +15,14 @@ import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { badRequest } from "../api/status.js";
 import { checkConfiguration } from "./check-configuration.js";
-import { compareInSteps, compareObjects, type Difference } from "./compare.js";
+import { compareInSteps, type Difference } from "./compare.js";
 import { conflictError } from "./conflicts.js";
-import { fieldsInSteps, fieldsOf } from "./field-extraction.js";
+import { fieldsInSteps } from "./field-extraction.js";
 import {
-  containsSet,
   EMPTY,
   equalSets,
   type FieldSet,
   intersectInSteps,
-  intersectSets,
   isEmptySet,
   subtractInSteps,
   subtractSets,
@@ -50,8 +48,8 @@ import {
   writeEntries,
 } from "./managed-fields.js";
 import type { MergeSchema } from "./merge-schema.js";
-import { mergeInSteps, mergeObjects, pruneObject, withAppliedNulls } from "./merge-values.js";
-import { reconcileInSteps, reconcileSet } from "./reconcile.js";
+import { mergeInSteps, pruneObject, withAppliedNulls } from "./merge-values.js";
+import { reconcileInSteps } from "./reconcile.js";
 
 /** Another version of the kind, in which an entry names its fields. */
 export interface OtherVersion {
@@ -125,8 +123,8 @@ interface Loss {
   readonly removed: FieldSet;
 }
 
-/** Compares two states in an entry's version; "gone" = that version no longer exists. */
-type Comparison = (apiVersion: string) => Difference | undefined | "gone";
+/** What differs between two states in each entry's version; "gone" = that version no longer exists. */
+type Comparisons = ReadonlyMap<string, Difference | undefined | "gone">;
 
 export function createFieldManager(options: FieldManagerOptions): FieldManager {
   const { schema, apiVersion, naming } = options;
@@ -135,47 +133,35 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   const resetFields = (subresource: string) => options.resetFields?.(subresource) ?? EMPTY;
 
   /** An entry's fields adapted to the current schema, where a write touches them. */
-  function* fieldsNow(
-    entry: ManagedEntry,
-    { changed, removed }: Difference,
-    { isLong = false }: Write,
-  ): Steps<FieldSet> {
+  function* fieldsNow(entry: ManagedEntry, { changed, removed }: Difference): Steps<FieldSet> {
     const own =
       entry.apiVersion === apiVersion ? schema : options.otherVersion?.(entry.apiVersion)?.schema;
     if (own === undefined) return EMPTY;
-    if (!isLong) {
-      return reconcileSet(own.root, reconcileSet(own.root, entry.fields, changed), removed);
-    }
     const fields = yield* reconcileInSteps(own.root, entry.fields, changed);
     return yield* reconcileInSteps(own.root, fields, removed);
   }
 
-  function* comparisonOf(
+  function* compareVersions(
     before: JsonObject,
     after: JsonObject,
-    { subresource, isLong = false }: Write,
-  ): Steps<Comparison> {
+    entries: ManagedEntries,
+    { subresource }: Write,
+  ): Steps<Comparisons> {
     const ignored = resetFields(subresource);
-    const own = isLong
-      ? yield* compareInSteps(schema.root, before, after)
-      : compareObjects(schema.root, before, after);
-    const known = new Map<string, Difference | undefined | "gone">();
-    known.set(apiVersion, without(own, ignored));
-    // Other versions are compared when an entry has them.
-    const compare = (version: string): Difference | undefined | "gone" => {
+    const own = yield* compareInSteps(schema.root, before, after);
+    const compared = new Map<string, Difference | undefined | "gone">();
+    compared.set(apiVersion, without(own, ignored));
+    for (const { apiVersion: version } of entries.values()) {
+      if (compared.has(version)) continue;
       const other = options.otherVersion?.(version);
-      if (other === undefined) return "gone";
-      const difference = compareObjects(
-        other.schema.root,
-        other.toVersion(before),
-        other.toVersion(after),
-      );
-      return without(difference, ignored);
-    };
-    return (version) => {
-      if (!known.has(version)) known.set(version, compare(version));
-      return known.get(version);
-    };
+      if (other === undefined) compared.set(version, "gone");
+      else {
+        const [was, is] = [other.toVersion(before), other.toVersion(after)];
+        const difference = yield* compareInSteps(other.schema.root, was, is);
+        compared.set(version, without(difference, ignored));
+      }
+    }
+    return compared;
   }
 
   function* updateSteps(
@@ -194,9 +180,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     }
     yield;
     const before = live === undefined ? schema.empty : toJson(live);
-    const compare = yield* comparisonOf(before, toJson(next), write);
+    const compared = yield* compareVersions(before, toJson(next), entries, write);
     yield;
-    yield* follow(entries, compare, write);
+    yield* follow(entries, compared, write);
     return yield* withEntries(next, entries);
   }
 
@@ -217,33 +203,28 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   }
 
   /** Changed fields belong to the writer only; removed fields belong to nobody. */
-  function* follow(entries: ManagedEntries, compare: Comparison, write: Write): Steps<void> {
+  function* follow(entries: ManagedEntries, compared: Comparisons, write: Write): Steps<void> {
     const { manager, subresource } = write;
-    const own = compare(apiVersion);
+    const own = compared.get(apiVersion);
     const changed = own === undefined || own === "gone" ? EMPTY : own.changed;
     const owner = ownerOf(manager, subresource, "Update");
     const id = entryId(owner);
     const previous = entries.get(id);
     for (const [otherId, entry] of entries) {
-      const difference = compare(entry.apiVersion);
+      const difference = compared.get(entry.apiVersion);
       if (difference === "gone") entries.delete(otherId);
       else if (difference !== undefined) {
         // The writer keeps its fields: it gets the changed ones anyway.
         const taken = otherId === id ? EMPTY : difference.changed;
-        const fields = yield* fieldsNow(entry, difference, write);
-        const left = yield* leftOf(fields, [taken, difference.removed], write);
+        const fields = yield* fieldsNow(entry, difference);
+        const left = yield* leftOf(fields, [taken, difference.removed]);
         replaceFields(entries, otherId, entry, left);
       } else if (isEmptySet(entry.fields)) entries.delete(otherId);
       yield;
     }
     if (!isEmptySet(changed)) {
       const kept = entries.get(id)?.fields ?? EMPTY;
-      const fields =
-        write.isLong === true
-          ? yield* unionInSteps(kept, changed)
-          : containsSet(kept, changed)
-            ? kept
-            : unionSets(kept, changed);
+      const fields = yield* unionInSteps(kept, changed);
       const time = now();
       const isSame = previous !== undefined && previous.fields === fields && previous.time === time;
       if (!isSame) entries.set(id, { ...owner, time, fields });
@@ -267,8 +248,8 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       live === undefined ? { apiVersion, kind: options.kind, metadata: {} } : toJson(live);
     const entries = (yield* readStoredEntries(live?.metadata.managedFields)) ?? new Map();
     if (live !== undefined && entries.size === 0) {
-      const compare = yield* comparisonOf(schema.empty, current, write);
-      yield* follow(entries, compare, { ...write, manager: BEFORE_FIRST_APPLY });
+      const compared = yield* compareVersions(schema.empty, current, entries, write);
+      yield* follow(entries, compared, { ...write, manager: BEFORE_FIRST_APPLY });
     }
     const merged = yield* mergeApplied(current, applied, entries, write);
     const isKubectl = write.manager === KUBECTL_MANAGER;
@@ -287,16 +268,10 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     const owner = ownerOf(write.manager, write.subresource, "Apply");
     const id = entryId(owner);
     const last = entries.get(id);
-    const isLong = write.isLong === true;
-    const set = isLong
-      ? yield* fieldsInSteps(schema.root, applied)
-      : fieldsOf(schema.root, applied);
-    const fields = subtractTrees(set, ignored);
+    const fields = subtractTrees(yield* fieldsInSteps(schema.root, applied), ignored);
     entries.delete(id);
     yield;
-    let merged = isLong
-      ? yield* mergeInSteps(schema.root, live, applied)
-      : mergeObjects(schema.root, live, applied);
+    let merged = yield* mergeInSteps(schema.root, live, applied);
     yield;
     if (last !== undefined) {
       merged = yield* prune(merged, last, fields, entries);
@@ -304,10 +279,10 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       yield;
     }
 
-    const compare = yield* comparisonOf(live, merged, write);
-    const isChanged = compare(apiVersion) !== undefined;
+    const compared = yield* compareVersions(live, merged, entries, write);
+    const isChanged = compared.get(apiVersion) !== undefined;
     yield;
-    yield* takeOver(live, entries, compare, write);
+    yield* takeOver(live, entries, compared, write);
     const isSameEntry =
       last !== undefined && last.apiVersion === apiVersion && equalSets(last.fields, fields);
     if (!isEmptySet(fields)) {
@@ -323,20 +298,17 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   function* takeOver(
     live: JsonObject,
     entries: ManagedEntries,
-    compare: Comparison,
+    compared: Comparisons,
     write: ApplyWrite,
   ): Steps<void> {
     const { manager, force } = write;
     const losses: Loss[] = [];
     for (const [id, owner] of [...entries]) {
-      const difference = compare(owner.apiVersion);
+      const difference = compared.get(owner.apiVersion);
       if (difference === "gone") entries.delete(id);
       if (difference === undefined || difference === "gone") continue;
-      const owned = yield* fieldsNow(owner, difference, write);
-      const fields =
-        write.isLong === true
-          ? yield* intersectInSteps(owned, difference.changed)
-          : intersectSets(owned, difference.changed);
+      const owned = yield* fieldsNow(owner, difference);
+      const fields = yield* intersectInSteps(owned, difference.changed);
       losses.push({ id, owner, owned, fields, removed: difference.removed });
       yield;
     }
@@ -344,7 +316,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     if (conflicts.length > 0 && !force) {
       const allowed =
         manager === KUBECTL_MANAGER
-          ? fieldsLastApplied(schema, apiVersion, annotation, live)
+          ? yield* fieldsLastApplied(schema, apiVersion, annotation, live)
           : EMPTY;
       const refused = conflicts
         .map(({ owner, fields }) => ({ owner, fields: subtractSets(fields, allowed) }))
@@ -353,7 +325,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       if (refused.length > 0) throw conflictError(refused);
     }
     for (const { id, owner, owned, fields, removed } of losses) {
-      replaceFields(entries, id, owner, yield* leftOf(owned, [fields, removed], write));
+      replaceFields(entries, id, owner, yield* leftOf(owned, [fields, removed]));
       yield;
     }
   }
@@ -380,8 +352,8 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
       const rest = pruned;
       pruned = inVersion(version, merged, (object, own) => {
         const left = inVersion(version, rest, (converted) => converted, false);
-        const stays = fieldsOf(own.root, left);
-        const gone = subtractSets(fieldsOf(own.root, object), stays);
+        const stays = finishNow(fieldsInSteps(own.root, left));
+        const gone = subtractSets(finishNow(fieldsInSteps(own.root, object)), stays);
         return pruneObject(own.root, object, gone, unionSets(stays, theirs));
       });
     }
@@ -429,15 +401,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
 }
 
 /** The fields without those of other sets. */
-function* leftOf(
-  fields: FieldSet,
-  others: readonly FieldSet[],
-  { isLong = false }: Write,
-): Steps<FieldSet> {
+function* leftOf(fields: FieldSet, others: readonly FieldSet[]): Steps<FieldSet> {
   let left = fields;
-  for (const other of others) {
-    left = isLong ? yield* subtractInSteps(left, other) : subtractSets(left, other);
-  }
+  for (const other of others) left = yield* subtractInSteps(left, other);
   return left;
 }
 

@@ -5,10 +5,16 @@
  * without effect returns its first operand.
  */
 
-import type { Steps } from "../../storage/base/steps.js";
+import { finishNow, STRETCH, type Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
-import { canonicalElement, orderInSteps, SELF, sortElements } from "./path-element.js";
+import {
+  areFewInOrder,
+  canonicalElement,
+  orderInSteps,
+  SELF,
+  sortElements,
+} from "./path-element.js";
 
 export interface FieldSet {
   readonly [element: string]: FieldSet;
@@ -60,143 +66,47 @@ export function setOfPaths(paths: readonly (readonly string[])[]): FieldSet {
 }
 
 export function unionSets(a: FieldSet, b: FieldSet): FieldSet {
-  return isEmptySet(a) ? b : isEmptySet(b) ? a : unionChildren(a, b);
+  return finishNow(unionInSteps(a, b));
 }
 
-function unionNodes(a: FieldSet, b: FieldSet): FieldSet {
-  if (a === b) return a;
-  const [hasA, hasB] = [hasChildren(a), hasChildren(b)];
-  if (!hasA && !hasB) return a;
-  if (!hasB) return withSelf(a);
-  if (!hasA) return withSelf(b);
-  const union = unionChildren(a, b);
-  return b[SELF] === undefined ? union : withSelf(union);
+export function* unionInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  return isEmptySet(a) ? b : yield* unionChildren(a, b);
 }
 
-function unionChildren(a: FieldSet, b: FieldSet): FieldSet {
-  let union: FieldSetBuilder | undefined;
+function* unionChildren(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  let changed: Map<string, FieldSet> | undefined;
+  let seen = 0;
   for (const element in b) {
+    if (++seen % STRETCH === 0) yield;
     if (element === SELF) continue;
     const theirs = b[element] as FieldSet;
     const ours = a[element];
-    const both = ours === undefined ? theirs : unionNodes(ours, theirs);
+    const both = ours === undefined ? theirs : yield* unionNodes(ours, theirs);
     if (both === ours) continue;
-    union ??= { ...a };
-    union[element] = both;
+    changed ??= new Map();
+    changed.set(element, both);
   }
-  return union ?? a;
-}
-
-function withSelf(node: FieldSet): FieldSet {
-  return isMember(node) ? node : { [SELF]: LEAF, ...node };
-}
-
-/** The fields in both sets. */
-export function intersectSets(a: FieldSet, b: FieldSet): FieldSet {
-  return intersectChildren(a, b) ?? EMPTY;
-}
-
-function intersectChildren(a: FieldSet, b: FieldSet): FieldSetBuilder | undefined {
-  let both: FieldSetBuilder | undefined;
-  for (const element in a) {
-    if (element === SELF) continue;
-    const theirs = b[element];
-    if (theirs === undefined) continue;
-    const ours = a[element] as FieldSet;
-    const children = intersectChildren(ours, theirs);
-    const isIn = isMember(ours) && isMember(theirs);
-    if (children === undefined && !isIn) continue;
-    both ??= {};
-    both[element] = isIn
-      ? children === undefined
-        ? LEAF
-        : withSelf(children)
-      : (children ?? LEAF);
-  }
-  return both;
-}
-
-/** The fields of `a` that are not in `b`; fields below those of `b` stay. */
-export function subtractSets(a: FieldSet, b: FieldSet): FieldSet {
-  return subtract(a, b, false);
-}
-
-/** The fields of `a` that are neither in `b` nor below a field of `b`. */
-export function subtractTrees(a: FieldSet, b: FieldSet): FieldSet {
-  return subtract(a, b, true);
-}
-
-function subtract(a: FieldSet, b: FieldSet, withBelow: boolean): FieldSet {
-  let rest: FieldSetBuilder | undefined;
-  for (const element in b) {
-    const ours = a[element];
-    if (element === SELF || ours === undefined) continue;
-    const left = subtractNodes(ours, b[element] as FieldSet, withBelow);
-    if (left === ours) continue;
-    rest ??= { ...a };
-    if (left === undefined) delete rest[element];
-    else rest[element] = left;
-  }
-  return rest ?? a;
-}
-
-function subtractNodes(a: FieldSet, b: FieldSet, withBelow: boolean): FieldSet | undefined {
-  const isTaken = isMember(b);
-  if (isTaken && withBelow) return undefined;
-  const children = hasChildren(b) ? subtract(a, b, withBelow) : a;
-  const isKept = isMember(a) && !isTaken;
-  if (!hasChildren(children)) return isKept ? LEAF : undefined;
-  if (isKept || children[SELF] === undefined) return children;
-  const { [SELF]: _, ...rest } = children;
-  return rest;
-}
-
-/** Elements that are looked at in one step; larger sets are worked on in steps. */
-const STRETCH = 500;
-
-function isLong(set: FieldSet): boolean {
-  return countUntil(set, STRETCH) >= STRETCH;
-}
-
-/** Elements of the set on all levels; once there are so many the rest is not counted. */
-function countUntil(set: FieldSet, enough: number): number {
-  let count = 0;
-  for (const element in set) {
-    count += 1 + countUntil(set[element] as FieldSet, enough - count);
-    if (count >= enough) break;
-  }
-  return count;
-}
-
-/** `subtractSets` in steps, for sets of any size. */
-export function* subtractInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
-  if (!isLong(b)) return subtractSets(a, b);
-  yield;
-  return yield* subtractLong(a, b);
-}
-
-function* subtractLong(a: FieldSet, b: FieldSet): Steps<FieldSet> {
-  const rest: FieldSetBuilder = {};
-  let isSame = true;
-  let seen = 0;
-  for (const element in a) {
+  if (changed === undefined) return a;
+  const union = yield* copyInSteps(a[SELF] === undefined ? {} : { [SELF]: LEAF }, a);
+  for (const [element, node] of changed) {
     if (++seen % STRETCH === 0) yield;
-    const ours = a[element] as FieldSet;
-    const theirs = element === SELF ? undefined : b[element];
-    const left = theirs === undefined ? ours : yield* subtractLongNodes(ours, theirs);
-    isSame &&= left === ours;
-    if (left !== undefined) rest[element] = left;
+    union[element] = node;
   }
-  return isSame ? a : rest;
+  return union;
 }
 
-function* subtractLongNodes(a: FieldSet, b: FieldSet): Steps<FieldSet | undefined> {
-  if (!hasChildren(a) || !hasChildren(b)) return subtractNodes(a, b, false);
-  const children = yield* subtractLong(a, b);
-  const isKept = isMember(a) && !isMember(b);
-  if (!hasChildren(children)) return isKept ? LEAF : undefined;
-  if (isKept || children[SELF] === undefined) return children;
-  return yield* copyInSteps({}, children);
+function* unionNodes(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  if (a === b) return a;
+  const [hasA, hasB] = [hasChildren(a), hasChildren(b)];
+  if (!hasA && !hasB) return a;
+  if (!hasB) return yield* withSelf(a);
+  if (!hasA) return yield* withSelf(b);
+  const union = yield* unionChildren(a, b);
+  return b[SELF] === undefined ? union : yield* withSelf(union);
+}
+
+function* withSelf(node: FieldSet): Steps<FieldSet> {
+  return isMember(node) ? node : yield* copyInSteps({ [SELF]: LEAF }, node);
 }
 
 /** Adds the elements of the set but the field itself. */
@@ -209,56 +119,12 @@ function* copyInSteps(copy: FieldSetBuilder, set: FieldSet): Steps<FieldSetBuild
   return copy;
 }
 
-/** `unionSets` in steps, for sets of any size. */
-export function* unionInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
-  if (isEmptySet(a)) return b;
-  if (!isLong(b)) return unionSets(a, b);
-  yield;
-  return yield* unionLong(a, b);
-}
-
-function* unionLong(a: FieldSet, b: FieldSet): Steps<FieldSet> {
-  const changed: (readonly [element: string, node: FieldSet])[] = [];
-  let seen = 0;
-  for (const element in b) {
-    if (++seen % STRETCH === 0) yield;
-    if (element === SELF) continue;
-    const theirs = b[element] as FieldSet;
-    const ours = a[element];
-    const both = ours === undefined ? theirs : yield* unionLongNodes(ours, theirs);
-    if (both !== ours) changed.push([element, both]);
-  }
-  if (changed.length === 0) return a;
-  const union = yield* copyInSteps(a[SELF] === undefined ? {} : { [SELF]: LEAF }, a);
-  for (const [element, node] of changed) {
-    if (++seen % STRETCH === 0) yield;
-    union[element] = node;
-  }
-  return union;
-}
-
-function* unionLongNodes(a: FieldSet, b: FieldSet): Steps<FieldSet> {
-  if (a === b) return a;
-  const [hasA, hasB] = [hasChildren(a), hasChildren(b)];
-  if (!hasA && !hasB) return a;
-  if (!hasB) return yield* withSelfInSteps(a);
-  if (!hasA) return yield* withSelfInSteps(b);
-  const union = yield* unionLong(a, b);
-  return b[SELF] === undefined ? union : yield* withSelfInSteps(union);
-}
-
-function* withSelfInSteps(node: FieldSet): Steps<FieldSet> {
-  return isMember(node) ? node : yield* copyInSteps({ [SELF]: LEAF }, node);
-}
-
-/** `intersectSets` in steps, for sets of any size. */
+/** The fields in both sets. */
 export function* intersectInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
-  if (!isLong(a) || !isLong(b)) return intersectSets(a, b);
-  yield;
-  return (yield* intersectLong(a, b)) ?? EMPTY;
+  return (yield* intersectChildren(a, b)) ?? EMPTY;
 }
 
-function* intersectLong(a: FieldSet, b: FieldSet): Steps<FieldSetBuilder | undefined> {
+function* intersectChildren(a: FieldSet, b: FieldSet): Steps<FieldSet | undefined> {
   let both: FieldSetBuilder | undefined;
   let seen = 0;
   for (const element in a) {
@@ -267,14 +133,60 @@ function* intersectLong(a: FieldSet, b: FieldSet): Steps<FieldSetBuilder | undef
     if (theirs === undefined) continue;
     const ours = a[element] as FieldSet;
     const isSplit = hasChildren(ours) && hasChildren(theirs);
-    const children = isSplit ? yield* intersectLong(ours, theirs) : undefined;
+    const children = isSplit ? yield* intersectChildren(ours, theirs) : undefined;
     const isIn = isMember(ours) && isMember(theirs);
     if (children === undefined && !isIn) continue;
     both ??= {};
     if (children === undefined) both[element] = LEAF;
-    else both[element] = isIn ? yield* withSelfInSteps(children) : children;
+    else both[element] = isIn ? yield* withSelf(children) : children;
   }
   return both;
+}
+
+/** The fields of `a` that are not in `b`; fields below those of `b` stay. */
+export function subtractSets(a: FieldSet, b: FieldSet): FieldSet {
+  return finishNow(subtractInSteps(a, b));
+}
+
+export function subtractInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
+  return subtract(a, b, false);
+}
+
+/** The fields of `a` that are neither in `b` nor below a field of `b`. */
+export function subtractTrees(a: FieldSet, b: FieldSet): FieldSet {
+  return finishNow(subtract(a, b, true));
+}
+
+function* subtract(a: FieldSet, b: FieldSet, withBelow: boolean): Steps<FieldSet> {
+  let changed: Map<string, FieldSet | undefined> | undefined;
+  let seen = 0;
+  for (const element in b) {
+    if (++seen % STRETCH === 0) yield;
+    const ours = element === SELF ? undefined : a[element];
+    if (ours === undefined) continue;
+    const left = yield* subtractNodes(ours, b[element] as FieldSet, withBelow);
+    if (left === ours) continue;
+    changed ??= new Map();
+    changed.set(element, left);
+  }
+  if (changed === undefined) return a;
+  const rest: FieldSetBuilder = {};
+  for (const element in a) {
+    if (++seen % STRETCH === 0) yield;
+    const left = changed.has(element) ? changed.get(element) : a[element];
+    if (left !== undefined) rest[element] = left;
+  }
+  return rest;
+}
+
+function* subtractNodes(a: FieldSet, b: FieldSet, withBelow: boolean): Steps<FieldSet | undefined> {
+  const isTaken = isMember(b);
+  if (isTaken && withBelow) return undefined;
+  const children = hasChildren(a) && hasChildren(b) ? yield* subtract(a, b, withBelow) : a;
+  const isKept = isMember(a) && !isTaken;
+  if (!hasChildren(children)) return isKept ? LEAF : undefined;
+  if (isKept || children[SELF] === undefined) return children;
+  return yield* copyInSteps({}, children);
 }
 
 /** Whether every field of `b` is in `a`. */
@@ -330,57 +242,28 @@ function walk(
 
 /** The set with its elements in kube-apiserver's order. */
 export function canonicalSet(set: FieldSet): FieldSet {
-  return canonicalWithin(set, { left: Number.POSITIVE_INFINITY }) as FieldSet;
+  return finishNow(canonicalInSteps(set));
 }
 
-/** The same of a set of at most so many elements; undefined for a larger one. */
-function canonicalWithin(set: FieldSet, size: { left: number }): FieldSet | undefined {
-  const elements = Object.keys(set);
-  size.left -= elements.length;
-  if (size.left < 0) return undefined;
-  let changed: FieldSetBuilder | undefined;
-  for (const element of elements) {
-    const node = set[element] as FieldSet;
-    const canonical = node === LEAF ? node : canonicalWithin(node, size);
-    if (canonical === undefined) return undefined;
-    if (canonical === node) continue;
-    changed ??= { ...set };
-    changed[element] = canonical;
-  }
-  const nodes = changed ?? set;
-  const ordered = sortElements(elements);
-  if (ordered === elements) return nodes;
-  const sorted: FieldSetBuilder = {};
-  for (const element of ordered) sorted[element] = nodes[element] as FieldSet;
-  return sorted;
-}
-
-/** The same in steps, for sets of any size. */
 export function* canonicalInSteps(set: FieldSet): Steps<FieldSet> {
-  const small = canonicalWithin(set, { left: STRETCH });
-  if (small !== undefined) return small;
-  yield;
-  return yield* canonicalOfLarge(set);
-}
-
-function* canonicalOfLarge(set: FieldSet): Steps<FieldSet> {
   const elements = Object.keys(set);
-  const nodes: FieldSet[] = [];
-  let isSame = true;
+  let changed: Map<string, FieldSet> | undefined;
+  let seen = 0;
   for (const element of elements) {
-    if (nodes.length % STRETCH === STRETCH - 1) yield;
+    if (++seen % STRETCH === 0) yield;
     const node = set[element] as FieldSet;
-    const canonical = node === LEAF ? node : yield* canonicalOfLarge(node);
-    isSame &&= canonical === node;
-    nodes.push(canonical);
+    const canonical = isEmptySet(node) ? node : yield* canonicalInSteps(node);
+    if (canonical === node) continue;
+    changed ??= new Map();
+    changed.set(element, canonical);
   }
-  const order = yield* orderInSteps(elements);
-  if (order === undefined && isSame) return set;
+  const order = areFewInOrder(elements) ? undefined : yield* orderInSteps(elements);
+  if (order === undefined && changed === undefined) return set;
   const sorted: FieldSetBuilder = {};
   for (let at = 0; at < elements.length; at++) {
     if (at % STRETCH === STRETCH - 1) yield;
-    const place = order?.[at] ?? at;
-    sorted[elements[place] as string] = nodes[place] as FieldSet;
+    const element = elements[order?.[at] ?? at] as string;
+    sorted[element] = changed?.get(element) ?? (set[element] as FieldSet);
   }
   return sorted;
 }
@@ -418,7 +301,7 @@ function parseNode(value: JsonValue | undefined): FieldSet {
     parsed ??= copyUntil(value, element);
     if (canonical === undefined) continue;
     const before = parsed[canonical];
-    parsed[canonical] = before === undefined ? node : unionNodes(before, node);
+    parsed[canonical] = before === undefined ? node : finishNow(unionNodes(before, node));
   }
   // Returns the input itself, so that valid sets are not copied.
   if (!hasOthers && hasSelf) return LEAF;

@@ -5,6 +5,7 @@
  * manager name.
  */
 
+import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject, withSortedMembers } from "../api/json-object.js";
 import type { JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -12,9 +13,9 @@ import { ANNOTATIONS_BYTES_MAX } from "../api/validation-metadata.js";
 import { stringifyJson } from "../schema/json-text.js";
 import { parseJson } from "../schema/parse-json.js";
 import { checkConfiguration } from "./check-configuration.js";
-import { compareObjects } from "./compare.js";
-import { fieldsOf } from "./field-extraction.js";
-import { EMPTY, type FieldSet, subtractSets } from "./field-set.js";
+import { compareInSteps } from "./compare.js";
+import { fieldsInSteps } from "./field-extraction.js";
+import { EMPTY, type FieldSet, subtractInSteps } from "./field-set.js";
 import type { MergeSchema } from "./merge-schema.js";
 
 /** The default manager name of kubectl's server-side apply. */
@@ -28,20 +29,21 @@ export function lastAppliedKey(naming: Naming): string {
 }
 
 /** The fields that were applied client-side and are unchanged since. */
-export function fieldsLastApplied(
+export function* fieldsLastApplied(
   schema: MergeSchema,
   apiVersion: string,
   key: string,
   live: JsonObject,
-): FieldSet {
+): Steps<FieldSet> {
   const text = annotationsOf(live)[key];
   const applied = typeof text === "string" ? parseConfiguration(text) : undefined;
   if (applied === undefined || applied.apiVersion !== apiVersion) return EMPTY;
   if (checkConfiguration(schema.root, applied).length > 0) return EMPTY;
-  const fields = fieldsOf(schema.root, applied);
-  const since = compareObjects(schema.root, applied, live);
+  const fields = yield* fieldsInSteps(schema.root, applied);
+  const since = yield* compareInSteps(schema.root, applied, live);
   if (since === undefined) return fields;
-  return subtractSets(subtractSets(fields, since.changed), since.removed);
+  const unchanged = yield* subtractInSteps(fields, since.changed);
+  return yield* subtractInSteps(unchanged, since.removed);
 }
 
 /** The merged object with its annotation updated, if it has one. */

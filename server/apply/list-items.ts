@@ -1,7 +1,7 @@
 /**
  * Items of lists that are owned by item: each item's path element, and the matching of two lists.
  */
-import type { Steps } from "../../storage/base/steps.js";
+import { STRETCH, type Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonValue } from "../api/meta.js";
 import type { ListType } from "./merge-schema.js";
@@ -48,30 +48,16 @@ export function haveSameKeys(type: ListType, a: JsonValue, b: JsonValue): boolea
 }
 
 /** Items by element; a duplicate element (in stored objects) has all of its items. */
-export function indexItems(type: ListType, list: JsonArray): Map<string, JsonArray> {
-  const index = new Map<string, JsonArray>();
-  for (const item of list) addTo(index, type, item);
-  return index;
-}
-
-/** Items that are read in one step. */
-const STRETCH = 500;
-
-/** The same in steps, for lists of any length. */
 export function* indexInSteps(type: ListType, list: JsonArray): Steps<Map<string, JsonArray>> {
   const index = new Map<string, JsonArray>();
   let seen = 0;
   for (const item of list) {
     if (++seen % STRETCH === 0) yield;
-    addTo(index, type, item);
+    const element = elementOf(type, item);
+    if (element === undefined) continue;
+    const items = index.get(element);
+    if (items === undefined) index.set(element, [item]);
+    else items.push(item);
   }
   return index;
-}
-
-function addTo(index: Map<string, JsonArray>, type: ListType, item: JsonValue): void {
-  const element = elementOf(type, item);
-  if (element === undefined) return;
-  const items = index.get(element);
-  if (items === undefined) index.set(element, [item]);
-  else items.push(item);
 }

@@ -2,12 +2,12 @@
  * Merges an applied configuration into the live object, and removes fields that its owner no longer
  * applies (S1-SSA-13, S1-SSA-14, S1-SSA-16). Neither function changes its arguments.
  */
-import type { Steps } from "../../storage/base/steps.js";
+import { oneStep, STRETCH, type Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import { setMember } from "../schema/value-codec.js";
 import { EMPTY, type FieldSet, hasChildren, isMember } from "./field-set.js";
-import { elementOf, indexInSteps, indexItems } from "./list-items.js";
+import { elementOf, indexInSteps } from "./list-items.js";
 import {
   DYNAMIC_MAP,
   type ListType,
@@ -18,86 +18,6 @@ import {
 import { fieldElement, SELF } from "./path-element.js";
 
 /** The live object with the values of the configuration. */
-export function mergeObjects(type: MapType, live: JsonObject, applied: JsonObject): JsonObject {
-  const { ...merged }: JsonObject = live;
-  for (const name in applied) {
-    const value = applied[name];
-    const member = memberType(type, name);
-    if (value === undefined || member === undefined) continue;
-    const old = Object.hasOwn(live, name) ? live[name] : undefined;
-    setMember(merged, name, mergeValues(member, old, value));
-  }
-  return merged;
-}
-
-function mergeValues(type: MergeType, live: JsonValue | undefined, applied: JsonValue): JsonValue {
-  switch (type.form) {
-    case "leaf":
-    case "unowned":
-      return applied;
-    case "dynamic":
-      // Null is a value of any type: of that which is there.
-      return isJsonObject(applied) || (applied === null && isJsonObject(live))
-        ? mergeMaps(DYNAMIC_MAP, live, applied)
-        : applied;
-    case "map":
-      return mergeMaps(type, live, applied);
-    case "list":
-      return mergeLists(type, live, applied);
-  }
-}
-
-/** An empty configuration leaves a non-empty map or list unchanged. */
-function mergeMaps(type: MapType, live: JsonValue | undefined, applied: JsonValue): JsonValue {
-  if (!isJsonObject(applied)) {
-    const isKept = isJsonObject(live) && (!isEmpty(live) || type.isPermanent === true);
-    return isKept ? live : applied;
-  }
-  return mergeObjects(type, isJsonObject(live) ? live : {}, applied);
-}
-
-function isEmpty(object: JsonObject): boolean {
-  return Object.keys(object).length === 0;
-}
-
-function mergeLists(type: ListType, live: JsonValue | undefined, applied: JsonValue): JsonValue {
-  const old = Array.isArray(live) ? live : [];
-  if (!Array.isArray(applied)) return old.length > 0 ? old : applied;
-  if (old.length === 0 && applied.length === 0) return applied;
-  const oldItems = indexItems(type, old);
-  const newItems = indexItems(type, applied);
-  const merged: JsonArray = [];
-  // Shared items follow the configuration's order, others keep their place among them.
-  const shared = [...newItems.keys()].filter((element) => oldItems.has(element));
-  const elements = [...newItems.keys()];
-  let nextShared = 0;
-  let next = 0;
-  const takeNew = (): void => {
-    const element = elements[next++] as string;
-    const item = newItems.get(element)?.[0] as JsonValue;
-    merged.push(mergeValues(type.items, oldItems.get(element)?.[0], item));
-    if (element === shared[nextShared]) nextShared++;
-  };
-  for (const item of old) {
-    const element = elementOf(type, item);
-    if (element === undefined || !newItems.has(element)) {
-      merged.push(item);
-      continue;
-    }
-    // Not in the configuration's order: it was already placed, or is placed later. So are its
-    // duplicates.
-    if (element !== shared[nextShared]) continue;
-    while (elements[next] !== element) takeNew();
-    takeNew();
-  }
-  while (next < elements.length) takeNew();
-  return merged;
-}
-
-/** Members and items that are merged in one step. */
-const STRETCH = 500;
-
-/** `mergeObjects` in steps, for objects of any size. */
 export function* mergeInSteps(
   type: MapType,
   live: JsonObject,
@@ -111,33 +31,62 @@ export function* mergeInSteps(
     const member = memberType(type, name);
     if (value === undefined || member === undefined) continue;
     const old = Object.hasOwn(live, name) ? live[name] : undefined;
-    const isPlain = typeof value !== "object" || value === null;
-    const next = isPlain ? mergeValues(member, old, value) : yield* mergeLong(member, old, value);
-    setMember(merged, name, next);
+    const isLeaf = member.form === "leaf";
+    setMember(merged, name, isLeaf ? value : yield* mergeValues(member, old, value));
   }
   return merged;
 }
 
-function* mergeLong(
+function mergeValues(
   type: MergeType,
   live: JsonValue | undefined,
   applied: JsonValue,
 ): Steps<JsonValue> {
-  if (type.form === "list" && Array.isArray(applied)) {
-    const old = Array.isArray(live) ? live : [];
-    return yield* mergeLongLists(type, old, applied);
+  switch (type.form) {
+    case "leaf":
+    case "unowned":
+      return oneStep(applied);
+    case "dynamic":
+      // Null is a value of any type: of that which is there.
+      return isJsonObject(applied) || (applied === null && isJsonObject(live))
+        ? mergeMaps(DYNAMIC_MAP, live, applied)
+        : oneStep(applied);
+    case "map":
+      return mergeMaps(type, live, applied);
+    case "list":
+      return mergeLists(type, live, applied);
   }
-  const map = type.form === "map" ? type : type.form === "dynamic" ? DYNAMIC_MAP : undefined;
-  if (map === undefined || !isJsonObject(applied)) return mergeValues(type, live, applied);
-  return yield* mergeInSteps(map, isJsonObject(live) ? live : {}, applied);
 }
 
-/** As mergeLists does it. */
-function* mergeLongLists(type: ListType, old: JsonArray, applied: JsonArray): Steps<JsonArray> {
+/** An empty configuration leaves a non-empty map or list unchanged. */
+function mergeMaps(
+  type: MapType,
+  live: JsonValue | undefined,
+  applied: JsonValue,
+): Steps<JsonValue> {
+  if (!isJsonObject(applied)) {
+    const isKept = isJsonObject(live) && (!isEmpty(live) || type.isPermanent === true);
+    return oneStep(isKept ? live : applied);
+  }
+  return mergeInSteps(type, isJsonObject(live) ? live : {}, applied);
+}
+
+function isEmpty(object: JsonObject): boolean {
+  return Object.keys(object).length === 0;
+}
+
+function* mergeLists(
+  type: ListType,
+  live: JsonValue | undefined,
+  applied: JsonValue,
+): Steps<JsonValue> {
+  const old = Array.isArray(live) ? live : [];
+  if (!Array.isArray(applied)) return old.length > 0 ? old : applied;
   if (old.length === 0 && applied.length === 0) return applied;
   const oldItems = yield* indexInSteps(type, old);
   const newItems = yield* indexInSteps(type, applied);
   const merged: JsonArray = [];
+  // Shared items follow the configuration's order, others keep their place among them.
   const elements = [...newItems.keys()];
   const shared = elements.filter((element) => oldItems.has(element));
   let nextShared = 0;
@@ -146,7 +95,7 @@ function* mergeLongLists(type: ListType, old: JsonArray, applied: JsonArray): St
     if (next % STRETCH === STRETCH - 1) yield;
     const element = elements[next++] as string;
     const item = newItems.get(element)?.[0] as JsonValue;
-    merged.push(yield* mergeLong(type.items, oldItems.get(element)?.[0], item));
+    merged.push(yield* mergeValues(type.items, oldItems.get(element)?.[0], item));
     if (element === shared[nextShared]) nextShared++;
   }
   let seen = 0;
@@ -157,6 +106,8 @@ function* mergeLongLists(type: ListType, old: JsonArray, applied: JsonArray): St
       merged.push(item);
       continue;
     }
+    // Not in the configuration's order: it was already placed, or is placed later. So are its
+    // duplicates.
     if (element !== shared[nextShared]) continue;
     while (elements[next] !== element) yield* takeNew();
     yield* takeNew();

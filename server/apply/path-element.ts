@@ -3,7 +3,7 @@
  * item>`, `v:<value of a set item>`, `i:<index>` (S1-SSA-02). An element's text is canonical, so
  * equal texts mean equal elements; this module makes, checks and sorts them.
  */
-import type { Steps } from "../../storage/base/steps.js";
+import { finishNow, STRETCH, type Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { quoteString, stringifyJson } from "../schema/json-text.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -78,28 +78,12 @@ const FEW = 16;
 
 /** Elements in kube-apiserver's order, of which there may be tens of thousands. @returns themselves if in order */
 export function sortElements(elements: readonly string[]): readonly string[] {
-  if (elements.length < 2) return elements;
-  if (elements.length <= FEW)
-    return areInOrder(elements) ? elements : [...elements].sort(compareElements);
-  return orderElements(elements)?.map((at) => elements[at] as string) ?? elements;
+  return finishNow(orderInSteps(elements))?.map((at) => elements[at] as string) ?? elements;
 }
 
 /** The places of the elements in kube-apiserver's order; undefined = they are in order. */
-export function orderElements(elements: readonly string[]): readonly number[] | undefined {
-  if (elements.length < 2) return undefined;
-  const sortable = elements.map(toSortable);
-  let isSorted = true;
-  for (let at = 1; at < sortable.length && isSorted; at++) {
-    isSorted = compareSortable(sortable[at - 1] as Sortable, sortable[at] as Sortable) <= 0;
-  }
-  return isSorted ? undefined : sortable.sort(compareSortable).map(({ at }) => at);
-}
-
-/** Elements that are read, sorted or merged in one step. */
-const STRETCH = 500;
-
-/** The same in steps, for any number of elements: stretches are sorted, and two and two merged. */
 export function* orderInSteps(elements: readonly string[]): Steps<readonly number[] | undefined> {
+  if (areFewInOrder(elements)) return undefined;
   const all: Sortable[] = [];
   let isSorted = true;
   for (const element of elements) {
@@ -110,6 +94,7 @@ export function* orderInSteps(elements: readonly string[]): Steps<readonly numbe
     if (all.length % STRETCH === 0) yield;
   }
   if (isSorted) return undefined;
+  // Stretches are sorted, and two and two merged.
   let runs: Sortable[][] = [];
   for (let at = 0; at < all.length; at += STRETCH) {
     runs.push(all.slice(at, at + STRETCH).sort(compareSortable));
@@ -142,7 +127,9 @@ function* merge(left: readonly Sortable[], right: readonly Sortable[]): Steps<So
   }
 }
 
-function areInOrder(elements: readonly string[]): boolean {
+/** Whether they are so few that it is cheap to look, and in order. */
+export function areFewInOrder(elements: readonly string[]): boolean {
+  if (elements.length > FEW) return false;
   for (let at = 1; at < elements.length; at++) {
     if (compareElements(elements[at - 1] as string, elements[at] as string) > 0) return false;
   }

@@ -3,7 +3,7 @@
  * atomic field own that field. In the reverse case nothing is done: the fields below a formerly
  * atomic field have no owner until somebody writes them (S1-SSA-28).
  */
-import type { Steps } from "../../storage/base/steps.js";
+import { STRETCH, type Steps } from "../../storage/base/steps.js";
 import { type FieldSet, type FieldSetBuilder, hasChildren, LEAF } from "./field-set.js";
 import { type ListType, type MapType, type MergeType, memberType } from "./merge-schema.js";
 import { SELF } from "./path-element.js";
@@ -12,27 +12,6 @@ import { SELF } from "./path-element.js";
  * @param along where to look: only the fields that a write changes matter, and they are few
  * @returns the same set when nothing changes
  */
-export function reconcileSet(type: MergeType, set: FieldSet, along: FieldSet): FieldSet {
-  if (type.form !== "map" && type.form !== "list") return set;
-  let reconciled: FieldSetBuilder | undefined;
-  for (const element in along) {
-    const node = set[element];
-    if (element === SELF || node === undefined) continue;
-    const below = typeBelow(type, element);
-    if (below === undefined) continue;
-    const isWhole = below.form === "leaf" && hasChildren(node);
-    const fit = isWhole ? LEAF : reconcileSet(below, node, along[element] as FieldSet);
-    if (fit === node) continue;
-    reconciled ??= { ...set };
-    reconciled[element] = fit;
-  }
-  return reconciled ?? set;
-}
-
-/** Elements that are looked at in one step. */
-const STRETCH = 500;
-
-/** The same in steps, for sets of any size. */
 export function* reconcileInSteps(
   type: MergeType,
   set: FieldSet,
@@ -47,10 +26,8 @@ export function* reconcileInSteps(
     if (element === SELF || node === undefined) continue;
     const below = typeBelow(type, element);
     if (below === undefined || !hasChildren(node)) continue;
-    const fit =
-      below.form === "leaf"
-        ? LEAF
-        : yield* reconcileInSteps(below, node, along[element] as FieldSet);
+    const next = along[element] as FieldSet;
+    const fit = below.form === "leaf" ? LEAF : yield* reconcileInSteps(below, node, next);
     if (fit === node) continue;
     reconciled ??= { ...set };
     reconciled[element] = fit;

@@ -8,6 +8,9 @@
 /** What is done between two yields has to be short, or cannot be cut. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
+/** Members and items of small work that are looked at in one step. */
+export const STRETCH = 500;
+
 /** Takes all steps in this turn. */
 export function finishNow<Result>(steps: Steps<Result>): Result {
   let step = steps.next();

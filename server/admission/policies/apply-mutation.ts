@@ -3,11 +3,12 @@
  * everything else by name. Atomic fields and the object's identity are not writable.
  */
 
+import { finishNow } from "../../../storage/base/steps.js";
 import { isJsonObject } from "../../api/json-object.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest } from "../../api/status.js";
 import { type MergeType, memberType } from "../../apply/merge-schema.js";
-import { mergeObjects } from "../../apply/merge-values.js";
+import { mergeInSteps } from "../../apply/merge-values.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 
 /** Metadata fields that no policy may write. */
@@ -35,7 +36,7 @@ export function applyMutation(
   if (atomic !== undefined) {
     throw badRequest(`may not mutate atomic arrays, maps or structs: ${atomic}`);
   }
-  return mergeObjects(root, object, configuration);
+  return finishNow(mergeInSteps(root, object, configuration));
 }
 
 /** The path of a value with parts that the schema treats as atomic. */
