@@ -1,5 +1,5 @@
 /** Equality of JSON values, at once and in steps. */
-import type { Steps } from "../../storage/base/steps.js";
+import { STRETCH, type Steps } from "../../storage/base/steps.js";
 
 /**
  * Equality of JSON values, for "has the spec changed": members in any order, list items in the same
@@ -13,9 +13,6 @@ export function deepEqual(a: unknown, b: unknown): boolean {
   }
   return equalMembers(a as Record<string, unknown>, b as Record<string, unknown>);
 }
-
-/** Members that are compared in one step. */
-const STRETCH = 500;
 
 /** @param isLong whether it is worth while to compare in steps */
 export function* isEqual(a: unknown, b: unknown, isLong: boolean): Steps<boolean> {

@@ -3,7 +3,7 @@
  * escaped, and integers beyond 2^53 (bigint) are written digit by digit (S1-VER-09). Pure.
  */
 
-import type { Steps } from "../../storage/base/steps.js";
+import { STRETCH, type Steps } from "../../storage/base/steps.js";
 import type { JsonValue } from "../api/meta.js";
 import { LongText } from "./long-text.js";
 
@@ -51,9 +51,6 @@ export function stringifyJson(value: JsonValue): string {
       return String(value);
   }
 }
-
-/** A stretch of members that is written in one step. */
-const STRETCH = 500;
 
 /** The same in steps, for values of any size. */
 export function* stringifyInSteps(value: JsonValue): Steps<string> {

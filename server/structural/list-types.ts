@@ -2,16 +2,13 @@
  * Checks that set and map lists have unique items: `x-kubernetes-list-type`. Numbers are equal by
  * value, objects by content.
  */
-import { finishNow, type Steps } from "../../storage/base/steps.js";
+import { finishNow, STRETCH, type Steps } from "../../storage/base/steps.js";
 import { duplicateValue, invalidValue } from "../api/field-errors.js";
 import { isJsonObject, setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import { sortedKeys } from "../schema/sorted-keys.js";
 import { memberOf, type Structural } from "./structural.js";
-
-/** Items that are looked at in one step. */
-const STRETCH = 500;
 
 export function validateListTypes(
   value: JsonValue,

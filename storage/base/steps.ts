@@ -8,7 +8,7 @@
 /** What is done between two yields has to be short, or cannot be cut. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
-/** Members and items of small work that are looked at in one step. */
+/** Members and items that are looked at in one step, where little is done with each. */
 export const STRETCH = 500;
 
 /** Takes all steps in this turn. */
