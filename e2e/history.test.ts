@@ -1,6 +1,8 @@
 /** People 10: `keelson history` and `keelson diff`, from the versions that the store keeps. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { showDiff, showHistory } from "../server/commands/history.js";
@@ -105,6 +107,73 @@ test("#46 history asks the recorder who wrote what, as blame does: managedFields
   const without = ["cm", "it", `--kubeconfig=${other.kubeconfigPath}`, "-o", "json"];
   const managed = JSON.parse(await showHistory(parseHistoryOptions(without), never));
   assert.deepEqual([managed.versions[0].how, managed.versions[0].user], ["managed", ""]);
+});
+
+test("#46 history and diff of an object that was deleted: who deleted it, and what it was before", async () => {
+  await using api = await startKeelson({ record: true, users: [{ name: "stranger" }] });
+  const admin = new HttpsClient(api.url, api);
+  const metadata = { name: "it", finalizers: ["example.com/held"] };
+  const write = async (method: string, manager: string, body: object) => {
+    const path = method === "POST" ? CONFIG_MAPS : `${CONFIG_MAPS}/it`;
+    const answer = await admin.request(`${path}?fieldManager=${manager}`, { method, body });
+    return String(JSON.parse(String(answer.bytes)).metadata.resourceVersion);
+  };
+  const first = await write("POST", "alice", { metadata, data: { a: "1" } });
+  const second = await write("PUT", "bob", { metadata, data: { a: "2" } });
+  (await admin.delete(`${CONFIG_MAPS}/it`)).expect(200);
+  await write("PUT", "carol", { metadata: { name: "it" }, data: { a: "2" } });
+  (await admin.get(`${CONFIG_MAPS}/it`)).expect(404);
+  admin.close();
+
+  const object = ["cm", "it", `--kubeconfig=${api.kubeconfigPath}`];
+  const history = await showHistory(parseHistoryOptions(object), never);
+  const rows = history.trimEnd().split("\n").slice(1);
+  const cells = rows.map((row) => row.split(/ {3,}/).filter((_, at) => at !== 1));
+  assert.deepEqual(
+    cells.map(([, who, what]) => [who, what]),
+    [
+      ["carol (Update)", "(deleted)"],
+      [
+        "kubernetes-admin (Delete)",
+        "metadata.deletionTimestamp, metadata.deletionGracePeriodSeconds",
+      ],
+      ["bob (Update)", "data.a"],
+      ["alice (Update)", "(created)"],
+    ],
+    history,
+  );
+  assert.deepEqual([cells[2]?.[0], cells[3]?.[0]], [second, first]);
+  const json = JSON.parse(await showHistory(parseHistoryOptions([...object, "-o", "json"]), never));
+  assert.deepEqual(
+    json.versions.map((one: Record<string, unknown>) => one.isDeletion),
+    [true, false, false, false],
+  );
+  // The last version that it had, and the one before.
+  const diff = await showDiff(parseDiffOptions(object), never);
+  assert.match(diff, new RegExp(`^--- ${second}\n\\+\\+\\+ ${cells[1]?.[0]}\n`));
+  assert.match(diff, /^\+ metadata\.deletionTimestamp: "/m);
+  const since = await showDiff(parseDiffOptions([...object, `--from=${first}`]), never);
+  assert.match(since, /^- data\.a: "1"\n\+ data\.a: "2"$/m);
+
+  // Who may not read it learns nothing of it.
+  const path = join(dirname(api.kubeconfigPath), "stranger.kubeconfig");
+  await writeFile(path, api.as("stranger").kubeconfig);
+  const asked = parseHistoryOptions(["cm", "it", `--kubeconfig=${path}`]);
+  await assert.rejects(showHistory(asked, never), { message: /forbidden.*\(403\)$/ });
+});
+
+test("#46 an object that was deleted and that nobody recorded has no history", async () => {
+  await using api = await startKeelson();
+  const admin = new HttpsClient(api.url, api);
+  (await admin.post(CONFIG_MAPS, { metadata: { name: "it" } })).expect(201);
+  (await admin.delete(`${CONFIG_MAPS}/it`)).expect(200);
+  admin.close();
+  for (const show of [
+    () => showHistory(parseHistoryOptions(["cm/it", `--kubeconfig=${api.kubeconfigPath}`]), never),
+    () => showDiff(parseDiffOptions(["cm/it", `--kubeconfig=${api.kubeconfigPath}`]), never),
+  ]) {
+    await assert.rejects(show, { message: /"it" not found \(404\)$/ });
+  }
 });
 
 test("#46 the picture of an API's first second has nothing of its own start", async () => {

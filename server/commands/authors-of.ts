@@ -34,11 +34,16 @@ export function authorsOf(
   );
   if (write === undefined)
     return { ...managersOfChange(before, after), user: "", agent: "", how: "managed" };
+  return authorOf(write, clients);
+}
+
+export function authorOf(write: RecordedWrite, clients: readonly RecordedClient[]): Authors {
   const { user = "", agent = "" } = clients.find(({ id }) => id === write.client) ?? {};
   const { fieldManager, subresource, time } = write;
   const manager = fieldManager || agent.split(/[ /]/)[0] || user;
   const where = subresource === "" ? "" : `, ${subresource}`;
-  return { who: `${manager} (${operationOf(write)}${where})`, time, user, agent, how: "recorded" };
+  const operation = write.verb.startsWith("delete") ? "Delete" : operationOf(write);
+  return { who: `${manager} (${operation}${where})`, time, user, agent, how: "recorded" };
 }
 
 interface Recorded {

@@ -1,14 +1,15 @@
 /**
  * `keelson history` and `keelson diff`: the versions of an object that the store still keeps, by GETs of exact
  * versions. The version before one of revision r is the state at r - 1, whose own revision says where to go on.
- * Who wrote one the recorder is asked, as by `keelson blame`.
+ * Who wrote one the recorder is asked, as by `keelson blame`; it alone knows when a deleted object went.
  */
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { HttpsClient } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
 import type { HistoryOptions } from "../config/history-options.js";
 import { connect } from "../explain/connect.js";
-import { type Authors, authorsOf } from "./authors-of.js";
+import type { RecordedWrite } from "../recorder/record-types.js";
+import { type Authors, authorOf, authorsOf } from "./authors-of.js";
 import { compareObjects } from "./compare-objects.js";
 import { printableLine } from "./printable.js";
 import { type RecordedWrites, readRecordedWrites } from "./recorded-writes.js";
@@ -21,15 +22,17 @@ const PATHS_SHOWN_MAX = 8;
 export async function showHistory(options: HistoryOptions, signal: AbortSignal): Promise<string> {
   return await withVersions(options, signal, async (versions, readRecorded) => {
     const recorded = await readRecorded();
-    const entries: Entry[] = [];
-    let current = await versions.read(undefined);
-    for (let count = 1; current !== undefined && count <= options.limit; count++) {
+    const { last, deletion } = await newestOf(versions, recorded);
+    const entries: Entry[] = deletion === undefined ? [] : [entryOfDeletion(deletion, recorded)];
+    let current = last;
+    while (current !== undefined && entries.length < options.limit) {
       const before: JsonObject | undefined = await versions.before(current);
       const isFirst = before === undefined && !versions.isGone;
       const paths =
         before === undefined ? [] : compareObjects(before, current).map(({ path }) => path);
       const authors = authorsOf(before, current, recorded);
-      const what = { isFirst, isKept: before !== undefined, changedPaths: paths };
+      const isKept = before !== undefined;
+      const what = { isFirst, isKept, isDeletion: false, changedPaths: paths };
       entries.push({ revision: versionOf(current), ...authors, ...what });
       current = before;
     }
@@ -46,10 +49,32 @@ interface Entry extends Authors {
   readonly revision: string;
   /** Whether it is the creation. */
   readonly isFirst: boolean;
+  /** Whether the object went; all before it is of what it was until then. */
+  readonly isDeletion: boolean;
   /** Whether the version before is kept. */
   readonly isKept: boolean;
   /** Those that differ from the version before. */
   readonly changedPaths: readonly string[];
+}
+
+interface Newest {
+  /** The current version, or that before the deletion; undefined = it is not kept any more. */
+  readonly last: JsonObject | undefined;
+  readonly deletion: RecordedWrite | undefined;
+}
+
+/** @throws {Error} the object is not there, and that it was is not recorded */
+async function newestOf(versions: Versions, { writes }: RecordedWrites): Promise<Newest> {
+  const current = await versions.readCurrent();
+  if (!("missing" in current)) return { last: current.object, deletion: undefined };
+  const deletion = writes.findLast(({ outcome }) => outcome === "deleted");
+  if (deletion === undefined) throw new Error(current.missing);
+  return { last: await versions.read(String(Number(deletion.revision) - 1)), deletion };
+}
+
+function entryOfDeletion(deletion: RecordedWrite, { clients }: RecordedWrites): Entry {
+  const what = { isFirst: false, isKept: false, isDeletion: true, changedPaths: [] };
+  return { revision: deletion.revision, ...authorOf(deletion, clients), ...what };
 }
 
 function jsonOf(answer: object): string {
@@ -58,8 +83,12 @@ function jsonOf(answer: object): string {
 
 /** @returns what is printed. @throws {Error} as above */
 export async function showDiff(options: HistoryOptions, signal: AbortSignal): Promise<string> {
-  return await withVersions(options, signal, async (versions) => {
-    const to = await versions.read(options.to);
+  return await withVersions(options, signal, async (versions, readRecorded) => {
+    const to =
+      options.to === undefined
+        ? (await newestOf(versions, await readRecorded())).last
+        : await versions.read(options.to);
+    if (to === undefined && versions.isGone) throw new Error("no version of it is kept any more");
     if (to === undefined) throw new Error(`the object was not there at ${options.to}`);
     const from =
       options.from === undefined ? await versions.before(to) : await versions.read(options.from);
@@ -109,19 +138,25 @@ class Versions {
     this.#signal = signal;
   }
 
-  /** @param version undefined = the current one. @returns undefined = there was none, or it is not kept */
-  async read(version: string | undefined): Promise<JsonObject | undefined> {
-    const query =
-      version === undefined ? "" : `?resourceVersion=${version}&resourceVersionMatch=Exact`;
-    const answer = await askServer(this.#client, { path: this.#path + query }, this.#signal);
+  async readCurrent(): Promise<{ readonly object: JsonObject } | { readonly missing: string }> {
+    const answer = await askServer(this.#client, { path: this.#path }, this.#signal);
+    if (answer.status === 200) return { object: answer.value };
+    if (answer.status === 404) return { missing: reasonOf(answer) };
+    throw new Error(reasonOf(answer));
+  }
+
+  /** @returns undefined = there was none, or it is not kept */
+  async read(version: string): Promise<JsonObject | undefined> {
+    const path = `${this.#path}?resourceVersion=${version}&resourceVersionMatch=Exact`;
+    const answer = await askServer(this.#client, { path }, this.#signal);
     if (answer.status === 200) {
-      if (version !== undefined && Number(versionOf(answer.value)) > Number(version)) {
+      if (Number(versionOf(answer.value)) > Number(version)) {
         throw new Error("the server does not answer with exact versions: it is not Keelson");
       }
       return answer.value;
     }
-    if (version !== undefined && answer.status === 404) return undefined;
-    if (version === undefined || answer.status !== 410) throw new Error(reasonOf(answer));
+    if (answer.status === 404) return undefined;
+    if (answer.status !== 410) throw new Error(reasonOf(answer));
     this.isGone = true;
     return undefined;
   }
@@ -135,7 +170,8 @@ class Versions {
   }
 }
 
-function changed({ isFirst, isKept, changedPaths: paths }: Entry): string {
+function changed({ isFirst, isKept, isDeletion, changedPaths: paths }: Entry): string {
+  if (isDeletion) return "(deleted)";
   if (isFirst) return "(created)";
   if (!isKept) return "(what was before is not kept)";
   if (paths.length === 0) return "(ownership of fields)";

@@ -29,8 +29,8 @@ const DIFF_FLAGS = {
 } as const;
 
 const KEPT = `It asks for exact versions, which kube-apiserver does not answer, and shows what the store still keeps:
---etcd-compaction-interval and as much again. A deleted object has no history here. Who wrote a version is what the
-recorder of a server with --record knows; of others it is what metadata.managedFields tell.`;
+--etcd-compaction-interval and as much again. Who wrote a version is what the recorder of a server with --record
+knows; of others it is what metadata.managedFields tell. When a deleted object went the recorder alone knows.`;
 
 export const HISTORY_HELP = `keelson history: who changed which fields of an object, and when
 
