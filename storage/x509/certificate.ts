@@ -118,13 +118,12 @@ export function parseCertificate(raw: Buffer): Certificate {
 
 /** The texts of an attribute of the subject, in order. */
 export function subjectTexts({ subjectAttributes }: Certificate, wanted: string): string[] {
-  return subjectAttributes.flatMap(({ type, value }) =>
-    type === wanted && value !== undefined ? [value] : [],
-  );
+  return subjectAttributes.flatMap(({ type, value }) => (type === wanted ? [value] : []));
 }
 
-const UTC_TIME = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?(Z|[+-]\d{4})$/;
-const GENERALIZED_TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(Z|[+-]\d{4})$/;
+/** A zone of no hours and minutes is written "Z". */
+const UTC_TIME = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?(Z|[+-](?!0000)\d{4})$/;
+const GENERALIZED_TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(Z|[+-](?!0000)\d{4})$/;
 
 function parseTime(reader: DerReader): number {
   const { tag, content } = reader.any();

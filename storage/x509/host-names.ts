@@ -4,7 +4,7 @@
  */
 import type { Certificate } from "./certificate.js";
 import { CertificateRefused } from "./certificate-refused.js";
-import { addressBytes, addressText } from "./names.js";
+import { addressBytes, addressText, withoutMapping } from "./names.js";
 
 /** The names that an error lists. */
 const NAMES_SHOWN_MAX = 100;
@@ -12,10 +12,12 @@ const COMMON_NAME = "2.5.4.3";
 
 /** @param host a name or an address @throws {CertificateRefused} */
 export function checkHost(certificate: Certificate, host: string): void {
-  const address = addressBytes(/^\[.+\]$/.test(host) ? host.slice(1, -1) : host);
+  const plain = /^\[.+\]$/.test(host) ? host.slice(1, -1) : host;
+  // With a zone it is no address that a certificate could name.
+  const address = plain.includes("%") ? undefined : addressBytes(plain);
   const { alternativeNames } = certificate.extensions;
   if (address !== undefined) {
-    if (alternativeNames?.addresses.some((one) => one.equals(address))) return;
+    if (alternativeNames?.addresses.some((one) => withoutMapping(one).equals(address))) return;
   } else if (alternativeNames?.dns.some((pattern) => isFor(pattern, host))) return;
   throw new CertificateRefused(`x509: ${mismatch(certificate, host, address !== undefined)}`);
 }

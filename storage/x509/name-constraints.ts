@@ -106,10 +106,9 @@ function uriDomainOf(content: Buffer): string {
 /** An address and its mask. */
 function networkOf(content: Buffer): Buffer {
   const half = content.length / 2;
-  const isMapped = half === 16 && isMappedAddress(content);
   const mask = BigInt(`0x0${content.subarray(half).toString("hex")}`);
   const bits = mask.toString(2).padStart(half * 8, "0");
-  if ((half !== 4 && half !== 16) || isMapped || !/^1*0*$/.test(bits)) {
+  if ((half !== 4 && half !== 16) || !/^1*0*$/.test(bits)) {
     throw new MalformedDer("a network");
   }
   return content;
@@ -227,11 +226,19 @@ function plainHost(host: string): string | undefined {
   return isName ? plain : undefined;
 }
 
-function coversAddress({ networks }: AddressTree, address: Buffer): boolean {
-  for (const [mask, known] of networks) {
-    if (mask.length === address.length * 2 && known.has(masked(address, mask))) return true;
+/**
+ * IPv4 in the form of IPv6 is permitted only by a network of that form, and excluded as IPv4 as well: it must not
+ * lead around constraints of IPv4.
+ */
+function coversAddress(tree: AddressTree, address: Buffer, isExclusion: boolean): boolean {
+  const isMapped = isMappedAddress(address);
+  for (const [mask, known] of tree.networks) {
+    if (mask.length !== address.length * 2) continue;
+    const network = masked(address, mask);
+    if (isMapped && !isExclusion && !isMappedAddress(Buffer.from(network, "hex"))) continue;
+    if (known.has(network)) return true;
   }
-  return false;
+  return isMapped && isExclusion && coversAddress(tree, address.subarray(12), true);
 }
 
 function coversMailbox(tree: MailboxTree, mailbox: Mailbox, isExclusion: boolean): boolean {

@@ -8,8 +8,7 @@ import { context, DerReader, MalformedDer, TAG } from "./der.js";
 export interface NameAttribute {
   /** Dotted. */
   readonly type: string;
-  /** undefined if it is no text. */
-  readonly value: string | undefined;
+  readonly value: string;
 }
 
 export interface AlternativeNames {
@@ -52,7 +51,7 @@ export function parseName(name: DerReader): NameAttribute[] {
   return attributes;
 }
 
-function textOf(attribute: DerReader): string | undefined {
+function textOf(attribute: DerReader): string {
   const { tag, content } = attribute.any();
   switch (tag) {
     case TAG.t61String:
@@ -68,7 +67,7 @@ function textOf(attribute: DerReader): string | undefined {
     case TAG.bmpString:
       return twoByteText(content);
     default:
-      return undefined;
+      throw new MalformedDer("an attribute that is no text");
   }
 }
 
@@ -123,34 +122,58 @@ export function parseAlternativeNames(value: Buffer): AlternativeNames {
 }
 
 function checkedAddress(content: Buffer): Buffer {
-  const isMapped = content.length === 16 && isMappedAddress(content);
-  if ((content.length !== 4 && content.length !== 16) || isMapped) {
-    throw new MalformedDer("an address");
-  }
+  if (content.length !== 4 && content.length !== 16) throw new MalformedDer("an address");
   return content;
 }
 
 export function isMappedAddress(bytes: Buffer): boolean {
-  return bytes.subarray(0, 12).equals(MAPPED_PREFIX);
+  return bytes.length === 16 && bytes.subarray(0, 12).equals(MAPPED_PREFIX);
 }
 
-/** RFC 3986, section 3: scheme, authority, and the rest, which does not matter here. */
-const URI = /^(?:([a-z][a-z\d+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)/i;
+/** IPv4 in the form of IPv6 as IPv4. */
+export function withoutMapping(address: Buffer): Buffer {
+  return isMappedAddress(address) ? address.subarray(12) : address;
+}
 
+/** Before the fragment: scheme, and what follows it up to a query. */
+const SCHEME = /^([a-z][a-z\d+.-]*):/i;
+const BROKEN_ESCAPE = /%(?![\da-f]{2})/i;
+const USER = /^[\w\-.:~!$&'()*+,;=%@]*$/;
+/** What may stand in a host beside brackets and escapes, which only stand for bytes beyond ASCII and make no domain. */
+const HOST = /^[\w\-.~!$&'()*+,;=:<>"\]]*$/;
+
+/** As Go's net/url parses it. */
 function parseUri(text: string): AlternativeUri {
-  const [, scheme, authority = "", path = ""] = URI.exec(text) ?? [];
-  const isRelative = scheme === undefined && path.split("/", 1)[0]?.includes(":");
-  const host = authority.slice(authority.lastIndexOf("@") + 1);
-  const port = /:[^\]]*$/.exec(host)?.[0] ?? ":";
+  const [before = "", ...fragments] = text.split("#");
+  const [, scheme] = SCHEME.exec(before) ?? [];
+  const [rest = ""] = before.slice(scheme === undefined ? 0 : scheme.length + 1).split("?", 1);
+  const isOpaque = scheme !== undefined && !rest.startsWith("/");
+  const hasAuthority = rest.startsWith("//") && (scheme !== undefined || !rest.startsWith("///"));
+  const [authority = ""] = hasAuthority ? rest.slice(2).split("/", 1) : [];
+  const path = hasAuthority ? rest.slice(2 + authority.length) : rest;
+  const isRelative = scheme === undefined && !rest.startsWith("/");
+  const at = authority.lastIndexOf("@");
+  const user = authority.slice(0, Math.max(at, 0));
+  const host = authority.slice(at + 1);
   const isMalformed =
-    isRelative ||
-    /[^ -~]/.test(text) ||
-    /%(?![\da-f]{2})/i.test(path) ||
-    !/^:\d*$/.test(port) ||
-    host.includes("%") ||
-    !isDomainName(host);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
+    /[\x00-\x1f\x7f]/.test(before) ||
+    (isRelative && (/^:/.test(rest) || rest.split("/", 1)[0]?.includes(":"))) ||
+    BROKEN_ESCAPE.test(fragments.join("#")) ||
+    (!isOpaque && BROKEN_ESCAPE.test(path)) ||
+    !USER.test(user) ||
+    BROKEN_ESCAPE.test(user) ||
+    !isUriHost(host, scheme?.toLowerCase());
   if (isMalformed) throw new MalformedDer("an address of the web");
-  return { text, host };
+  return { text, host: isOpaque ? "" : host };
+}
+
+function isUriHost(host: string, scheme: string | undefined): boolean {
+  const literal = /^\[([^\]]*)\](?::\d*)?$/.exec(host);
+  if (literal !== null) return isIPv6((literal[1] ?? "").replace(/%25[\w.~-]+$/, ""));
+  const isStrict = scheme === "http" || scheme === "https";
+  const colon = isStrict ? host.indexOf(":") : host.lastIndexOf(":");
+  return HOST.test(host) && (colon < 0 || /^:\d*$/.test(host.slice(colon))) && isDomainName(host);
 }
 
 /** What a name or a constraint may be: labels, none of them empty; only a constraint may begin with a period. */
@@ -173,7 +196,7 @@ export function parseMailbox(text: string): Mailbox | undefined {
   const domain = text.slice(prefix.length).toLowerCase();
   const plain = local.replace(/\\([\s\S])/g, "$1");
   const isDotted = !isQuoted && /^\.|\.\.|\.$/.test(plain);
-  if (isDotted || domain.includes("@") || !isDomainName(domain)) return undefined;
+  if (isDotted || !isDomainName(domain)) return undefined;
   return { local: plain, domain };
 }
 
@@ -189,11 +212,12 @@ export function addressBytes(text: string): Buffer | undefined {
   const gap = new Array<string>(8 - groups(head).length - last.length).fill("0");
   const words = [...groups(head), ...gap, ...last].map((group) => Number.parseInt(group, 16));
   const bytes = Buffer.from(words.flatMap((word) => [word >> 8, word & 0xff]));
-  return isMappedAddress(bytes) ? bytes.subarray(12) : bytes;
+  return withoutMapping(bytes);
 }
 
 /** The address of 4 or 16 bytes, as it is written. */
-export function addressText(address: Buffer): string {
+export function addressText(bytes: Buffer): string {
+  const address = withoutMapping(bytes);
   if (address.length === 4) return address.join(".");
   const words = address.toString("hex").replace(/(.{4})(?!$)/g, "$1:");
   return new URL(`http://[${words}]/`).hostname.slice(1, -1);

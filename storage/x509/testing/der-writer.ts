@@ -56,6 +56,8 @@ export interface CertificateParts {
   readonly extensions: readonly Buffer[];
   readonly signer: KeyObject;
   readonly hash?: "sha1" | "sha256" | "sha384";
+  /** In DER, instead of the dates. */
+  readonly validity?: Buffer;
 }
 
 const ALGORITHMS: Readonly<Record<string, string>> = {
@@ -80,7 +82,7 @@ export function certificate(parts: CertificateParts): Buffer {
     der(0x02, Buffer.from([0x40, serial >> 16, serial >> 8, serial])),
     algorithm,
     issuer,
-    sequence(time(notBefore), time(notAfter)),
+    parts.validity ?? sequence(time(notBefore), time(notAfter)),
     subject,
     key.export({ type: "spki", format: "der" }),
     ...(version === 3 && extensions.length > 0 ? [der(0xa3, sequence(...extensions))] : []),
