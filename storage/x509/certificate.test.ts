@@ -1,10 +1,12 @@
 /** What certificates may say in rare forms: each row is what Go's crypto/x509 answered to the same certificate. */
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
 import { test } from "node:test";
+import type { TLSSocket } from "node:tls";
 import { parseCertificate } from "./certificate.js";
 import { CertificatePool } from "./certificate-pool.js";
 import { MalformedDer } from "./der.js";
+import { peerChain } from "./peer-chain.js";
 import { certificate, der, extension, name, sequence, text, time } from "./testing/der-writer.js";
 import { verifyPath } from "./verify-path.js";
 
@@ -16,6 +18,7 @@ function leaf(
   extensions: readonly Buffer[] = [],
   subject = name([["2.5.4.3", 0x0c, "jane"]]),
   validity?: Buffer,
+  key: KeyObject = KEY.publicKey,
 ) {
   return certificate({
     version: 3,
@@ -24,7 +27,7 @@ function leaf(
     subject,
     notBefore: new Date(NOW - DAY_MS),
     notAfter: new Date(NOW + DAY_MS),
-    key: KEY.publicKey,
+    key,
     signer: KEY.privateKey,
     extensions,
     ...(validity !== undefined && { validity }),
@@ -104,6 +107,24 @@ for (const [from, isGood] of [
   test(`A1: a validity from ${from} is ${isGood ? "read" : "malformed"}`, () => {
     const validity = sequence(text(0x17, from), time(new Date(NOW + DAY_MS)));
     assert.equal(isRead(leaf([], undefined, validity)), isGood);
+  });
+}
+
+const rsa = (modulusLength: number) => generateKeyPairSync("rsa", { modulusLength }).publicKey;
+
+for (const [what, key, isGood] of [
+  ["RSA of 512 bits", rsa(512), false],
+  ["RSA of 1023 bits", rsa(1023), false],
+  ["RSA of 1024 bits", rsa(1024), true],
+  ["Ed25519", generateKeyPairSync("ed25519").publicKey, true],
+  ["Ed448", generateKeyPairSync("ed448").publicKey, false],
+  ["RSA for PSS alone", generateKeyPairSync("rsa-pss", { modulusLength: 2048 }).publicKey, false],
+] as const) {
+  test(`A1: a peer with a key of ${what} is ${isGood ? "read" : "refused"}`, () => {
+    const shown = new X509Certificate(leaf([], undefined, undefined, key));
+    const socket = { getPeerX509Certificate: () => shown } as unknown as TLSSocket;
+    if (isGood) assert.equal(peerChain(socket).length, 1);
+    else assert.throws(() => peerChain(socket), MalformedDer);
   });
 }
 

@@ -10,6 +10,8 @@ export interface PublicKey {
   readonly info: string;
   /** "unknown" = it verifies nothing. */
   readonly kind: "rsa" | "ec" | "ed25519" | "unknown";
+  /** Of an RSA key's modulus. */
+  readonly bits?: number;
 }
 
 const RSA = "1.2.840.113549.1.1.1";
@@ -23,6 +25,8 @@ const CURVES: ReadonlySet<string> = new Set([
 ]);
 
 const RSA_BITS_MIN = 1024;
+/** Of keys of either side of a connection: Go's crypto/tls does no larger ones. */
+const RSA_BITS_MAX = 8192;
 
 /** @throws {MalformedDer} */
 export function parsePublicKey(info: Buffer): PublicKey {
@@ -34,8 +38,7 @@ export function parsePublicKey(info: Buffer): PublicKey {
   const text = info.toString("latin1");
   switch (identifier) {
     case RSA:
-      checkRsaKey(parameters?.whole, key);
-      return { info: text, kind: "rsa" };
+      return { info: text, kind: "rsa", bits: checkRsaKey(parameters?.whole, key) };
     case EC: {
       const curve = parameters && new DerReader(parameters.whole).objectIdentifier();
       // Compressed points are not accepted.
@@ -52,16 +55,25 @@ export function parsePublicKey(info: Buffer): PublicKey {
   }
 }
 
-function checkRsaKey(parameters: Buffer | undefined, key: Buffer): void {
+/** Returns the bits of the modulus. */
+function checkRsaKey(parameters: Buffer | undefined, key: Buffer): number {
   if (parameters === undefined || !parameters.equals(Buffer.from([TAG.null, 0]))) {
     throw new MalformedDer("parameters of a key");
   }
   const numbers = new DerReader(key).inside(TAG.sequence);
-  for (let index = 0; index < 2; index++) {
+  const [modulus] = [0, 1].map(() => {
     const { content } = numbers.value(TAG.integer);
     const isPositive = (content[0] ?? 0x80) < 0x80 && content.some((byte) => byte !== 0);
     if (!isPositive) throw new MalformedDer("a key");
-  }
+    return content;
+  }) as [Buffer, Buffer];
+  const first = modulus.findIndex((byte) => byte !== 0);
+  return (modulus.length - first) * 8 - Math.clz32(modulus[first] ?? 0) + 24;
+}
+
+/** Whether a side of a connection may have it, as Go's crypto/tls decides. */
+export function isUsableInTls({ kind, bits = RSA_BITS_MIN }: PublicKey): boolean {
+  return kind !== "unknown" && bits >= RSA_BITS_MIN && bits <= RSA_BITS_MAX;
 }
 
 function importKey(info: Buffer): KeyObject {
