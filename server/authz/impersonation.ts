@@ -334,7 +334,7 @@ function problemOfExtra(key: string, value: string): string | undefined {
     checkDnsSubdomain(key.slice(0, slash)).length === 0 &&
     KEY_PATH.test(key.slice(slash + 1));
   if (!isPath) {
-    return `impersonating an invalid key in extra is not allowed: extra[key]: Invalid value: ${JSON.stringify(key)}: must be a domain-prefixed path (such as "acme.io/foo")`;
+    return `impersonating an invalid key in extra is not allowed: extra.key: Invalid value: ${JSON.stringify(key)}: must be a domain-prefixed path (such as "acme.io/foo")`;
   }
   if (key !== key.toLowerCase()) {
     return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`;

@@ -74,7 +74,7 @@ function guardRoles(parts: GrantGuardParts, resource: "roles" | "clusterroles"):
       if (isExempt(write)) return;
       const held = parts.rbac.policyRules(user, namespace);
       const coverage = covers(held.rules, toPolicyRules(next.rules));
-      const isAggregated = [next, current].some((role) => role?.aggregationRule != null);
+      const isAggregated = [next, current].some((role) => role !== undefined && gathers(role));
       const mayAggregate = !isAggregated || covers(held.rules, FULL_AUTHORITY).isCovered;
       if (coverage.isCovered && mayAggregate) return;
       const ask = { verb: "escalate", group, resource, namespace, name: write.name };
@@ -107,10 +107,16 @@ function guardBindings(
       const roles = kind === "Role" ? "roles" : "clusterroles";
       const ask = { verb: "bind", group: apiGroup, resource: roles, namespace, name };
       if (await isAllowed(parts, user, ask, signal)) return;
-      if (coverage === undefined) throw notFound({ group, resource: roles }, name);
+      if (coverage === undefined) throw notFound({ group, resource }, name);
       throw refuse({ group, resource }, write, coverage, held.errors);
     },
   };
+}
+
+/** A rule without selectors gathers nothing, and the rules of roles refuse it. */
+function gathers({ aggregationRule }: ApiObject): boolean {
+  const { clusterRoleSelectors } = (aggregationRule ?? {}) as { clusterRoleSelectors?: unknown };
+  return Array.isArray(clusterRoleSelectors) && clusterRoleSelectors.length > 0;
 }
 
 /** Whether the write grants nothing, or its user may grant everything. */

@@ -254,7 +254,7 @@ test("S2-RBAC-18, S2-AZ-16: `bind` lifts the limit for the roles that it names",
   await create(bob, "rolebindings", binding("early", "not-there"));
   assert.deepEqual(await refusal(create(bob, "rolebindings", binding("lost", "nothing"))), {
     code: 404,
-    message: 'clusterroles.rbac.authorization.k8s.io "nothing" not found',
+    message: 'rolebindings.rbac.authorization.k8s.io "nothing" not found',
   });
 });
 
@@ -269,6 +269,8 @@ test("S2-RBAC-12: only who may do everything may write an aggregationRule", asyn
     message:
       'clusterroles.rbac.authorization.k8s.io "sum" is forbidden: must have cluster-admin privileges to use the aggregationRule',
   });
+  const empty = { ...aggregated, aggregationRule: { clusterRoleSelectors: [] } };
+  assert.equal((await refusal(create(jane, "clusterroles", empty))).code, 422);
   await create(root, "clusterroles", aggregated);
   // Nor may they remove it, or bind more than it aggregates.
   assert.equal(

@@ -169,6 +169,16 @@ test("S2-SA-07: a binding that does not hold is refused", async () => {
     /^cannot bind token to object of type \/v1, Kind=ConfigMap$/,
     ask(ref("ConfigMap", "c")),
   );
+  await refused(400, /^Name parameter required\.$/, ask(ref("Pod", "")));
+});
+
+test("S2-SA-07: a binding is to the core group, in whatever version", async () => {
+  for (const apiVersion of ["", "v2"]) {
+    const { own } = await ask({ boundObjectRef: { kind: "Secret", apiVersion, name: "s" } });
+    assert.equal((own as { secret: { name: string } }).secret.name, "s");
+  }
+  const elsewhere = { boundObjectRef: { kind: "Secret", apiVersion: "apps/v1", name: "s" } };
+  await refused(400, /^cannot bind token to object of type apps\/v1, Kind=Secret$/, ask(elsewhere));
 });
 
 test("S2-SA-07: the account must be there, and the body must not name another", async () => {

@@ -137,11 +137,13 @@ function bindingOf(
   accountName: string,
   { kind = "", apiVersion = "", name = "", uid = "" }: BoundObjectReference,
 ): Binding {
-  const bindable = apiVersion === "v1" ? BINDABLE[kind] : undefined;
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  // Any version of the core group is taken, as kube-apiserver does.
+  const bindable = group === "" ? BINDABLE[kind] : undefined;
   if (bindable === undefined) {
-    const [version = "", group = ""] = apiVersion.split("/").reverse();
     throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
   }
+  if (name === "") throw badRequest("Name parameter required.");
   const object = requireObject(scope, bindable.resource, name);
   if (kind === "Pod" && (object as PodObject).spec?.serviceAccountName !== accountName) {
     throw badRequest(

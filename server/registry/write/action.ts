@@ -11,6 +11,7 @@ import type { Registry, WriteOptions, WriteResult } from "../registry.js";
 import { ActionJudgement, RulesMoved } from "./action-judgement.js";
 import { admitUnstored } from "./admit.js";
 import { refresh } from "./commit.js";
+import { requireNamespace } from "./write-conditions.js";
 
 /** A request to an action. */
 export interface ActionRequest {
@@ -35,7 +36,7 @@ export type Actions = Readonly<Record<string, ResourceAction>>;
 const ADMISSIONS_MAX = 20;
 
 /**
- * Admission judges the action; the writes that it makes are the server's own.
+ * A namespace that is going away takes no actions, as it takes no objects. Admission judges the action; the writes that it makes are the server's own.
  * @throws {StatusError}
  */
 export async function runAction(
@@ -49,6 +50,7 @@ export async function runAction(
   for (let times = 0; times < ADMISSIONS_MAX; times++) {
     // The action itself commits nothing, so no compare would detect that the view is behind.
     await refresh(registry);
+    requireNamespace(registry, request.resource, request.namespace, request.name);
     if (admission === undefined) return await action.run(registry, request, signalOf(signal));
     const judgement = new ActionJudgement(registry, request.namespace);
     const object = await admitUnstored(admission, target, request.object, signal);

@@ -357,6 +357,38 @@ test("an action is one CREATE of its subresource; its own writes are not admitte
   ]);
 });
 
+test("S1-GEN-20, S1-GEN-21: an action needs a namespace that is not going away", async () => {
+  await createPod("stays");
+  const inNamespace = (namespace: string) => {
+    const { object, ...request } = bindingOf("stays");
+    const metadata = { ...object.metadata, namespace };
+    return refusal(
+      runAction(
+        withPlugins(),
+        binding,
+        { ...request, namespace, object: { ...object, metadata } },
+        noSignal,
+      ),
+    );
+  };
+  const missing = await inNamespace("nowhere");
+  assert.equal(missing.code, 404);
+  assert.equal(missing.message, 'namespaces "nowhere" not found');
+  await create(harness.registry, "namespaces", { metadata: { name: "ending" } }, "");
+  const target = { resource: harness.resource("", "v1", "namespaces"), namespace: "" };
+  await deleteObject(
+    harness.registry,
+    { ...target, name: "ending", options: { isDryRun: false } },
+    noSignal,
+  );
+  const ending = await inNamespace("ending");
+  assert.equal(ending.code, 403);
+  assert.equal(
+    ending.message,
+    'pods "stays" is forbidden: unable to create new content in namespace ending because it is being terminated',
+  );
+});
+
 for (const ruled of ["limitranges", "resourcequotas"]) {
   test(`RulesInForce: an action that was judged by older ${ruled} is judged again before it changes anything`, async () => {
     await createPod(`judged-by-${ruled}`);

@@ -45,7 +45,7 @@ export function isSameState(one: Conditions, other: Conditions): boolean {
  */
 export function requireNamespace(
   host: EpochHost,
-  resource: StoredResource,
+  resource: { readonly group: string; readonly resource: string },
   namespace: string,
   name: string,
 ): void {
