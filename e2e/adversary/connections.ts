@@ -1,6 +1,7 @@
 /** Attacks by connections: HTTP/2 frames, handshakes, senders and readers that are slow. */
 import { once } from "node:events";
 import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Attack, Attacker } from "./attack.js";
 
@@ -71,6 +72,34 @@ function resetOne(session: ClientHttp2Session, headers: Record<string, string>):
   stream.close(constants.NGHTTP2_CANCEL);
 }
 
+/** What a client of TLS says first. */
+async function firstMessage(): Promise<Buffer> {
+  const listening = createServer().listen(0, "127.0.0.1");
+  await once(listening, "listening");
+  const address = listening.address();
+  const port = typeof address === "object" ? (address?.port ?? 0) : 0;
+  connectTls({ host: "127.0.0.1", port }).on("error", () => {});
+  const [socket] = (await once(listening, "connection")) as [Socket];
+  socket.on("error", () => {});
+  const [message] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  listening.close();
+  return message;
+}
+
+async function sayFirstTogether({ client, signal }: Attacker): Promise<void> {
+  const message = await firstMessage();
+  const { hostname, port } = new URL(client.url);
+  const sockets = Array.from({ length: 1_000 }, () =>
+    connectTcp({ host: hostname, port: Number(port), signal }).on("error", () => {}),
+  );
+  await Promise.all(sockets.map((socket) => once(socket, "connect").catch(() => {})));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  for (const socket of sockets) socket.write(message);
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  for (const socket of sockets) socket.destroy();
+}
+
 export const CONNECTION_ATTACKS: readonly Attack[] = [
   { name: "http/2: rapid resets of nobody", run: rapidReset(false), isShort: true },
   { name: "http/2: rapid resets of a user", run: rapidReset(true) },
@@ -98,6 +127,7 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
         socket.destroy();
       }),
   },
+  { name: "1,000 first messages of TLS at once", run: sayFirstTogether, isShort: true },
   {
     name: "300 bodies that never end",
     run: async (attacker) => {

@@ -22,6 +22,7 @@ import type { Metrics } from "../metrics/metrics.js";
 import { countChunks } from "./chunked-bodies.js";
 import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
+import { type Handshake, HandshakeTurns } from "./handshake-turns.js";
 import { takeStream } from "./http2-streams.js";
 import { PeerConduct } from "./peer-conduct.js";
 import { PeerConducts } from "./peer-conducts.js";
@@ -82,7 +83,8 @@ export class Listener {
   readonly #connections: Connections;
   readonly #sockets = new Set<Socket>();
   /** Connections in their TLS handshake, by the client's address and port. */
-  readonly #handshakes = new Map<string, Socket>();
+  readonly #handshakes = new Map<string, OpenHandshake>();
+  readonly #handshakeTurns = new HandshakeTurns();
   readonly #clock: Clock;
   readonly #conducts: PeerConducts;
   readonly #reading = new ReadingTurns();
@@ -124,14 +126,25 @@ export class Listener {
       answerUpgrade(request, socket as TLSSocket, head, handle);
     });
     listener.#dispatch(options, handle);
+    const [toTls, ...others] = server.listeners("connection");
+    assert(toTls !== undefined && others.length === 0, "OneSecureConnectionListener");
+    server.removeAllListeners("connection");
     server.on("connection", (socket: Socket) => {
       const peer = peerOf(socket);
+      const handshake: OpenHandshake = {
+        socket,
+        begin: () => void toTls.call(server, socket),
+        stopReading: () => stopReading(socket),
+        startReading: () => startReading(socket),
+      };
       listener.#sockets.add(socket);
-      listener.#handshakes.set(peer, socket);
+      listener.#handshakes.set(peer, handshake);
       socket.once("close", () => {
         listener.#sockets.delete(socket);
-        if (listener.#handshakes.get(peer) === socket) listener.#handshakes.delete(peer);
+        listener.#handshakeTurns.done(handshake);
+        if (listener.#handshakes.get(peer) === handshake) listener.#handshakes.delete(peer);
       });
+      listener.#handshakeTurns.take(handshake);
     });
     await new Promise<void>((resolve, reject) => {
       const fail = (error: Error) => reject(explained(error, options));
@@ -205,7 +218,7 @@ export class Listener {
 
   /** A connection without a finished handshake has no requests. */
   #cutHandshakes(): void {
-    for (const socket of this.#handshakes.values()) socket.destroy();
+    for (const { socket } of this.#handshakes.values()) socket.destroy();
   }
 
   /** Sends each new connection to the protocol that it chose. */
@@ -230,7 +243,10 @@ export class Listener {
     });
     server.removeAllListeners("secureConnection");
     server.on("secureConnection", (socket: TLSSocket) => {
-      this.#handshakes.delete(peerOf(socket));
+      const peer = peerOf(socket);
+      const handshake = this.#handshakes.get(peer);
+      this.#handshakes.delete(peer);
+      if (handshake !== undefined) this.#handshakeTurns.done(handshake);
       if (socket.alpnProtocol === "h2") {
         http2.once("session", (session) => this.#track(session, socket, options, handle));
         http2.emit("connection", socket);
@@ -314,6 +330,11 @@ export class Listener {
   }
 }
 
+interface OpenHandshake extends Handshake {
+  /** Below TLS. */
+  readonly socket: Socket;
+}
+
 interface Ending {
   readonly graceMs: number;
   readonly quietMs: number;
@@ -367,12 +388,12 @@ function keepParsing(socket: TLSSocket): void {
 function doNothing(): void {}
 
 /** Node.js lets nobody pause the socket of an HTTP/2 session; what a session, or a parser, reads is read by the socket's handle. */
-function stopReading(socket: TLSSocket): void {
+function stopReading(socket: Socket): void {
   const { _handle: handle } = socket as { _handle?: { readStop?(): void } | null };
   handle?.readStop?.();
 }
 
-function startReading(socket: TLSSocket): void {
+function startReading(socket: Socket): void {
   const { _handle: handle } = socket as { _handle?: { readStart?(): void } | null };
   handle?.readStart?.();
 }
