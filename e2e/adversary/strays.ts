@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { type Attack, type Attacker, NAMESPACE } from "./attack.js";
+import { STRAY_ANSWERS } from "./stray-answers.js";
 import { STRAY_BODIES } from "./stray-bodies.js";
 import { CORE, DRY, MAP, MAPS, numbers, THINGS } from "./stray-places.js";
 
@@ -496,7 +497,9 @@ async function drip(attacker: Attacker): Promise<void> {
   socket.destroy();
 }
 
-export const STRAY_ATTACKS: readonly Attack[] = [...STRAY_BODIES, ...OTHERS].map((attack) => ({
-  ...attack,
-  name: `stray: ${attack.name}`,
-}));
+export const STRAY_ATTACKS: readonly Attack[] = [...STRAY_BODIES, ...STRAY_ANSWERS, ...OTHERS].map(
+  (attack) => ({
+    ...attack,
+    name: `stray: ${attack.name}`,
+  }),
+);

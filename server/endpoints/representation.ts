@@ -6,6 +6,7 @@
  * A list is written as head, items and foot; a watch as events. Each piece is written separately, so
  * that no list is in memory as a whole.
  */
+import type { Steps } from "../../storage/base/steps.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { Status } from "../api/status.js";
 import type { ChunkWriter } from "./chunk-writer.js";
@@ -58,6 +59,15 @@ export interface Representation {
   encodeDocument(json: Buffer): Buffer;
   /** The media type of such a body. */
   readonly documentType: string;
+  /** For large objects in an encoding that takes long; absent = none takes long. */
+  readonly inSteps?: StepwiseEncoding;
+}
+
+/** The same in steps, which others may run between. */
+export interface StepwiseEncoding {
+  putObject(out: ChunkWriter, object: StoredObject): Steps<void>;
+  putItem(out: ChunkWriter, object: StoredObject): Steps<void>;
+  encodeDocument(json: Buffer): Steps<Buffer>;
 }
 
 export type IncludeObject = "None" | "Metadata" | "Object";

@@ -6,11 +6,19 @@
  *   plain, text gathers -> [long enough: runs are compressed and sent] -> foot
  *                       -> [ended before: the text is sent]
  */
+import type { Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { GZIP_HEADERS } from "../../response/compression.js";
-import { GZIP_HEAD, GzipMember, type GzipPiece, storePiece } from "../../response/gzip-member.js";
+import {
+  deflatePiece,
+  GZIP_HEAD,
+  GzipMember,
+  type GzipPiece,
+  storePiece,
+} from "../../response/gzip-member.js";
 import { openSink } from "../../response/response-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import { putInTurns, stepwise } from "../long-pieces.js";
 import { listPace, PacedStream } from "../paced-stream.js";
 import type { ListMetadata } from "../representation.js";
 import { sendWritten } from "../send-written.js";
@@ -61,8 +69,13 @@ export class CompressedListBody implements ListBody {
   }
 
   put(object: StoredObject): void {
+    const { representation } = this.#listing;
+    if (stepwise(representation, object) !== undefined) {
+      this.#putLater(object);
+      return;
+    }
     if (!this.#isLong) {
-      this.#listing.representation.putItem(this.#text, object, this.#isEmpty);
+      representation.putItem(this.#text, object, this.#isEmpty);
       // Compression begins at one chunk of text at the latest, whatever the threshold.
       this.#isLong = this.#text.length >= this.#compression.minBytes || this.#text.isFull;
     }
@@ -115,15 +128,48 @@ export class CompressedListBody implements ListBody {
   /** Returns false if the client is gone. */
   async #putRun(objects: readonly StoredObject[]): Promise<boolean> {
     const { representation } = this.#listing;
+    const [only] = objects;
+    const long = only === undefined ? undefined : stepwise(representation, only);
+    if (only !== undefined && long !== undefined) {
+      this.#text.reset();
+      this.#isFirstRun = false;
+      return await this.#putLong(long.putItem(this.#text, only));
+    }
     const run = { representation, objects, isFirst: this.#isFirstRun };
     this.#isFirstRun = false;
     const made = this.#compression.runs.get(run, this.#epoch, this.#text);
     // Runs are nearly always cached; skipping the await saves a promise.
     const piece = made instanceof Promise ? await made : made;
+    return await this.#putPiece(piece);
+  }
+
+  /** Returns false if the client is gone. */
+  async #putPiece(piece: GzipPiece): Promise<boolean> {
     const fits = this.#out.length === 0 || this.#out.hasRoomFor(piece.deflated.length);
     if (!fits && !(await this.#send())) return false;
     this.#put(piece);
     return this.#out.isFull ? await this.#send() : true;
+  }
+
+  /** A long object is a run of its own, which is made in turns and sent as it is made. */
+  #putLater(object: StoredObject): void {
+    const before = this.#gatherer.take();
+    if (before.length > 0) this.#waiting.push(before);
+    this.#waiting.push([object]);
+    this.#isLong = true;
+    this.#isEmpty = false;
+  }
+
+  async #putLong(steps: Steps<void>): Promise<boolean> {
+    const text = this.#text;
+    const { state } = this.#listing.ctx;
+    const send = async () => {
+      const piece = await deflatePiece(text.peek());
+      text.reset();
+      return await this.#putPiece(piece);
+    };
+    const rest = () => (text.isFull ? send() : state.nextTurn().then(() => true));
+    return (await putInTurns(steps, rest)) && (await send());
   }
 
   #put(piece: GzipPiece): void {

@@ -12,9 +12,11 @@ import type { RequestContext } from "../../request/request-state.js";
 import { sendCompressed } from "../../response/compression.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import { stepwise } from "../long-pieces.js";
 import type { Representation } from "../representation.js";
 import { servedBytes } from "../representations/json-form.js";
 import type { HistoricalReader } from "./historical-reader.js";
+import { sendLong } from "./long-object.js";
 import { prepareObjects } from "./prepare.js";
 import { parseGetOptions } from "./read-options.js";
 import { namespaceOf, type ReadServices } from "./resource-read.js";
@@ -108,6 +110,11 @@ function deliver(ctx: RequestContext, read: Read): Promise<void> {
   const { resource, representation, object } = read;
   const { compression } = read.services;
   ctx.state.audit?.takeResponse(() => servedBytes(resource)(object).bytes);
+  const long = stepwise(representation, object);
+  if (long !== undefined) {
+    const steps = (out: ChunkWriter) => long.putObject(out, object);
+    return sendLong(ctx, representation.contentType, steps, read.services);
+  }
   const headers = ["Content-Type", representation.contentType];
   const body = bodyOf(representation, object);
   if (compression !== undefined && body.length >= compression.minBytes) {

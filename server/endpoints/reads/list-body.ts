@@ -4,11 +4,13 @@
  *
  * Clients that accept gzip get a CompressedListBody.
  */
+import type { Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { acceptsGzip } from "../../response/compression.js";
 import { openSink } from "../../response/response-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import { putInTurns, stepwise } from "../long-pieces.js";
 import { listPace, PacedStream } from "../paced-stream.js";
 import type { ListMetadata } from "../representation.js";
 import { LIST_FOOT, objectForm } from "../representations/json-form.js";
@@ -83,6 +85,8 @@ class PlainListBody implements ListBody {
   readonly #count: LargeListCount;
   #stream: PacedStream | undefined;
   #isFirst = true;
+  /** Write the last object, which is long. */
+  #steps: Steps<void> | undefined;
 
   constructor(output: ListOutput, metadata: ListMetadata, itemsBytes: number) {
     this.#output = output;
@@ -92,15 +96,26 @@ class PlainListBody implements ListBody {
   }
 
   get isFull(): boolean {
-    return this.#out.isFull;
+    return this.#steps !== undefined || this.#out.isFull;
   }
 
   put(object: StoredObject): void {
-    this.#output.representation.putItem(this.#out, object, this.#isFirst);
+    const { representation } = this.#output;
+    this.#steps = stepwise(representation, object)?.putItem(this.#out, object);
+    if (this.#steps === undefined) representation.putItem(this.#out, object, this.#isFirst);
     this.#isFirst = false;
   }
 
-  flush(): Promise<boolean> {
+  async flush(): Promise<boolean> {
+    const steps = this.#steps;
+    this.#steps = undefined;
+    const { state } = this.#output.ctx;
+    const rest = () => (this.#out.isFull ? this.#send() : state.nextTurn().then(() => true));
+    if (steps !== undefined && !(await putInTurns(steps, rest))) return false;
+    return steps === undefined || this.#out.isFull ? await this.#send() : true;
+  }
+
+  #send(): Promise<boolean> {
     const { ctx, representation } = this.#output;
     this.#count.add(this.#out.length);
     const headers = { "Content-Type": representation.contentType };
@@ -110,6 +125,7 @@ class PlainListBody implements ListBody {
 
   async end(): Promise<void> {
     const { ctx, representation } = this.#output;
+    if (this.#steps !== undefined && !(await this.flush())) return;
     representation.putListFoot(this.#out, this.#isFirst);
     if (this.#stream !== undefined) {
       await this.#stream.end(this.#out);

@@ -26,6 +26,25 @@ test("S1-VER-09: integers beyond 2^53 keep their digits in YAML", () => {
   assert.equal(toYaml({ a: 9223372036854775807n }), "a: 9223372036854775807\n");
 });
 
+test("39.3: what a large object becomes in steps is what it becomes at once", () => {
+  const { inSteps, ...atOnce } = inYaml(metadataForm("meta.k8s.io/v1"), "application/yaml");
+  const annotations = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`a${at}`, "1"]));
+  const value = { kind: "K", apiVersion: "v1", metadata: { name: "a", annotations } };
+  const bytes = Buffer.from(JSON.stringify(value));
+  const key = { path: "a", namespace: "", name: "a" };
+  const object = decodeStoredObject(key, bytes, toRevision(3), undefined);
+  const stepwise = new ChunkWriter();
+  const plain = new ChunkWriter();
+  const steps = [
+    ...(inSteps?.putObject(stepwise, object) ?? []),
+    ...(inSteps?.putItem(stepwise, object) ?? []),
+  ];
+  assert.ok(steps.length > 40, `${steps.length} steps`);
+  atOnce.putObject(plain, object);
+  atOnce.putItem(plain, object, true);
+  assert.equal(stepwise.take().toString(), plain.take().toString());
+});
+
 test("S1-NEG-02: a list is written item by item", () => {
   const representation = inYaml(metadataForm("meta.k8s.io/v1"), "application/yaml");
   const list = (names: readonly string[]) => {

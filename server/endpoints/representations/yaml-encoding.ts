@@ -2,38 +2,21 @@
  * YAML, converted from the JSON forms piece by piece (S1-NEG-02). YAML 1.1 and 1.2 readers understand it
  * alike: text that either takes for another type is quoted. Keys are sorted, as in kube-apiserver.
  */
-import { Document, Scalar, type Tags, visit } from "yaml";
+import type { Steps } from "../../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import { parseJson } from "../../schema/parse-json.js";
+import { parseInSteps, parseJson } from "../../schema/parse-json.js";
+import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
-import { PieceReader } from "./piece-reader.js";
-
-/** In JSON "<<" is an ordinary key. */
-function withoutMerge(tags: Tags): Tags {
-  return tags.filter((tag) => tag !== "merge" && (typeof tag === "string" || !isMerge(tag.tag)));
-}
-
-function isMerge(tag: string): boolean {
-  return tag === "tag:yaml.org,2002:merge";
-}
+import { PieceReader, type PutPiece } from "./piece-reader.js";
+import { yamlPieces } from "./yaml-text.js";
 
 /** YAML text of one value, with a newline at the end. */
 export function toYaml(value: JsonValue): string {
-  const document = new Document(value, {
-    version: "1.1",
-    customTags: withoutMerge,
-    aliasDuplicateObjects: false,
-    sortMapEntries: true,
-  });
-  visit(document, {
-    Scalar(_, scalar) {
-      // Unquoted, the key would make readers merge the value into the map.
-      if (scalar.value === "<<") scalar.type = Scalar.QUOTE_DOUBLE;
-    },
-  });
-  return document.toString({ lineWidth: 0, directives: false, indentSeq: false });
+  let text = "";
+  for (const piece of yamlPieces(value)) text += piece;
+  return text;
 }
 
 export function inYaml(form: JsonForm, contentType: string): Representation {
@@ -60,5 +43,30 @@ export function inYaml(form: JsonForm, contentType: string): Representation {
     },
     encodeDocument: (json) => Buffer.from(toYaml(parseJson(json))),
     documentType: contentType,
+    inSteps: {
+      putObject: (out, object) => putInSteps(out, (to) => form.put(to, object, true), false),
+      putItem: (out, object) => putInSteps(out, (to) => form.putItem(to, object), true),
+      encodeDocument: documentInSteps,
+    },
   };
+}
+
+function* putInSteps(out: ChunkWriter, put: PutPiece, isItem: boolean): Steps<void> {
+  // Others write between the steps, so the piece has memory of its own.
+  const json = new ChunkWriter();
+  put(json);
+  const value = yield* parseInSteps(json.take().toString("utf8"));
+  for (const piece of yamlPieces(isItem ? [value] : value)) {
+    out.putText(piece);
+    yield;
+  }
+}
+
+function* documentInSteps(json: Buffer): Steps<Buffer> {
+  const out = new ChunkWriter();
+  for (const piece of yamlPieces(yield* parseInSteps(json.toString("utf8")))) {
+    out.putText(piece);
+    yield;
+  }
+  return out.take();
 }

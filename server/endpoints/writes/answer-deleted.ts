@@ -19,7 +19,13 @@ import { listDocument, openPlainListBody } from "../reads/list-body.js";
 import { PREPARED_MAX, prepareObjects } from "../reads/prepare.js";
 import type { Representation } from "../representation.js";
 import { answerExplanation } from "./explanation.js";
-import { answerDocument, turnToAnswer, type WriteServices, waitOf } from "./write-services.js";
+import {
+  answerDocument,
+  putObject,
+  turnToAnswer,
+  type WriteServices,
+  waitOf,
+} from "./write-services.js";
 
 /** @param result a Status or an object of the resource */
 export async function answerDeleted(
@@ -31,16 +37,16 @@ export async function answerDeleted(
   const turn = turnToAnswer(ctx);
   if (turn !== undefined) await turn;
   if (representation.isWholeObject) {
-    answerDocument(ctx, representation, result);
+    await answerDocument(ctx, representation, result);
     return;
   }
   const document = parseJson(result.bytes) as JsonObject;
   if (document.kind === "Status" && document.apiVersion === "v1") {
-    answerDocument(ctx, representation, result);
+    await answerDocument(ctx, representation, result);
     return;
   }
   const out = new ChunkWriter();
-  representation.putObject(out, readBack(resource, document));
+  await putObject(ctx, representation, out, readBack(resource, document));
   sendBytes(ctx, result.status, ["Content-Type", representation.contentType], out.take());
 }
 

@@ -46,10 +46,14 @@ export async function handleCreate(
   const sent = { namespace, input, options };
   switch (resource.form) {
     case "action":
-      answerDocument(ctx, representation, await act(ctx, services, { resource, ...sent }));
+      await answerDocument(ctx, representation, await act(ctx, services, { resource, ...sent }));
       break;
     case "virtual":
-      answerDocument(ctx, representation, await compute(ctx, registry, { resource, ...sent }));
+      await answerDocument(
+        ctx,
+        representation,
+        await compute(ctx, registry, { resource, ...sent }),
+      );
       break;
     default: {
       const result = await createObject(registry, { resource, ...sent }, waitOf(ctx));

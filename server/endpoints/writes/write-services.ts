@@ -3,6 +3,7 @@ import type { Revision } from "../../../storage/kv/store.js";
 import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import { withoutRevision } from "../../../storage/objects/resource-version.js";
+import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
 import {
@@ -15,10 +16,12 @@ import {
 } from "../../kinds/served-resource.js";
 import type { ObjectResult, Registry } from "../../registry/registry.js";
 import type { Actions } from "../../registry/write/action.js";
+import { afterSteps } from "../../registry/write/long-write.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import { putInTurns, stepwise } from "../long-pieces.js";
 import type { ListOutputServices } from "../reads/listing.js";
 import type { Representation } from "../representation.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
@@ -87,14 +90,22 @@ export function answerDocument(
   ctx: RequestContext,
   representation: Representation,
   { status, bytes }: { readonly status: number; readonly bytes: Buffer },
-): void {
+): void | Promise<void> {
   ctx.state.audit?.takeDocument(bytes);
   if (ctx.state.findings !== undefined) {
     answerExplanation(ctx, bytes);
-    return;
+    return undefined;
   }
   const headers = ["Content-Type", representation.documentType];
-  sendBytes(ctx, status, headers, representation.encodeDocument(bytes));
+  const long = stepwise(representation, bytes);
+  if (long === undefined) {
+    sendBytes(ctx, status, headers, representation.encodeDocument(bytes));
+    return undefined;
+  }
+  const nextTurn = () => ctx.state.nextTurn();
+  return afterSteps(nextTurn, long.encodeDocument(bytes), (body) =>
+    sendBytes(ctx, status, headers, body),
+  );
 }
 
 /** Sends an object in the requested form, when it is the request's turn. */
@@ -125,6 +136,19 @@ export async function answerObject(
   });
   const out = new ChunkWriter();
   // A dry-run create has no version.
-  representation.putObject(out, result.revision === 0 ? withoutRevision(object) : object);
+  const shown = result.revision === 0 ? withoutRevision(object) : object;
+  await putObject(ctx, representation, out, shown);
   sendBytes(ctx, result.status, ["Content-Type", representation.contentType], out.take());
+}
+
+/** Writes an object, in turns if that takes long. */
+export async function putObject(
+  { state }: RequestContext,
+  representation: Representation,
+  out: ChunkWriter,
+  object: StoredObject,
+): Promise<void> {
+  const steps = stepwise(representation, object)?.putObject(out, object);
+  if (steps === undefined) representation.putObject(out, object);
+  else await putInTurns(steps, () => state.nextTurn().then(() => true));
 }
