@@ -1,34 +1,174 @@
 /** Files of a running server, replaced together as a kubelet does: by a symbolic link that goes elsewhere. */
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { Etcd3 } from "etcd3";
+import { FLAGS } from "../server/config/flags.js";
 import { eventually } from "./harness/eventually.js";
 import { startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { TestAuthority } from "./harness/test-authority.js";
-
-type Contents = Readonly<Record<string, string>>;
+import { startEtcd } from "./tools/etcd.js";
 
 /** By the flag that names it. */
-async function contentsOf(which: "one" | "two"): Promise<Contents> {
-  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const key = privateKey.export({ type: "sec1", format: "pem" }).toString();
-  const cluster = `{name: a, cluster: {server: "https://127.0.0.1:1/${which}"}}`;
-  const context = "{name: a, context: {cluster: a, user: a}}";
-  const webhook = `{apiVersion: v1, kind: Config, clusters: [${cluster}], users: [{name: a}], contexts: [${context}], current-context: a}`;
-  const level = which === "one" ? "None" : "Metadata";
+type Contents = Readonly<Record<string, string>>;
+
+/** They say who may come in, or what a run is: one list for the life of a process. */
+const READ_ONCE = [
+  "admission-control-config-file",
+  "authorization-policy-file",
+  "simulation-file",
+  "token-auth-file",
+  "tracing-config-file",
+];
+
+/** Their clients are the ones of this test: e2e/helm/certificates.test.ts, server/certificates/file-watch.test.ts. */
+const TRIED_ELSEWHERE = ["tls-cert-file", "tls-private-key-file"];
+
+/** Read together, and so counted as one. */
+const PAIRS = [
+  ["service-account-key-file", "service-account-signing-key-file"],
+  ["proxy-client-cert-file", "proxy-client-key-file"],
+  ["kubelet-client-certificate", "kubelet-client-key"],
+  ["etcd-cafile", "etcd-certfile", "etcd-keyfile"],
+];
+
+/** Any text is a password, so only a file without one cannot be used. */
+const PASSWORDS = ["etcd-password-file", "authorization-webhook-cache-redis-password-file"];
+
+const FAMILIES =
+  /^apiserver_(?:certificate_reloads|\w+_config_controller_automatic_reloads)_total\{.*"(success|failure)".*\} (\d+)$/gm;
+
+const RBAC = { type: "RBAC", name: "rbac" };
+const NODE = { type: "Node", name: "node" };
+const ETCD = await TestAuthority.create("etcd");
+
+async function contentsOnEtcd(which: "one" | "two"): Promise<Contents> {
+  const authority = await TestAuthority.create(which);
+  const [proxy, kubelet, etcd] = await Promise.all([
+    authority.issue({ commonName: "proxy" }),
+    authority.issue({ commonName: "kubelet" }),
+    ETCD.issue({ commonName: which }),
+  ]);
+  const jwt = { issuer: { url: `https://nobody.invalid/${which}`, audiences: ["a"] } };
+  const user = { claimMappings: { username: { claim: "sub", prefix: "" } } };
   return {
-    "requestheader-client-ca-file": (await TestAuthority.create(which)).certificate,
-    "service-account-signing-key-file": key,
-    "audit-policy-file": `{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: ${level}}]}`,
-    "audit-webhook-config-file": webhook,
-    "authentication-token-webhook-config-file": webhook,
+    "client-ca-file": authority.certificate,
+    "requestheader-client-ca-file": authority.certificate,
+    "root-ca-file": authority.certificate,
+    "proxy-client-cert-file": proxy.cert,
+    "proxy-client-key-file": proxy.key,
+    "kubelet-client-certificate": kubelet.cert,
+    "kubelet-client-key": kubelet.key,
+    "kubelet-certificate-authority": authority.certificate,
+    "etcd-cafile": which === "one" ? ETCD.certificate : ETCD.certificate + authority.certificate,
+    "etcd-certfile": etcd.cert,
+    "etcd-keyfile": etcd.key,
+    "etcd-password-file": which === "one" ? "secret" : "secret\n",
+    "service-account-signing-key-file": newKey(),
+    "service-account-key-file": newKey(),
+    "audit-policy-file": `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "${which === "one" ? "None" : "Metadata"}"}]}`,
+    "audit-webhook-config-file": webhook(which),
+    "authentication-token-webhook-config-file": webhook(which),
+    "authentication-config": configuration(
+      "AuthenticationConfiguration",
+      "apiserver.config.k8s.io/v1",
+      { jwt: [{ ...jwt, ...user }] },
+    ),
+    "authorization-config": configuration(
+      "AuthorizationConfiguration",
+      "apiserver.config.k8s.io/v1",
+      {
+        authorizers: which === "one" ? [RBAC, NODE] : [NODE, RBAC],
+      },
+    ),
+    "encryption-provider-config": configuration(
+      "EncryptionConfiguration",
+      "apiserver.config.k8s.io/v1",
+      {
+        resources: [
+          {
+            resources: ["secrets"],
+            providers: [
+              {
+                secretbox: { keys: [{ name: which, secret: randomBytes(32).toString("base64") }] },
+              },
+              { identity: {} },
+            ],
+          },
+        ],
+      },
+    ),
+    "authorization-webhook-cache-redis-password-file": which,
+    "authorization-webhook-cache-redis-cafile": authority.certificate,
   };
 }
 
-test("P10: files that cannot be used are counted once each, and the next good ones are in force", async () => {
+/** What cannot be beside those above. */
+async function contentsOnEmbedded(which: "one" | "two"): Promise<Contents> {
+  const { certificate } = await TestAuthority.create(which);
+  return {
+    "oidc-ca-file": certificate,
+    "optional-root-ca-file": certificate,
+    "authorization-webhook-config-file": webhook(which),
+  };
+}
+
+test("P10: every flag that names a file is read again, or is known to be read once", async () => {
+  const named = Object.values(FLAGS)
+    .filter(
+      ({ type, name }) => ["file", "files"].includes(type) || name === "optional-root-ca-file",
+    )
+    .map(({ name }) => name);
+  const known = [
+    ...Object.keys(await contentsOnEtcd("one")),
+    ...Object.keys(await contentsOnEmbedded("one")),
+    ...[...READ_ONCE, ...TRIED_ELSEWHERE],
+  ];
+  assert.deepEqual(known.sort(), named.sort());
+});
+
+test("P10: files that cannot be used are counted once each, and the next good ones are in force: on etcd", async () => {
+  await using folder = await makeTempDir("etcd-tls");
+  const server = await ETCD.issue({ hosts: ["127.0.0.1"], usage: "any" });
+  const tls = {
+    caFile: join(folder.path, "ca"),
+    certFile: join(folder.path, "cert"),
+    keyFile: join(folder.path, "key"),
+  };
+  await writeFile(tls.caFile, ETCD.certificate);
+  await writeFile(tls.certFile, server.cert);
+  await writeFile(tls.keyFile, server.key);
+  await using etcd = await startEtcd({ tls });
+  await requireLogIn(etcd.endpoint);
+  await replaceAll(await contentsOnEtcd("one"), await contentsOnEtcd("two"), {
+    etcdEndpoints: [etcd.endpoint],
+    flags: [
+      "--etcd-username=root",
+      "--encryption-provider-config-automatic-reload",
+      // Nobody answers there.
+      "--authorization-webhook-cache-redis=rediss://127.0.0.1:1",
+    ],
+  });
+});
+
+test("P10: files that cannot be used are counted once each, and the next good ones are in force: of flags that others exclude", async () => {
+  await replaceAll(await contentsOnEmbedded("one"), await contentsOnEmbedded("two"), {
+    flags: [
+      "--oidc-issuer-url=https://nobody.invalid",
+      "--oidc-client-id=a",
+      "--authorization-mode=RBAC,Webhook",
+    ],
+  });
+});
+
+async function replaceAll(
+  one: Contents,
+  two: Contents,
+  { flags, ...options }: { flags: readonly string[]; etcdEndpoints?: readonly string[] },
+): Promise<void> {
   await using folder = await makeTempDir("file-reloads");
   const link = join(folder.path, "..data");
   let versions = 0;
@@ -42,42 +182,100 @@ test("P10: files that cannot be used are counted once each, and the next good on
     await symlink(version, `${link}-next`);
     await rename(`${link}-next`, link);
   };
-  const [one, two] = [await contentsOf("one"), await contentsOf("two")];
   await put(one);
   const names = Object.keys(one);
   await using server = await startServer({
-    flags: names.map((name) => `--${name}=${join(link, name)}`),
+    ...options,
+    flags: [...flags, ...names.map((name) => `--${name}=${join(link, name)}`)],
   });
   const reloads = async () => {
     const { text } = (await server.client.get("/metrics")).expect(200);
-    const counts = text.matchAll(/^apiserver_certificate_reloads_total\{result="(\w+)"\} (\d+)$/gm);
-    return Object.fromEntries([...counts].map(([, result, count]) => [result, Number(count)]));
+    const counts: Record<string, number> = { success: 0, failure: 0 };
+    for (const [, result = "", count] of text.matchAll(FAMILIES)) {
+      counts[result] = (counts[result] ?? 0) + Number(count);
+    }
+    return counts;
   };
   const signers = async () => (await server.client.get("/openid/v1/jwks")).expect(200).text;
   const before = await signers();
-
-  const failsAs: readonly ((text: string) => string)[] = [
-    () => "",
-    // Half of a file.
-    (text) => text.slice(0, text.length / 2),
-    () => "\0[{:",
+  const watched = watchesOf(names);
+  let failure = 0;
+  const failsAs: readonly ((name: string) => string | undefined)[] = [
+    () => undefined,
+    (name) => (PASSWORDS.includes(name) ? undefined : ""),
+    (name) => (PASSWORDS.includes(name) ? undefined : one[name]?.slice(0, one[name].length / 2)),
+    (name) => (PASSWORDS.includes(name) ? undefined : "\0[{:"),
   ];
   for (const [index, broken] of failsAs.entries()) {
-    await put(Object.fromEntries(names.map((name) => [name, broken(one[name] ?? "")])));
-    const failure = names.length * (index + 1);
+    const contents = names.map((name) => [name, broken(name)] as const);
+    await put(
+      Object.fromEntries(
+        contents.filter((entry): entry is [string, string] => entry[1] !== undefined),
+      ),
+    );
+    // A password that is not there was not there before either.
+    failure +=
+      index === 0 ? watched.length : watched.filter((name) => !PASSWORDS.includes(name)).length;
     await eventually("all failures are counted", async () => {
+      // Of what was taken although it cannot be used.
+      assert.equal(
+        /changed (?:files|authorization configuration) (?:are|is) in use.*/.exec(server.logs)?.[0],
+        undefined,
+      );
       assert.deepEqual(await reloads(), { success: 0, failure });
       return true;
     });
     assert.equal(await signers(), before);
   }
+  const saidBefore = server.logs.length;
   await put(two);
   await eventually("all of the new ones are in force", async () => {
-    assert.deepEqual(await reloads(), {
-      success: names.length,
-      failure: names.length * failsAs.length,
-    });
+    const said = server.logs.slice(saidBefore);
+    assert.equal(/.*(?:is|are) not usable.*/.exec(said)?.[0], undefined);
+    assert.deepEqual(await reloads(), { success: watched.length, failure });
     return true;
   });
-  assert.notEqual(await signers(), before);
-});
+  if (names.includes("service-account-key-file")) assert.notEqual(await signers(), before);
+  (await server.client.post("/api/v1/namespaces", { metadata: { name: "after" } })).expect(201);
+}
+
+/** One flag of each watch. */
+function watchesOf(names: readonly string[]): readonly string[] {
+  return names.filter((name) => !PAIRS.some((pair) => pair.slice(1).includes(name)));
+}
+
+async function requireLogIn(endpoint: string): Promise<void> {
+  const client = await ETCD.issue({ commonName: "admin" });
+  const admin = new Etcd3({
+    hosts: endpoint,
+    credentials: {
+      rootCertificate: Buffer.from(ETCD.certificate),
+      privateKey: Buffer.from(client.key),
+      certChain: Buffer.from(client.cert),
+    },
+  });
+  const root = admin.user("root");
+  await root.create("secret");
+  await admin.role("root").create();
+  await root.addRole("root");
+  await admin.auth.authEnable();
+  admin.close();
+}
+
+function newKey(): string {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return privateKey.export({ type: "sec1", format: "pem" }).toString();
+}
+
+function webhook(which: string): string {
+  return configuration("Config", "v1", {
+    clusters: [{ name: "a", cluster: { server: `https://nobody.invalid/${which}` } }],
+    users: [{ name: "a" }],
+    contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
+    "current-context": "a",
+  });
+}
+
+function configuration(kind: string, apiVersion: string, more: object): string {
+  return JSON.stringify({ apiVersion, kind, ...more });
+}

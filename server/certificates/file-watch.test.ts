@@ -88,6 +88,7 @@ test("S2-X509-04: a changed serving certificate is in use at once; a broken one 
   const watching = runFileWatch(
     {
       files,
+      inForce: [front.certificates.serving.cert, front.certificates.serving.key],
       clock,
       logger,
       onReload: (isGood) => outcomes.push(isGood),

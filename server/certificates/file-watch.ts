@@ -12,10 +12,12 @@ import { oneLine } from "../../storage/base/one-line.js";
 /** Files are small and mostly in memory, so a second costs nothing that shows. */
 const CHECK_INTERVAL_MS = 1_000;
 
+const MISSING = Object.assign(new Error(), { code: "ENOENT" });
+
 export interface FileWatchOptions {
   readonly files: readonly string[];
-  /** What is in force, in the order of `files`, if it was read before: what changed since then is applied, too. */
-  readonly inForce?: readonly string[];
+  /** What is in force, in the order of `files`: what has changed since it was read is applied, too. Undefined: there was no such file. */
+  readonly inForce: readonly (string | undefined)[];
   /** Applies the new contents, in the order of `files`. If it throws, the old ones stay in use. */
   readonly apply: (contents: readonly string[]) => void | Promise<void>;
   /** Called for each change with its result, for a metric. */
@@ -27,10 +29,10 @@ export interface FileWatchOptions {
   readonly read?: (file: string) => Promise<Buffer>;
 }
 
-/** Runs until `signal` aborts. Without `inForce` the contents at its start count as applied. */
+/** Runs until `signal` aborts. */
 export async function runFileWatch(options: FileWatchOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger, inForce, intervalMs = CHECK_INTERVAL_MS } = options;
-  let last = fingerprint(inForce?.map((text) => Buffer.from(text)) ?? (await readAll(options)));
+  let last = fingerprint(inForce.map((text) => (text === undefined ? MISSING : Buffer.from(text))));
   const check = async () => {
     const read = await readAll(options);
     const current = fingerprint(read);
@@ -69,10 +71,12 @@ async function readAll({
   return contents;
 }
 
-/** @throws {Error} of the file system */
+/** @throws {Error} of the file system; or it is empty, as it is while somebody writes it, which to no flag means anything */
 function textOf(content: Buffer | Error): string {
   if (content instanceof Error) throw content;
-  return content.toString("utf8");
+  const text = content.toString("utf8");
+  if (text.trim() === "") throw new Error("a file is empty");
+  return text;
 }
 
 function fingerprint(read: readonly (Buffer | Error)[]): string {

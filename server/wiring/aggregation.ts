@@ -25,11 +25,11 @@ import type { RemoteSpec } from "../endpoints/openapi/merge-v2.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { resolveService } from "../outbound/services.js";
+import type { ClientIdentity } from "../outbound/tls-connections.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { Facts } from "../schema/model.js";
-import { identityReader } from "./client-identity.js";
 import type { OutgoingPlaces } from "./outgoing-places.js";
 import { precedenceOf } from "./served-group-versions.js";
 
@@ -58,6 +58,8 @@ export interface AggregationWiring {
   readonly facts: Facts;
   readonly freshness: Barrier;
   readonly outgoing: OutgoingPlaces;
+  /** By which other servers know this one. */
+  readonly identity: () => ClientIdentity;
   readonly logger: Logger;
   /** Absent in a process that does not serve. */
   readonly metrics?: Metrics;
@@ -65,13 +67,12 @@ export interface AggregationWiring {
 
 /** Before the view has started. */
 export function createAggregation(wiring: AggregationWiring): Aggregation {
-  const { config, view, catalog, facts, freshness, outgoing, logger } = wiring;
+  const { config, view, catalog, facts, freshness, outgoing, identity, logger } = wiring;
   const { naming } = config;
   const services = new ApiServices();
   view
     .partition(partitionId(`apiregistration.${naming.groupDomain}`, "apiservices"))
     .observe(services);
-  const identity = identityReader(config.proxyClientCertFile, config.proxyClientKeyFile);
   const routes = { view, naming, usesEndpoints: config.enableAggregatorRouting };
   const servers = new RemoteServers(
     (service) =>

@@ -18,6 +18,7 @@ import { type AuditOutlet, AuditRecorder } from "../audit/audit-recorder.js";
 import { AuditWebhook } from "../audit/audit-webhook.js";
 import { type AuditPolicy, parseAuditPolicy, RECORD_ALL } from "../audit/policy.js";
 import { runFileWatch } from "../certificates/file-watch.js";
+import type { ReloadObservers } from "../certificates/followed-files.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { ObserveReload } from "./certificate-reloads.js";
@@ -43,12 +44,13 @@ export async function openAudit(
   if (auditLogPath === "" && auditWebhookConfigFile === "") return undefined;
   checkVersions(config);
   return await openAll(async (opened) => {
-    const policy =
+    const { text: policyText, policy } =
       auditPolicyFile === ""
-        ? RECORD_ALL
-        : await named("audit-policy-file", async () =>
-            readPolicy(await readFile(auditPolicyFile, "utf8"), naming, logger),
-          );
+        ? { text: "", policy: RECORD_ALL }
+        : await named("audit-policy-file", async () => {
+            const text = await readFile(auditPolicyFile, "utf8");
+            return { text, policy: readPolicy(text, naming, logger) };
+          });
     const { outlets, webhook } = await openOutlets(config, opened, { metrics, logger });
     const events = metrics.counter({
       name: "apiserver_audit_event_total",
@@ -78,7 +80,7 @@ export async function openAudit(
     return {
       recorder,
       spawn(lifecycle, onReload) {
-        const following = { logger, lifecycle, onReload };
+        const following = { inForce: policyText, logger, lifecycle, onReload };
         if (auditPolicyFile !== "") followPolicy(config, recorder, following);
         webhook?.spawn(lifecycle, onReload);
       },
@@ -223,13 +225,14 @@ function checkVersions({ auditLogVersion, auditWebhookVersion, naming }: Config)
 function followPolicy(
   { auditPolicyFile, naming }: Config,
   recorder: AuditRecorder,
-  following: { logger: Logger; lifecycle: Lifecycle; onReload: ObserveReload },
+  following: ReloadObservers & { readonly inForce: string; readonly lifecycle: Lifecycle },
 ): void {
-  const { logger, lifecycle, onReload } = following;
+  const { inForce, logger, lifecycle, onReload } = following;
   lifecycle.spawn("audit policy", "restart", (signal) =>
     runFileWatch(
       {
         files: [auditPolicyFile],
+        inForce: [inForce],
         apply: ([text = ""]) => {
           recorder.replacePolicy(readPolicy(text, naming, logger));
         },

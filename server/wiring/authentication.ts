@@ -43,6 +43,7 @@ import type { Metrics } from "../metrics/metrics.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { ObserveReload } from "./certificate-reloads.js";
 import { openFollowedWebhook } from "./followed-webhook.js";
+import { requireCertificates } from "./require-certificates.js";
 import type { Security } from "./security.js";
 import type { TokenKeys } from "./token-keys.js";
 
@@ -116,12 +117,6 @@ async function openAuthenticators(
     spawn(lifecycle, onReload) {
       jwt.spawn(lifecycle);
       webhook?.spawn(lifecycle, onReload);
-      const { files } = tokenKeys;
-      if (files.length === 0) return;
-      const apply = (contents: readonly string[]) => tokenKeys.replace(contents);
-      lifecycle.spawn("keys of service accounts", "restart", (signal) =>
-        runFileWatch({ files, clock: systemClock, logger, onReload, apply }, signal),
-      );
     },
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
@@ -227,6 +222,7 @@ async function createJwt(parts: AuthenticationParts) {
       const file = authenticationConfig || oidcCaFile;
       if (file === "") return;
       const apply = ([text = ""]: readonly string[]) => {
+        if (authenticationConfig === "") requireCertificates("--oidc-ca-file", oidcCaFile, text);
         const changed =
           authenticationConfig === "" ? { oidcAuthority: text } : { configurationText: text };
         const next = checkAuthentication({ ...options, ...changed });
@@ -243,6 +239,9 @@ async function createJwt(parts: AuthenticationParts) {
         runFileWatch(
           {
             files: [file],
+            inForce: [
+              authenticationConfig === "" ? options.oidcAuthority : options.configurationText,
+            ],
             clock: systemClock,
             logger,
             onReload: (isGood) => observed.reloaded(isGood, Date.now()),

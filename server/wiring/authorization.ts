@@ -27,6 +27,7 @@ import { RbacIndex } from "../authz/rbac/rbac-index.js";
 import { createConditionCompiler } from "../authz/webhook/condition-environment.js";
 import type { RedisDecisionCache } from "../authz/webhook/redis-decision-cache.js";
 import { runFileWatch } from "../certificates/file-watch.js";
+import type { ReloadObservers } from "../certificates/followed-files.js";
 import { parseAuthorities, warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../metrics/metrics.js";
@@ -68,7 +69,7 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
   const { naming } = config;
   const observed = createAuthorizationMetrics(metrics, serverIdHash());
   const shared = await openSharedDecisions(config, observed, logger);
-  if (shared !== undefined) opened.use(shared);
+  if (shared !== undefined) opened.use(shared.decisions);
   const index = new RbacIndex(view, naming);
   const rbac = new RbacAuthorizer(index);
   const authorizer = await ReloadableAuthorizer.open({
@@ -79,7 +80,7 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
     first: [new PrivilegedGroupsAuthorizer([MASTERS_GROUP])],
     memberOf: (type) => memberOf(type, { config, view, rbac }),
     compile: createConditionCompiler(naming),
-    ...(shared !== undefined && { shared }),
+    ...(shared !== undefined && { shared: shared.decisions }),
     installation: parts.installation,
     defaultAuthorities: parts.hostRoots ?? (await readHostRoots(process.env.SSL_CERT_FILE)),
     naming,
@@ -110,20 +111,7 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
     spawn(lifecycle, onReload) {
       lifecycle.spawn("authorization configuration", "restart", (signal) => authorizer.run(signal));
       if (shared === undefined) return;
-      const follow = (what: string, file: string, apply: (text: string) => void) => {
-        if (file === "") return;
-        const watch = { files: [file], clock: systemClock, logger, onReload };
-        lifecycle.spawn(what, "restart", (signal) =>
-          runFileWatch({ ...watch, apply: ([text = ""]) => apply(text) }, signal),
-        );
-      };
-      follow("password of Redis", config.authorizationWebhookCacheRedisPasswordFile, (text) =>
-        shared.replacePassword(withoutNewline(text)),
-      );
-      follow("authorities of Redis", config.authorizationWebhookCacheRedisCaFile, (bundle) => {
-        if (parseAuthorities(bundle).length === 0) throw new Error("there is no PEM certificate");
-        shared.replaceAuthorities(bundle);
-      });
+      shared.spawn(lifecycle, { logger, onReload });
     },
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
@@ -161,34 +149,70 @@ async function memberOf(type: string, { config, view, rbac }: MemberParts): Prom
   }
 }
 
+interface SharedDecisions {
+  readonly decisions: RedisDecisionCache;
+  /** Follows the files of Redis. */
+  spawn(lifecycle: Lifecycle, observers: ReloadObservers): void;
+}
+
 /** @throws {RangeError} with one line */
 async function openSharedDecisions(
   config: Config,
   metrics: AuthorizationMetrics,
   logger: Logger,
-): Promise<RedisDecisionCache | undefined> {
+): Promise<SharedDecisions | undefined> {
   const url = config.authorizationWebhookCacheRedis;
   if (url === "") return undefined;
   // Loaded only if used: the client costs memory and start-up time.
   const redis = await import("../authz/webhook/redis-decision-cache.js");
   const connection = redis.parseRedisUrl(url);
   const passwordFile = config.authorizationWebhookCacheRedisPasswordFile;
-  const password =
-    passwordFile === ""
-      ? connection.password
-      : withoutNewline(await readFile(passwordFile, "utf8"));
   const caFile = config.authorizationWebhookCacheRedisCaFile;
-  const ca = caFile === "" ? undefined : await readFile(caFile, "utf8");
+  const [password, ca] = await Promise.all(
+    [passwordFile, caFile].map((file) => (file === "" ? undefined : readFile(file, "utf8"))),
+  );
   if (ca !== undefined) {
     const source = "--authorization-webhook-cache-redis-cafile";
     const given = { source, file: caFile, bundle: ca, vouchFor: "servers" } as const;
     warnOfAuthorities(logger, given, systemClock.now());
   }
-  return new redis.RedisDecisionCache({
-    connection: { ...connection, password },
+  const decisions = new redis.RedisDecisionCache({
+    connection: {
+      ...connection,
+      password: password === undefined ? connection.password : withoutNewline(password),
+    },
     ...(ca === undefined ? {} : { ca }),
     clock: systemClock,
     logger,
     metrics,
   });
+  const followed = [
+    {
+      ...{ what: "password of Redis", file: passwordFile, inForce: password },
+      apply: ([text = ""]: readonly string[]) => decisions.replacePassword(withoutNewline(text)),
+    },
+    {
+      ...{ what: "authorities of Redis", file: caFile, inForce: ca },
+      apply: ([bundle = ""]: readonly string[]) => {
+        if (parseAuthorities(bundle).length === 0) throw new Error("there is no PEM certificate");
+        decisions.replaceAuthorities(bundle);
+      },
+    },
+  ];
+  return {
+    decisions,
+    spawn(lifecycle, observers) {
+      for (const { what, file, inForce, apply } of followed) {
+        if (file === "") continue;
+        const watch = {
+          files: [file],
+          inForce: [inForce],
+          apply,
+          clock: systemClock,
+          ...observers,
+        };
+        lifecycle.spawn(what, "restart", (signal) => runFileWatch(watch, signal));
+      }
+    },
+  };
 }

@@ -11,7 +11,7 @@ import type { Metrics } from "../metrics/metrics.js";
 import { ConnectionPools } from "../outbound/connection-pools.js";
 import type { Registry } from "../registry/registry.js";
 import type { RequestContext } from "../request/request-state.js";
-import { fileReader, identityReader } from "./client-identity.js";
+import type { OutgoingFiles } from "./outgoing-files.js";
 import type { OutgoingPlaces } from "./outgoing-places.js";
 
 export interface Connecting {
@@ -28,6 +28,7 @@ export interface ConnectingParts {
   readonly freshness: FreshnessBarrier;
   readonly metrics: Metrics;
   readonly outgoing: OutgoingPlaces;
+  readonly outgoingFiles: OutgoingFiles;
   /**
    * Checks the permission to create the resource that the request names. @throws {StatusError} 403
    */
@@ -43,16 +44,16 @@ const CONNECT_TIMEOUT_MS = 30_000;
 
 export function createConnecting(parts: ConnectingParts): Connecting {
   const { config, registry, freshness, metrics, outgoing, authorizeCreate } = parts;
-  const { features, kubeletCertificateAuthority: authority } = config;
-  const { simulated } = parts;
+  const { features } = config;
+  const { simulated, outgoingFiles } = parts;
   const kubelets = new Kubelets({
     ...(simulated !== undefined && { simulated }),
     view: registry.view,
     preferredAddressTypes: config.kubeletPreferredAddressTypes,
     defaultPort: config.kubeletPort,
     connectTimeoutMs: config.kubeletTimeoutMs,
-    authorities: authority === "" ? () => "" : fileReader(authority),
-    identity: identityReader(config.kubeletClientCertificate, config.kubeletClientKey),
+    authorities: outgoingFiles.kubeletAuthorities,
+    identity: outgoingFiles.kubeletIdentity,
   });
   const pools = new ConnectionPools({
     placesMax: PLACES_MAX,

@@ -16,6 +16,7 @@ import { PlainListener } from "../http/plain-listener.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import { LiveCatalog } from "../kinds/live-catalog.js";
 import { Metrics } from "../metrics/metrics.js";
+import { NO_IDENTITY } from "../outbound/tls-connections.js";
 import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
 import { loadFacts } from "../types/load-facts.js";
@@ -74,6 +75,7 @@ export async function runControlLoops(
   // Its loops run in the replicas; here only namespaces are emptied through it.
   const aggregation = createAggregation({
     ...{ config, view, catalog, facts, freshness, outgoing, logger },
+    identity: () => NO_IDENTITY,
   });
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };
   const ownership = createOwnership({ naming, clock, catalog });
@@ -91,8 +93,10 @@ export async function runControlLoops(
   const objects = createLocalObjects(registry);
   // A process that serves nothing has no certificate of its own: the replicas' authorities count.
   const shared = await storage.readAuthorities(deadline);
+  const onReload = observeCertificateReloads(metrics);
+  storage.spawn(lifecycle, { logger, onReload });
   const rootAuthority = await followRootAuthority({
-    ...{ config, logger, lifecycle, onReload: observeCertificateReloads(metrics) },
+    ...{ config, logger, lifecycle, onReload },
     own: () => shared?.serving.cert ?? "",
   });
   const serviceAccounts = { issuer: tokenKeys.issuer, rootAuthority };

@@ -42,6 +42,7 @@ import { createSources } from "./computed-sources.js";
 import { createConnecting } from "./connect.js";
 import { createDocuments } from "./documents.js";
 import { createFlowControl, type FlowControlStep } from "./flow-control.js";
+import type { OutgoingFiles } from "./outgoing-files.js";
 import { openRecord, type Recording } from "./record.js";
 import type { OpenedRecordDirectory } from "./record-directory.js";
 import { createRegistry } from "./registry.js";
@@ -100,6 +101,7 @@ export interface ControlPlaneParts {
   readonly health: Health;
   readonly audit: Audit | undefined;
   readonly admissionFiles: AdmissionFiles;
+  readonly outgoingFiles: OutgoingFiles;
   /** Owns its background work. */
   readonly lifecycle: Lifecycle;
   /** "host:port" for clients of this replica. */
@@ -145,15 +147,16 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   if (turnLevel !== undefined) opened.defer(async () => turns.forget(turnLevel));
   flowControl?.spawn(lifecycle);
   if (flowControl !== undefined) freshness.isThreadResting = flowControl.isHoldingBack;
+  const { outgoingFiles } = parts;
   const served = { config, view, catalog, facts, freshness, outgoing, logger, metrics };
-  const aggregation = createAggregation(served);
+  const aggregation = createAggregation({ ...served, identity: outgoingFiles.proxyIdentity });
   const inFlightLimits = createInFlightLimits(config, flowControl);
   metrics.observeInFlight(() => inFlightLimits);
   const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
   const authorizeCreate = verbAuthorizer(access.authorization.authorizer, "create");
   const simulation = openSimulation(config);
   const connected = {
-    ...{ config, registry, freshness, metrics, outgoing, authorizeCreate },
+    ...{ config, registry, freshness, metrics, outgoing, outgoingFiles, authorizeCreate },
     simulated: simulation?.nodes,
   };
   const connecting = createConnecting(connected);

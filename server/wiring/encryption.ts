@@ -75,11 +75,12 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
   });
   // Otherwise the first failure is no increase to Prometheus, and raises no alert.
   for (const status of ["success", "failure"]) reloads.add(0, status);
-  let rules = await readRules(file, config);
-  const seal = (owner: Config, sealed: RevisionedStore, first = rules) =>
+  const first = await readRules(file, config);
+  let { rules } = first;
+  const seal = (owner: Config, sealed: RevisionedStore, inForce = rules) =>
     new EncryptedStore({
       store: sealed,
-      rules: first,
+      rules: inForce,
       partitionOf: partitionsOf(owner),
       observe: (direction, prefix, isGood) =>
         transformations.add(1, direction, prefix, isGood ? "OK" : "Internal"),
@@ -110,7 +111,14 @@ export async function openEncryption(parts: EncryptionParts): Promise<Encryption
         lifecycle.spawn("corrupt objects", "restart", (signal) => view.rereadCorrupt(signal));
       };
       const onReload = (isGood: boolean) => reloads.add(1, isGood ? "success" : "failure");
-      const watch = { files: [file], clock: systemClock, logger, onReload, apply };
+      const watch = {
+        files: [file],
+        inForce: [first.text],
+        clock: systemClock,
+        logger,
+        onReload,
+        apply,
+      };
       lifecycle.spawn("encryption configuration", "restart", (signal) =>
         runFileWatch(watch, signal),
       );
@@ -132,7 +140,8 @@ function partitionsOf(config: Config): (key: string) => string | undefined {
 
 async function readRules(file: string, { naming }: Config) {
   try {
-    return parseEncryptionConfiguration(await readFile(file, "utf8"), naming);
+    const text = await readFile(file, "utf8");
+    return { text, rules: parseEncryptionConfiguration(text, naming) };
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
     throw new Error(`--encryption-provider-config ${file}: ${problem}`, { cause: error });

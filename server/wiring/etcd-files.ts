@@ -1,99 +1,94 @@
 /**
- * The files that connections to etcd use: authorities, the client's certificate with its key, and a password. They are
- * read for each new connection and log-in, so that files may be replaced while the replica runs; connections that are
+ * The files that connections to etcd use: authorities, the client's certificate with its key, and a password. They may
+ * be replaced while the replica runs: each new connection and log-in takes what they say then; connections that are
  * open stay. Contents that cannot be used, such as half of a new pair, are left out until they can.
  */
-import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
-import { oneLine } from "../../storage/base/one-line.js";
 import type { EtcdCredentials } from "../../storage/etcd/etcd3-log-in.js";
 import type { EtcdTls } from "../../storage/etcd/tls.js";
+import { FollowedFiles, type ReloadObservers } from "../certificates/followed-files.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
+import { requireCertificates } from "./require-certificates.js";
 
-type EtcdFileFlags = Pick<
+export type EtcdFileFlags = Pick<
   Config,
   "etcdCaFile" | "etcdCertFile" | "etcdKeyFile" | "etcdUsername" | "etcdPasswordFile"
 >;
 
 type TlsPart = "ca" | "cert" | "key";
 
-/** undefined without TLS files. @throws {Error} unreadable files */
-export function followEtcdTls(config: EtcdFileFlags, logger: Logger): EtcdTls | undefined {
-  const { etcdCaFile: ca, etcdCertFile: cert, etcdKeyFile: key } = config;
-  const files = Object.entries({ ca, cert, key }).filter(([, file]) => file !== "");
-  if (ca === "" && cert === "") return undefined;
-  const read = (): Partial<Record<TlsPart, string>> =>
-    Object.fromEntries(files.map(([part, file]) => [part, readFileSync(file, "utf8")]));
-  const check = (contents: EtcdTls) => {
-    createSecureContext(contents);
-    if (contents.ca === undefined) return;
-    const given = { source: "--etcd-cafile", file: ca, bundle: String(contents.ca) };
-    warnOfAuthorities(logger, { ...given, vouchFor: "servers" }, systemClock.now());
+export interface EtcdFiles {
+  /** undefined without TLS files. */
+  readonly tls: EtcdTls | undefined;
+  /** undefined without a user. */
+  readonly credentials: EtcdCredentials | undefined;
+  /** Follows the files. */
+  spawn(lifecycle: Lifecycle, observers: ReloadObservers): void;
+}
+
+/** What is wrong with their contents, opening the store tells. @throws {Error} unreadable files */
+export function openEtcdFiles(config: EtcdFileFlags, logger: Logger): EtcdFiles {
+  const tls = openTls(config, logger);
+  const password = openPassword(config);
+  return {
+    tls: tls && tlsOf(tls),
+    credentials: password && {
+      username: config.etcdUsername,
+      get password() {
+        return password.current;
+      },
+    },
+    spawn(lifecycle, observers) {
+      tls?.spawn(lifecycle, observers);
+      password?.spawn(lifecycle, observers);
+    },
   };
-  const paths = files.map(([, file]) => file);
-  const current = following({ paths, read, check, logger });
+}
+
+type TlsContents = Partial<Record<TlsPart, string>>;
+
+function openTls(config: EtcdFileFlags, logger: Logger): FollowedFiles<TlsContents> | undefined {
+  const { etcdCaFile: ca, etcdCertFile: cert, etcdKeyFile: key } = config;
+  if (ca === "" && cert === "") return undefined;
+  const files = Object.entries({ ca, cert, key }).filter(([, file]) => file !== "");
+  return new FollowedFiles<TlsContents>({
+    name: "TLS files of etcd",
+    files: files.map(([, file]) => file),
+    parse: (contents) =>
+      Object.fromEntries(files.map(([part], index) => [part, contents[index] ?? ""])),
+    check(contents) {
+      createSecureContext(contents);
+      if (contents.ca === undefined) return;
+      const given = { source: "--etcd-cafile", file: ca, bundle: contents.ca } as const;
+      requireCertificates(given.source, ca, contents.ca);
+      warnOfAuthorities(logger, { ...given, vouchFor: "servers" }, systemClock.now());
+    },
+  });
+}
+
+function tlsOf(files: FollowedFiles<TlsContents>): EtcdTls {
   const tls: EtcdTls = {};
-  for (const [part] of files) {
+  for (const part of Object.keys(files.current)) {
     Object.defineProperty(tls, part, {
       enumerable: true,
-      get: () => current()[part as TlsPart],
+      get: () => files.current[part as TlsPart],
     });
   }
   return tls;
 }
 
-/** undefined without a user. @throws {Error} an unreadable file */
-export function followEtcdCredentials(
-  { etcdUsername: username, etcdPasswordFile: file }: EtcdFileFlags,
-  logger: Logger,
-): EtcdCredentials | undefined {
-  if (username === "") return undefined;
-  const read = () => ({ password: readFileSync(file, "utf8").replace(/\r?\n$/, "") });
-  const current = following({ paths: [file], read, check: () => {}, logger });
-  return {
-    username,
-    get password() {
-      return current().password;
-    },
-  };
-}
-
-interface Following<Contents> {
-  readonly paths: readonly string[];
-  /** @throws {Error} if a file is not there */
-  read(): Contents;
-  /** @throws {Error} if new contents cannot be used */
-  check(contents: Contents): void;
-  readonly logger: Logger;
-}
-
-/** Returns the last contents that could be used. What is wrong at the start is for the first connection to say. */
-function following<Contents>({ paths, read, check, logger }: Following<Contents>): () => Contents {
-  let good = read();
-  let seen = JSON.stringify(good);
-  try {
-    check(good);
-  } catch {
-    // Opening the store tells.
-  }
-  return () => {
-    try {
-      const contents = read();
-      const now = JSON.stringify(contents);
-      if (now === seen) return good;
-      seen = now;
-      check(contents);
-      good = contents;
-      logger.info({ files: paths }, "changed files for etcd are in use");
-    } catch (error) {
-      logger.warn(
-        { files: paths, err: oneLine(error) },
-        "changed files for etcd are not usable; the last good ones stay",
-      );
-    }
-    return good;
-  };
+function openPassword({
+  etcdUsername,
+  etcdPasswordFile: file,
+}: EtcdFileFlags): FollowedFiles<string> | undefined {
+  if (etcdUsername === "") return undefined;
+  return new FollowedFiles({
+    name: "password for etcd",
+    files: [file],
+    parse: ([text = ""]) => text.replace(/\r?\n$/, ""),
+  });
 }

@@ -59,6 +59,7 @@ import {
   prepareLoops,
 } from "./fill-registry.js";
 import { addChecks } from "./health-checks.js";
+import type { OutgoingFiles } from "./outgoing-files.js";
 import type { Security } from "./security.js";
 import { type OpenedStore, openPartStore } from "./store.js";
 import type { Tracing } from "./tracing.js";
@@ -87,6 +88,7 @@ export interface LoadParts {
   readonly access: Access;
   readonly audit: Audit | undefined;
   readonly admissionFiles: AdmissionFiles;
+  readonly outgoingFiles: OutgoingFiles;
   readonly metrics: QuietMetrics;
   readonly tasks?: TaskObserver;
   readonly serverAddress: () => string;

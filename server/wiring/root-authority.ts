@@ -45,7 +45,7 @@ export async function followRootAuthority(parts: RootAuthorityParts): Promise<()
     requireCertificates(source, file, bundle);
     tell(bundle);
   };
-  const watch = { files: [file], apply, onReload, clock: systemClock, logger };
+  const watch = { files: [file], inForce: [told], apply, onReload, clock: systemClock, logger };
   lifecycle.spawn("root authority reload", "restart", (signal) => runFileWatch(watch, signal));
   return () => told ?? own();
 }

@@ -27,6 +27,7 @@ import { type Audit, openAudit } from "./audit.js";
 import { type ControlPlane, createControlPlane } from "./control-plane.js";
 import { type OpenedControlPlanes, openControlPlanes } from "./control-planes.js";
 import { addChecks, addSpaceCheck } from "./health-checks.js";
+import { type OutgoingFiles, openOutgoingFiles } from "./outgoing-files.js";
 import { openRecordDirectory } from "./record-directory.js";
 import type { Security } from "./security.js";
 import type { OpenedStore } from "./store.js";
@@ -46,6 +47,7 @@ export interface Serving extends AsyncDisposable {
   readonly health: Health;
   /** undefined = nothing is recorded. */
   readonly audit: Audit | undefined;
+  readonly outgoingFiles: OutgoingFiles;
   /** Owns background work, which ends after the last request, as that may need it. */
   readonly lifecycle: Lifecycle;
   /** Fails readiness from now on, and asks clients to reconnect elsewhere. */
@@ -103,7 +105,8 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const protobuf = createProtobufCodecs(parts.facts);
     const turns = new Turns(new Headroom(config.backlogThreadShare));
     const ofProcess = { protobuf, turns, openApiShared: parts.alike.openApiShared };
-    const shared = { ...parts, ...ofProcess, admissionFiles, audit };
+    const outgoingFiles = openOutgoingFiles(config);
+    const shared = { ...parts, ...ofProcess, admissionFiles, outgoingFiles, audit };
     const { feed } = parts.storage;
     const planes = feed && openControlPlanes({ ...shared, feed });
     const common = { ...shared, lifecycle, health, shutdownRefusal };
@@ -139,6 +142,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       planes,
       health,
       audit,
+      outgoingFiles,
       lifecycle,
       leave() {
         isEnding = true;

@@ -78,6 +78,8 @@ async function spawnFollowers(parts: StartParts): Promise<() => string> {
   const { encryption, tokenKeys, readAuthorities } = storage;
   const onReload = observeCertificateReloads(metrics);
   security.spawnReload(listener, lifecycle, { metrics, onReload });
+  storage.spawn(lifecycle, { logger, onReload });
+  parts.serving.outgoingFiles.spawn(lifecycle, { logger, onReload });
   access.authentication.spawn(lifecycle, onReload);
   access.authorization.spawn(lifecycle, onReload);
   parts.serving.audit?.spawn(lifecycle, onReload);

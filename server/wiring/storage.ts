@@ -14,7 +14,7 @@ import type { Config } from "../config/config.js";
 import { followCatalog } from "../kinds/follow-catalog.js";
 import type { LiveCatalog } from "../kinds/live-catalog.js";
 import type { Metrics } from "../metrics/metrics.js";
-import { followEtcdCredentials, followEtcdTls } from "./etcd-files.js";
+import type { EtcdFiles } from "./etcd-files.js";
 import { observeBatches, observeEmbeddedStore, observeEtcdRequests } from "./storage-metrics.js";
 
 /**
@@ -28,6 +28,7 @@ interface PlainStoreParts {
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly etcdFiles: Pick<EtcdFiles, "tls" | "credentials">;
   readonly tasks?: TaskObserver;
 }
 
@@ -36,7 +37,7 @@ interface PlainStoreParts {
  * one costs memory and start-up time. @throws {StorageError}
  */
 export async function openPlainStore(
-  { config, clock, logger, metrics, tasks = {} }: PlainStoreParts,
+  { config, clock, logger, metrics, etcdFiles, tasks = {} }: PlainStoreParts,
   signal: AbortSignal,
 ): Promise<RevisionedStore & { readonly space?: EmbeddedStore["space"] }> {
   if (config.isEmbedded) {
@@ -50,8 +51,7 @@ export async function openPlainStore(
     observeEmbeddedStore(metrics, store);
     return store;
   }
-  const tls = followEtcdTls(config, logger);
-  const credentials = followEtcdCredentials(config, logger);
+  const { tls, credentials } = etcdFiles;
   const { openEtcdStore } = await import("../../storage/etcd/etcd-store.js");
   return await openEtcdStore(
     {

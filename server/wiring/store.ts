@@ -5,7 +5,7 @@
  */
 import { openAll } from "../../storage/base/cleanup.js";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
-import type { TaskObserver } from "../../storage/base/lifecycle.js";
+import type { Lifecycle, TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { FeedLag } from "../../storage/cache/feed-lag.js";
 import type { SmallView } from "../../storage/cache/registry-view.js";
@@ -15,12 +15,14 @@ import { type PartStore, SharedFeed } from "../../storage/kv/shared-feed.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { TimedStore } from "../../storage/kv/timed-store.js";
 import { KeySpace } from "../../storage/objects/keys.js";
+import type { ReloadObservers } from "../certificates/followed-files.js";
 import type { Config } from "../config/config.js";
 import { WatchLatency } from "../endpoints/reads/watch-latency.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { Facts } from "../schema/model.js";
 import { createReadAuthorities, type ReadAuthorities } from "./authorities.js";
 import { type Encryption, openEncryption } from "./encryption.js";
+import { openEtcdFiles } from "./etcd-files.js";
 import { openPlainStore } from "./storage.js";
 import { createLatencyMetric } from "./storage-metrics.js";
 import { withStoredForm } from "./stored-form.js";
@@ -46,6 +48,8 @@ export interface OpenedStore extends AsyncDisposable {
   readonly plain: RevisionedStore;
   /** Of the registries below this one; undefined = there are none. */
   readonly feed: SharedFeed | undefined;
+  /** Follows the files of etcd and of the token keys: once for a process. */
+  spawn(lifecycle: Lifecycle, observers: ReloadObservers): void;
   /** Of one of many registries. */
   readonly small?: SmallView | undefined;
 }
@@ -64,7 +68,8 @@ export interface StoreParts {
 export function openStore(parts: StoreParts, signal: AbortSignal): Promise<OpenedStore> {
   return openAll(async (opened) => {
     const { config, clock, facts, metrics, logger } = parts;
-    const bareStore = opened.use(await openPlainStore(parts, signal));
+    const etcdFiles = openEtcdFiles(config, logger);
+    const bareStore = opened.use(await openPlainStore({ ...parts, etcdFiles }, signal));
     const latency = createLatencyMetric(metrics);
     const feedLag = new FeedLag((lagMs) => latency("store").observe(lagMs / 1000));
     const { prefix } = new KeySpace(config.etcdPrefix);
@@ -94,6 +99,10 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
       readAuthorities: createReadAuthorities({ config, store: sealed, logger }),
       plain: plainStore,
       feed,
+      spawn(lifecycle, observers) {
+        etcdFiles.spawn(lifecycle, observers);
+        tokenKeys.spawn(lifecycle, observers);
+      },
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
   });

@@ -3,7 +3,8 @@
  * share. All changes at run time go through here.
  */
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../../storage/base/clock.js";
+import { type Clock, systemClock } from "../../storage/base/clock.js";
+import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 import { type SharedValueStore, UnreadableValueError } from "../../storage/kv/shared-value.js";
@@ -18,6 +19,8 @@ import {
 import { type KeyType, makeOwnKey, openSharedKey } from "../authn/service-account/shared-key.js";
 import { TokenIssuer } from "../authn/service-account/token-issuer.js";
 import type { SigningKey } from "../authn/service-account/token-keys.js";
+import { runFileWatch } from "../certificates/file-watch.js";
+import type { ReloadObservers } from "../certificates/followed-files.js";
 import type { Config } from "../config/config.js";
 
 /** The issuer of service account tokens and the keys that they are verified with. */
@@ -25,10 +28,8 @@ export interface TokenKeys {
   readonly settings: ServiceAccountSettings;
   readonly keys: KeyRing;
   readonly issuer: TokenIssuer;
-  /** The files from the flags; `replace` takes their new contents. */
-  readonly files: readonly string[];
-  /** @throws {RangeError} with one line; the old keys stay */
-  replace(contents: readonly string[]): void;
+  /** Follows the files from the flags. Keys that cannot be used change nothing. */
+  spawn(lifecycle: Lifecycle, observers: ReloadObservers): void;
   /** Rereads the shared key, which may have become readable. */
   reopen(signal: AbortSignal): Promise<void>;
 }
@@ -61,10 +62,16 @@ export async function openTokenKeys(parts: TokenKeyParts, signal: AbortSignal): 
     settings,
     keys,
     issuer: new TokenIssuer({ keys, settings, naming: config.naming, clock: parts.clock }),
-    files,
-    replace(changed) {
-      given = toGivenKeys(toKeyFiles(config, changed));
-      keys.replace(given.signing ?? shared, given.verification);
+    spawn(lifecycle, { logger, onReload }) {
+      if (files.length === 0) return;
+      const apply = (changed: readonly string[]) => {
+        given = toGivenKeys(toKeyFiles(config, changed));
+        keys.replace(given.signing ?? shared, given.verification);
+      };
+      const watch = { files, inForce: contents, apply, onReload, clock: systemClock, logger };
+      lifecycle.spawn("keys of service accounts", "restart", (signal) =>
+        runFileWatch(watch, signal),
+      );
     },
     async reopen(until) {
       const read = await openShared(parts, until);
