@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import type { Page } from "./chromium.js";
-import { controlsOf, stopOf, walk, walkBack } from "./keyboard.js";
+import { controlsOf, holdStill, putGate, release, stopOf, walk, walkBack } from "./keyboard.js";
 import { createOwnerAndOwned } from "./owner-and-owned.js";
 import { CONFIG_MAPS, shareConsole, show, tabTo } from "./shared-console.js";
 
@@ -61,10 +61,12 @@ const textOf = (page: Page) => page.evaluate<string>("document.activeElement.inn
 test("#46 Tab reaches every control of each view, each shows that it has the focus, and Shift+Tab goes back", async (t) => {
   const page = await openPage(t);
   if (page === undefined) return;
+  await putGate(page);
   for (const [name, fragment, ...texts] of VIEWS) {
     await show(page, fragment);
     for (const text of texts) await page.waitForText(text);
     await page.waitFor("it is all", "!document.body.innerText.includes('still to look through')");
+    await holdStill(page);
     const stops = await walk(page);
     const reached = new Set(stops.map(({ id }) => id));
     const controls = await controlsOf(page);
@@ -84,6 +86,7 @@ test("#46 Tab reaches every control of each view, each shows that it has the foc
       stops.map(({ what }) => what).reverse(),
       `${name}: backwards`,
     );
+    await release(page);
     // The way through the types is the same in all views: gone once is enough.
     await page.evaluate("document.querySelector('.groups').inert = true");
   }

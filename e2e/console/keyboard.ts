@@ -50,6 +50,50 @@ globalThis.keyboard ??= (() => {
   };
 })();`;
 
+/**
+ * A page asks again every few seconds, and what moved meanwhile comes and goes. `hold()` lets nothing further be asked
+ * until `release()`, and resolves when what was asked before is there and shown. Watches are open all the time.
+ */
+const GATE = `
+globalThis.gate ??= (() => {
+  const ask = globalThis.fetch;
+  let opened = Promise.resolve();
+  let open = () => {};
+  const running = new Set();
+  const askWhole = async (...asked) => {
+    const answer = await ask(...asked);
+    return String(asked[0]).includes("watch=1") ? answer : new Response(await answer.arrayBuffer(), answer);
+  };
+  globalThis.fetch = async (...asked) => {
+    await opened;
+    const answer = askWhole(...asked);
+    running.add(answer);
+    return await answer.finally(() => running.delete(answer));
+  };
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  return {
+    async hold() {
+      opened = new Promise((resolve) => (open = resolve));
+      while (running.size > 0) await Promise.allSettled(running);
+      for (let frames = 0; frames < 3; frames++) await frame();
+    },
+    release: () => open(),
+  };
+})();`;
+
+/** Before the page asks for what is to be held. */
+export async function putGate(page: Page): Promise<void> {
+  await page.evaluate(`${GATE} undefined`);
+}
+
+export async function holdStill(page: Page): Promise<void> {
+  await page.evaluate("gate.hold()");
+}
+
+export async function release(page: Page): Promise<void> {
+  await page.evaluate("gate.release()");
+}
+
 /** What can be reached, of those who see. */
 export async function controlsOf(page: Page): Promise<readonly Pick<Stop, "id" | "what">[]> {
   await page.evaluate(`${HELPERS} undefined`);
