@@ -152,6 +152,13 @@ export function subtractInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
   return subtract(a, b, false);
 }
 
+/** The fields without those of other sets. */
+export function* subtractAll(fields: FieldSet, others: readonly FieldSet[]): Steps<FieldSet> {
+  let left = fields;
+  for (const other of others) left = yield* subtractInSteps(left, other);
+  return left;
+}
+
 /** The fields of `a` that are neither in `b` nor below a field of `b`. */
 export function subtractTrees(a: FieldSet, b: FieldSet): FieldSet {
   return finishNow(subtract(a, b, true));

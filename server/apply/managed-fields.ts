@@ -12,6 +12,7 @@ import {
   canonicalSet,
   EMPTY,
   type FieldSet,
+  isEmptySet,
   isFieldSet,
   parseFields,
   unionInSteps,
@@ -25,13 +26,17 @@ const ANCIENT_MANAGER = "ancient-changes";
 
 export type ManagerOperation = "Apply" | "Update";
 
-export interface ManagedEntry {
+/** Who owns, and where. */
+export interface Owner {
   readonly manager: string;
   readonly operation: ManagerOperation;
   /** The version of the field names. */
   readonly apiVersion: string;
   /** "" = the object itself. */
   readonly subresource: string;
+}
+
+export interface ManagedEntry extends Owner {
   /** The entry's last change; undefined = unknown. */
   readonly time: string | undefined;
   readonly fields: FieldSet;
@@ -42,9 +47,7 @@ export interface ManagedEntry {
 /** Entries by identity: manager, operation, subresource, and (for updates) version. */
 export type ManagedEntries = Map<string, ManagedEntry>;
 
-export function entryId(
-  entry: Pick<ManagedEntry, "manager" | "operation" | "apiVersion" | "subresource">,
-): string {
+export function entryId(entry: Owner): string {
   const version = entry.operation === "Apply" ? "" : entry.apiVersion;
   return `${entry.operation}\n${entry.manager}\n${version}\n${entry.subresource}`;
 }
@@ -172,6 +175,22 @@ function* writeEntry(entry: ManagedEntry): Steps<JsonObject> {
     fieldsV1: (yield* canonicalInSteps(entry.fields)) as JsonObject,
     ...(entry.subresource === "" ? {} : { subresource: entry.subresource }),
   };
+}
+
+/** Gives an entry other fields; without any it goes. */
+export function replaceFields(
+  entries: ManagedEntries,
+  id: string,
+  entry: ManagedEntry,
+  fields: FieldSet,
+): void {
+  if (isEmptySet(fields)) entries.delete(id);
+  else if (fields !== entry.fields) entries.set(id, changedEntry(entry, fields));
+}
+
+function changedEntry(entry: ManagedEntry, fields: FieldSet): ManagedEntry {
+  const { written: _, ...rest } = entry;
+  return { ...rest, fields };
 }
 
 /** Appliers first, then by age. All times have the same format, so they sort as text. */

@@ -4,11 +4,8 @@ import { test } from "node:test";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
 import { loadFacts } from "../types/load-facts.js";
-import {
-  createFieldManager,
-  type FieldManagerOptions,
-  type OtherVersion,
-} from "./field-manager.js";
+import type { OtherVersion } from "./entry-versions.js";
+import { FieldManager, type FieldManagerOptions } from "./field-manager.js";
 import type { FieldSet } from "./field-set.js";
 import { LEAF_TYPE, type MapType, type MergeType, mapOf } from "./merge-schema.js";
 import { createMergeSchemas } from "./merge-schema-facts.js";
@@ -27,7 +24,7 @@ const schemaOf = (spec: Record<string, MergeType>) =>
   schemas.ofCustom(struct({ spec: struct(spec) }));
 
 function managerOf(options: Partial<FieldManagerOptions>) {
-  return createFieldManager({
+  return new FieldManager({
     schema: schemas.schemaless(),
     apiVersion: "example.com/v1",
     kind: "Thing",

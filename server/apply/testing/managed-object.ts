@@ -7,8 +7,9 @@ import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
 import type { Facts } from "../../schema/model.js";
 import { createObjectCodecs } from "../../schema/object-codec.js";
-import { createFieldManager, type FieldManagerOptions, keepTimesIfSame } from "../field-manager.js";
+import { FieldManager, type FieldManagerOptions } from "../field-manager.js";
 import { type FieldSet, visitPaths } from "../field-set.js";
+import { keepTimesIfSame } from "../keep-times.js";
 import { createMergeSchemas } from "../merge-schema-facts.js";
 import { describePath } from "../path-element.js";
 
@@ -24,7 +25,7 @@ export function manageObjects(
   if (type === undefined || codec === undefined) throw new Error(`no kind ${kind}`);
   const apiVersion = group === "" ? version : `${group}/${version}`;
   let second = 0;
-  const manager = createFieldManager({
+  const manager = new FieldManager({
     schema: createMergeSchemas(facts.model).ofKind(type),
     apiVersion,
     kind,

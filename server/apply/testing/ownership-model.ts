@@ -8,8 +8,9 @@ import { finishNow } from "../../../storage/base/steps.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { createNaming } from "../../api/naming.js";
 import { StatusError } from "../../api/status.js";
-import { createFieldManager, keepTimesIfSame } from "../field-manager.js";
+import { FieldManager } from "../field-manager.js";
 import type { FieldSet } from "../field-set.js";
+import { keepTimesIfSame } from "../keep-times.js";
 import { elementOf } from "../list-items.js";
 import {
   DYNAMIC,
@@ -128,7 +129,7 @@ export type Operation =
 /** One object of a kind with this body under a field manager. */
 export function createEngine(body: MapType) {
   let time = 0;
-  const fields = createFieldManager({
+  const fields = new FieldManager({
     schema: {
       root: objectType(body, structOf({ labels: mapOf(LEAF_TYPE) })),
       empty: { metadata: {} },

@@ -10,13 +10,8 @@ import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest } from "../../api/status.js";
-import {
-  type ApplyWrite,
-  createFieldManager,
-  type FieldManager,
-  type OtherVersion,
-  type Write,
-} from "../../apply/field-manager.js";
+import type { OtherVersion } from "../../apply/entry-versions.js";
+import { type ApplyWrite, FieldManager, type Write } from "../../apply/field-manager.js";
 import { resetFieldsOf } from "../../apply/writers.js";
 import { jsonToText } from "../../codec/json.js";
 import type { Conversion } from "../../kinds/conversion.js";
@@ -67,7 +62,7 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
     const schema = main.codec.mergeSchema();
     // Keyed by the other version's resource, which is replaced when its definition changes.
     const versions = new WeakMap<MainResource, OtherVersion>();
-    return createFieldManager({
+    return new FieldManager({
       schema,
       apiVersion: formatGroupVersion(main),
       kind: main.kind,

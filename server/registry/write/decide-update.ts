@@ -11,7 +11,7 @@ import { invalidValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import { conflict, type FieldError, invalid } from "../../api/status.js";
-import { keepTimesIfSame } from "../../apply/field-manager.js";
+import { keepTimesIfSame } from "../../apply/keep-times.js";
 import {
   isOwnShape,
   kindVersionOf,
