@@ -3,8 +3,8 @@
  * read by worker threads, one text at a time each. A worker has a limit of memory and of time, beyond which it is
  * ended with the text that it reads, and ends when it has had nothing to do.
  *
- *     1 KiB, and JSON of any size   read at once, on the thread that serves
- *     100 KiB                       read by a worker; the caller waits
+ *     1 KiB, and JSON of 60 KiB     read at once, on the thread that serves
+ *     100 KiB                       read by a worker, to the text of JSON; the caller waits, and parses it as it likes
  */
 import { Worker } from "node:worker_threads";
 import { parseYaml, parseYamlAsJson, type YamlResult, YamlSyntaxError } from "./yaml.js";
@@ -12,6 +12,8 @@ import type { YamlAnswer } from "./yaml-worker.js";
 
 /** Longer texts go to a worker: handing one over costs as much as reading this much. */
 const SHORT_CHARS_MAX = 4 * 1024;
+/** Longer texts go to a worker even if they are JSON. */
+const SHORT_JSON_CHARS_MAX = 64 * 1024;
 /** Worker threads at a time; each uses a core while it reads. */
 const WORKERS_MAX = 2;
 /** Texts that wait for a worker. */
@@ -32,9 +34,14 @@ export class YamlBusyError extends Error {
   override readonly name = "YamlBusyError";
 }
 
+/** What a text means, as JSON. */
+export interface YamlAsJson extends Omit<YamlResult, "value"> {
+  readonly json: string;
+}
+
 interface Job {
   readonly text: string;
-  readonly resolve: (result: YamlResult) => void;
+  readonly resolve: (result: YamlAsJson) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -63,9 +70,9 @@ export class YamlReader {
   }
 
   /** @throws {YamlSyntaxError}; {YamlBusyError} */
-  read(text: string): YamlResult | Promise<YamlResult> {
+  read(text: string): YamlResult | Promise<YamlAsJson> {
     if (text.length <= SHORT_CHARS_MAX) return parseYaml(text);
-    const json = parseYamlAsJson(text);
+    const json = text.length <= SHORT_JSON_CHARS_MAX ? parseYamlAsJson(text) : undefined;
     if (json !== undefined) return json;
     if (this.#waiting.length >= WAITING_MAX) {
       throw new YamlBusyError(`${WAITING_MAX} bodies of YAML wait to be read`);
@@ -146,7 +153,7 @@ class YamlWorker {
       this.#end = () => {};
       if (outcome instanceof Error) reject(outcome);
       else if ("problem" in outcome) reject(new YamlSyntaxError(outcome.problem));
-      else resolve(outcome.result);
+      else resolve({ ...outcome, json: Buffer.from(outcome.json.buffer).toString("utf8") });
       done();
     };
     this.#worker.postMessage(text);

@@ -8,10 +8,9 @@ import { isCustom, type StoredResource } from "../../kinds/served-resource.js";
 import type { ObjectInput, RefuseInput } from "../../registry/generic/decode-input.js";
 import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-problems.js";
 import { applyObject } from "../../registry/write/apply.js";
-import { pauseOf } from "../../registry/write/long-write.js";
+import { type Pause, pauseOf } from "../../registry/write/long-write.js";
 import { patchObject } from "../../registry/write/update.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { refuseLargeText } from "./body-values.js";
 import { readJson } from "./json-body.js";
 import { refuseConversion, refuseHidden, refuseResult } from "./refused-patch.js";
 import {
@@ -140,7 +139,8 @@ async function apply(
   const { options, force } = parseApplyOptions(ctx, registry.naming);
   const representation = representations.of(ctx, resource, false);
   const bytes = await readBytes(ctx);
-  const input = await readConfiguration(bytes, mediaTypeOf(ctx), services.decoders);
+  const pause = pauseOf(ctx.state);
+  const input = await readConfiguration(bytes, mediaTypeOf(ctx), services.decoders, pause);
   takeForAudit(ctx, input.value);
   ctx.state.notes?.nameBase(revisionSent(input.value));
   const { repeatedKeys = [] } = input;
@@ -163,15 +163,14 @@ async function readConfiguration(
   bytes: Buffer,
   type: string,
   { yaml }: ObjectDecoders,
+  pause: Pause,
 ): Promise<ObjectInput> {
   if (type === APPLY_CBOR_TYPE) {
     const value = parseCborBody(bytes, (why) => `error decoding CBOR: ${why}`);
     return { value, duplicateFields: [] };
   }
-  const text = bytes.toString("utf8");
-  // A configuration that is JSON is counted before it is parsed.
-  if (/^\s*\{/.test(text)) refuseLargeText(text);
-  return await readYaml(yaml, text, (why) => `error decoding YAML: ${why}`);
+  const describe = (why: string) => `error decoding YAML: ${why}`;
+  return await readYaml(yaml, bytes.toString("utf8"), describe, { pause });
 }
 
 function targetOf(ctx: RequestContext, resource: StoredResource) {

@@ -14,10 +14,12 @@ import { type YamlResult, YamlSyntaxError } from "../../codec/yaml.js";
 import { YamlBusyError, type YamlReader } from "../../codec/yaml-reader.js";
 import { bodyMemory } from "../../flowcontrol/width.js";
 import type { FieldValidation, ObjectInput } from "../../registry/generic/decode-input.js";
-import { LONG_BYTES, type Pause, pauseOf } from "../../registry/write/long-write.js";
+import { afterSteps, LONG_BYTES, type Pause, pauseOf } from "../../registry/write/long-write.js";
 import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { type BodyLimits, limitsOf, refuseLargeValue } from "./body-values.js";
+import { JsonSyntaxError } from "../../schema/json-parser.js";
+import { parseLong } from "../../schema/parse-json.js";
+import { type BodyLimits, limitsOf, refuseLargeText, refuseLargeValue } from "./body-values.js";
 import { type JsonBody, readJson } from "./json-body.js";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
@@ -149,7 +151,7 @@ export function decodeObject(
   const text = bytes.toString("utf8");
   const describe = (why: string) =>
     `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${why}`;
-  if (encoding === "yaml") return readYaml(yaml, text, describe, limits);
+  if (encoding === "yaml") return readYaml(yaml, text, describe, { limits, pause });
   const findsDuplicates = fieldValidation !== "Ignore";
   const read = readJson(text, describe, { limits, keepsDecimals, findsDuplicates, pause });
   return read instanceof Promise ? read.then(asText) : asText(read);
@@ -167,15 +169,39 @@ export async function readYaml(
   yaml: Pick<YamlReader, "read">,
   text: string,
   describe: (why: string) => string,
-  limits?: BodyLimits,
+  { limits, pause }: { readonly limits?: BodyLimits; readonly pause: Pause },
 ): Promise<YamlResult> {
   try {
-    const result = await yaml.read(text);
-    refuseLargeValue(result.value, text.length, limits);
-    return result;
+    // A text that is JSON, as most are, is counted before it is parsed.
+    if (BEGINS_AS_JSON.test(text)) refuseLargeText(text, limits);
+    const asJson = pause === undefined ? undefined : await readLongJson(text, pause);
+    if (asJson !== undefined) return asJson;
+    const read = await yaml.read(text);
+    if ("value" in read) {
+      refuseLargeValue(read.value, text.length, limits);
+      return read;
+    }
+    const { json, ...repeated } = read;
+    refuseLargeText(json, limits);
+    return await afterSteps(pause, parseLong(json, false), ({ value }) => ({ ...repeated, value }));
   } catch (error) {
     if (error instanceof YamlSyntaxError) throw badRequest(describe(error.message));
     if (error instanceof YamlBusyError) throw tooManyRequests(error.message, 1);
+    throw error;
+  }
+}
+
+const BEGINS_AS_JSON = /^\s*\{/;
+
+/** In turns. @returns undefined for what is no JSON, or has repeated keys that a worker looks for */
+async function readLongJson(text: string, pause: Pause): Promise<YamlResult | undefined> {
+  if (!BEGINS_AS_JSON.test(text)) return undefined;
+  try {
+    return await afterSteps(pause, parseLong(text, false), ({ value, repeatsKeys }) =>
+      repeatsKeys ? undefined : { value, duplicateFields: [], repeatedKeys: [] },
+    );
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
     throw error;
   }
 }
