@@ -102,9 +102,8 @@ function refuseMasters(attributes: AdmissionAttributes, clientSigner: string): v
   const { object } = attributes;
   if (signerOf(object) !== clientSigner) return;
   const { request = "" } = (object?.spec ?? {}) as { request?: string };
-  const subject = parseSigningRequest(request)?.subjectName;
   // Validation of the type refuses a request that cannot be parsed.
-  if (subject?.getField("O").includes(MASTERS_GROUP) !== true) return;
+  if (parseSigningRequest(request)?.organizations.includes(MASTERS_GROUP) !== true) return;
   const why = `use of ${clientSigner} signer with ${MASTERS_GROUP} group is not allowed`;
   throw refuse(attributes, why);
 }

@@ -36,8 +36,24 @@ export const NAME_KIND = { email: 1, dns: 2, uri: 6, address: 7 } as const;
 /** IPv4 addresses in the form of IPv6. */
 const MAPPED_PREFIX = Buffer.from("00000000000000000000ffff", "hex");
 
-/** The attributes of a name, in order. @throws {MalformedDer} */
+/** The attributes of a name, in order. @throws {MalformedDer} also if one is no text */
 export function parseName(name: DerReader): NameAttribute[] {
+  return attributesOf(name, (attribute) => {
+    const text = textOf(attribute);
+    if (text === undefined) throw new MalformedDer("an attribute that is no text");
+    return text;
+  });
+}
+
+/** Those attributes that are texts, of the subject of a request for a certificate. @throws {MalformedDer} */
+export function parseRequestedName(name: DerReader): NameAttribute[] {
+  return attributesOf(name, textOf);
+}
+
+function attributesOf(
+  name: DerReader,
+  read: (attribute: DerReader) => string | undefined,
+): NameAttribute[] {
   const attributes: NameAttribute[] = [];
   const sets = name.inside(TAG.sequence);
   while (!sets.isEmpty) {
@@ -45,13 +61,15 @@ export function parseName(name: DerReader): NameAttribute[] {
     while (!set.isEmpty) {
       const attribute = set.inside(TAG.sequence);
       const type = attribute.objectIdentifier();
-      attributes.push({ type, value: textOf(attribute) });
+      const value = read(attribute);
+      if (value !== undefined) attributes.push({ type, value });
     }
   }
   return attributes;
 }
 
-function textOf(attribute: DerReader): string {
+/** undefined if it is no text. */
+function textOf(attribute: DerReader): string | undefined {
   const { tag, content } = attribute.any();
   switch (tag) {
     case TAG.t61String:
@@ -67,7 +85,7 @@ function textOf(attribute: DerReader): string {
     case TAG.bmpString:
       return twoByteText(content);
     default:
-      throw new MalformedDer("an attribute that is no text");
+      return undefined;
   }
 }
 

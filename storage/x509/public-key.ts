@@ -96,9 +96,9 @@ interface Algorithm {
 
 const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   "1.2.840.113549.1.1.4": { kind: "rsa", hash: undefined, weakName: "MD5-RSA" },
-  "1.2.840.113549.1.1.5": { kind: "rsa", hash: undefined, weakName: "SHA1-RSA" },
-  "1.3.14.3.2.29": { kind: "rsa", hash: undefined, weakName: "SHA1-RSA" },
-  "1.2.840.10045.4.1": { kind: "ec", hash: undefined, weakName: "ECDSA-SHA1" },
+  "1.2.840.113549.1.1.5": { kind: "rsa", hash: "sha1", weakName: "SHA1-RSA" },
+  "1.3.14.3.2.29": { kind: "rsa", hash: "sha1", weakName: "SHA1-RSA" },
+  "1.2.840.10045.4.1": { kind: "ec", hash: "sha1", weakName: "ECDSA-SHA1" },
   "1.2.840.113549.1.1.11": { kind: "rsa", hash: "sha256" },
   "1.2.840.113549.1.1.12": { kind: "rsa", hash: "sha384" },
   "1.2.840.113549.1.1.13": { kind: "rsa", hash: "sha512" },
@@ -124,17 +124,25 @@ const PSS_HASHES: Readonly<Record<string, Algorithm>> = {
 };
 const MGF1 = "1.2.840.113549.1.1.8";
 
+interface SignedBytes {
+  /** The content of the AlgorithmIdentifier. */
+  readonly algorithm: Buffer;
+  readonly signed: Buffer;
+  readonly signature: Buffer;
+  /** For requests, whose signature only shows who has the key. */
+  readonly allowsSha1?: boolean;
+}
+
 /**
  * Why a signature is not one that this key made; undefined if it is.
- * @param algorithm the content of the AlgorithmIdentifier
  */
 export function problemOfSignature(
   key: PublicKey,
-  { algorithm, signed, signature }: { algorithm: Buffer; signed: Buffer; signature: Buffer },
+  { algorithm, signed, signature, allowsSha1 = false }: SignedBytes,
 ): string | undefined {
   const known = algorithmOf(algorithm);
   if (known === undefined) return "x509: cannot verify signature: algorithm unimplemented";
-  if (known.weakName !== undefined) {
+  if (known.weakName !== undefined && !(allowsSha1 && known.hash === "sha1")) {
     return `x509: cannot verify signature: insecure algorithm ${known.weakName}`;
   }
   if (known.kind !== key.kind) return "x509: signature algorithm and public key do not fit";

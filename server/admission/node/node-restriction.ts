@@ -23,7 +23,7 @@ import { type AdmissionView, findObject } from "../stored-objects.js";
 import { checkMirrorPod } from "./mirror-pod.js";
 import { forbiddenLabelChanges } from "./node-labels.js";
 import { podMentionsAudience } from "./pod-audiences.js";
-import { commonNameOf } from "./signing-request.js";
+import { parseSigningRequest } from "./signing-request.js";
 
 export interface NodeRestrictionOptions {
   readonly view: AdmissionView;
@@ -261,9 +261,9 @@ export class NodeRestriction implements AdmissionPlugin {
       signerName === `${labelDomain}/kube-apiserver-client-kubelet` ||
       signerName === `${labelDomain}/kubelet-serving`;
     if (!isOfNodes) return;
-    const commonName = commonNameOf(request ?? "");
-    if (commonName === undefined) throw refuse(attributes, "unable to parse csr");
-    if (commonName === user.name) return;
+    const parsed = parseSigningRequest(request ?? "");
+    if (parsed === undefined) throw refuse(attributes, "unable to parse csr");
+    if (parsed.commonName === user.name) return;
     throw refuse(attributes, `can only create a node CSR with CN=${user.name}`);
   }
 

@@ -13,6 +13,14 @@ import {
 const request = readFileSync(
   new URL("../../../../e2e/fixtures/request.csr.pem", import.meta.url),
 ).toString("base64");
+/** With a bit of its signature changed. */
+const altered = (() => {
+  const pem = Buffer.from(request, "base64").toString();
+  const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ""), "base64");
+  der.writeUInt8(der.readUInt8(der.length - 3) ^ 1, der.length - 3);
+  const [begin, end] = ["BEGIN", "END"].map((word) => `-----${word} CERTIFICATE REQUEST-----`);
+  return Buffer.from(`${begin}\n${der.toString("base64")}\n${end}\n`).toString("base64");
+})();
 const signing = (parts: object): TestObject => ({
   spec: { request, signerName: "a.b/c", usages: ["client auth"], ...parts },
 });
@@ -27,6 +35,10 @@ test("certificate requests are accepted or refused by their rules, field by fiel
     [
       signing({ request: Buffer.from("no").toString("base64") }),
       'spec.request: Invalid value: "bm8=": PEM block type must be CERTIFICATE REQUEST',
+    ],
+    [
+      signing({ request: altered }),
+      `spec.request: Invalid value: ${JSON.stringify(altered)}: x509: ECDSA verification failure`,
     ],
     [signing({ usages: [] }), "spec.usages: Required value"],
     [signing({ signerName: longSigner(61) })],
@@ -66,7 +78,7 @@ test("certificate requests are accepted or refused by their rules, field by fiel
     [signing({ signerName: "" }), "spec.signerName: Required value"],
     [
       signing({ request: "" }),
-      "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST",
+      'spec.request: Invalid value: "": PEM block type must be CERTIFICATE REQUEST',
     ],
   ]);
 });

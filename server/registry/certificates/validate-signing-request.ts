@@ -1,6 +1,7 @@
 /** Rules for CertificateSigningRequests: a request in PEM, a signer by name, usages. */
 
-import { pemTexts } from "../../../storage/x509/pem-texts.js";
+import { readCertificateRequest } from "../../../storage/x509/certificate-request.js";
+import { MalformedDer } from "../../../storage/x509/der.js";
 import {
   duplicateValue,
   invalidValue,
@@ -77,7 +78,7 @@ function validateSpec(
   const errors = new Problems();
   const { request, signerName = "" } = spec;
   const problem = requestProblem(Buffer.from(request ?? "", "base64"));
-  if (problem !== undefined) errors.push(invalidValue("spec.request", request || null, problem));
+  if (problem !== undefined) errors.push(invalidValue("spec.request", request ?? null, problem));
   const usages = spec.usages ?? [];
   if (usages.length === 0) errors.push(requiredValue("spec.usages"));
   usages.forEach((usage, index) => {
@@ -101,24 +102,14 @@ function validateSpec(
   return errors;
 }
 
-const DER_SEQUENCE = 0x30;
-/** A tag, a length of at least two bytes, and some content. */
-const DER_BYTES_MIN = 16;
-
-/** Whether it is a request at all; the signer checks its content. */
+/** Why it is no request, or not one by who has the key. */
 function requestProblem(pem: Buffer): string | undefined {
-  const text = pem.toString("latin1");
-  const block = [...pemTexts(text)].find(
-    ({ type, body, index }) =>
-      (index === 0 || text[index - 1] === "\n") && /^[A-Z0-9 ]+$/.test(type) && /^\r?\n/.test(body),
-  );
-  if (block?.type !== "CERTIFICATE REQUEST" && block?.type !== "NEW CERTIFICATE REQUEST") {
-    return "PEM block type must be CERTIFICATE REQUEST";
+  try {
+    return readCertificateRequest(pem).signatureProblem;
+  } catch (error) {
+    if (error instanceof MalformedDer) return error.message;
+    throw error;
   }
-  const lines = block.body.split("\n").filter((line) => line.indexOf(":") < 1);
-  const der = Buffer.from(lines.join("\n"), "base64");
-  if (der.length >= DER_BYTES_MIN && der[0] === DER_SEQUENCE) return undefined;
-  return "asn1: structure error: the request is no PKCS#10 certificate request";
 }
 
 const DOMAIN_BYTES_MAX = 253;

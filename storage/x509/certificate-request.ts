@@ -1,0 +1,80 @@
+/**
+ * Reads PKCS#10 certificate requests (RFC 2986) in PEM, as Go's encoding/pem and crypto/x509 do. Who judges a request must
+ * read the same one as the signer who answers it, so of several blocks the first counts, and what Go would skip
+ * as no block at all is refused and not skipped.
+ */
+import { DerReader, MalformedDer, TAG } from "./der.js";
+import { type NameAttribute, parseRequestedName } from "./names.js";
+import { pemTexts } from "./pem-texts.js";
+import { parsePublicKey, problemOfSignature } from "./public-key.js";
+
+const TYPE = "CERTIFICATE REQUEST";
+const COMMON_NAME = "2.5.4.3";
+const ORGANIZATION = "2.5.4.10";
+
+export interface CertificateRequest {
+  /** The last common name; "" = none. */
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** Why the signature is not by the key that the request is for; undefined if it is. */
+  readonly signatureProblem: string | undefined;
+}
+
+/** @throws {MalformedDer} with the reason as its message, which may be told to clients */
+export function readCertificateRequest(pem: Buffer): CertificateRequest {
+  const der = firstBlock(pem.toString("latin1"));
+  try {
+    return parseRequest(der);
+  } catch (error) {
+    if (!(error instanceof MalformedDer)) throw error;
+    throw new MalformedDer("asn1: structure error: the request is no PKCS#10 certificate request");
+  }
+}
+
+/** A beginning of a line, the rest of which is blank. */
+const BLANK_REST = /^[ \t]*\r?\n/;
+
+function firstBlock(text: string): Buffer {
+  const [block] = pemTexts(text);
+  const isFirst = block !== undefined && text.indexOf("-----BEGIN") === block.index;
+  if (isFirst && block.type === TYPE) {
+    const { body, index, whole } = block;
+    const rest = text.slice(index + whole.length).split("\n", 1)[0] ?? "";
+    const lines = body.replace(BLANK_REST, "").split("\n");
+    while (lines[0]?.includes(":")) lines.shift();
+    const digits = lines.join("").replace(/[ \t\r]/g, "");
+    const isWhole =
+      (index === 0 || text[index - 1] === "\n") &&
+      BLANK_REST.test(body) &&
+      body.endsWith("\n") &&
+      /^[ \t\r]*$/.test(rest);
+    if (isWhole && isBase64(digits)) return Buffer.from(digits, "base64");
+  }
+  throw new MalformedDer(`PEM block type must be ${TYPE}`);
+}
+
+function isBase64(digits: string): boolean {
+  return digits.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(digits);
+}
+
+function parseRequest(raw: Buffer): CertificateRequest {
+  const file = new DerReader(raw);
+  const outer = file.inside(TAG.sequence);
+  if (!file.isEmpty) throw new MalformedDer("something follows the request");
+  const signed = outer.value(TAG.sequence).whole;
+  const info = new DerReader(signed).inside(TAG.sequence);
+  info.integer();
+  const subject = parseRequestedName(new DerReader(info.value(TAG.sequence).whole));
+  const key = parsePublicKey(info.value(TAG.sequence).whole);
+  const algorithm = outer.value(TAG.sequence).content;
+  const signature = outer.bitString();
+  return {
+    commonName: textsOf(subject, COMMON_NAME).at(-1) ?? "",
+    organizations: textsOf(subject, ORGANIZATION),
+    signatureProblem: problemOfSignature(key, { algorithm, signed, signature, allowsSha1: true }),
+  };
+}
+
+function textsOf(subject: readonly NameAttribute[], wanted: string): string[] {
+  return subject.flatMap(({ type, value }) => (type === wanted ? [value] : []));
+}
