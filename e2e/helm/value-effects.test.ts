@@ -55,6 +55,7 @@ const SPECIAL: Values = {
   "server.extraFlags": { "mark-server-flag": "mark-server-flag" },
   "server.extraVolumes": [{ name: "mark-volume", emptyDir: {} }],
   "server.extraVolumeMounts": [{ name: "mark-volume", mountPath: "/mark-mount" }],
+  "controllers.loops": ["-serviceaccount-token"],
   "controllers.extraFlags": { "mark-loops-flag": "mark-loops-flag" },
   "rollout.maxSurge": "71%",
   "rollout.maxUnavailable": "72%",

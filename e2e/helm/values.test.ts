@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Ajv } from "ajv";
+import { CONTROLLERS } from "../../server/controllers/controller-names.js";
 import {
   CHART,
   HELMS_OF_SLOW_TESTS,
@@ -154,7 +155,7 @@ const REFUSED: readonly { readonly values: Values; readonly said: readonly RegEx
       "server.extraFlags": { "feature-gates": { A: true }, "some-list": [["x"]] },
       "server.extraVolumes": [{ name: "tmp", emptyDir: {} }],
       "server.extraVolumeMounts": [{ name: "tmp", mountPath: "/var/lib/keelson/" }],
-      "server.serviceClusterIPRange": "10.0.0.256/24,10.1.0.0/33,fd00::/129",
+      "server.serviceClusterIPRange": "10.0.0.256/24,10.1.0.0/33,fd00::/129,fd00:::/112",
       "service.ipFamilyPolicy": "PreferDualStack",
       "certificates.extraNames": [
         "a.example.com:6443",
@@ -182,6 +183,8 @@ const REFUSED: readonly { readonly values: Values; readonly said: readonly RegEx
       /^server\.serviceClusterIPRange: "10\.0\.0\.256\/24" is no block/,
       /^server\.serviceClusterIPRange: "10\.1\.0\.0\/33" is no block/,
       /^server\.serviceClusterIPRange: "fd00::\/129" is no block/,
+      /^server\.serviceClusterIPRange: "fd00:::\/112" is no block/,
+      /^server\.serviceClusterIPRange: .* has two blocks of one family/,
       /^server\.bindAddress: on 127\.0\.0\.1 nothing comes over IPv6/,
       /^certificates\.extraNames: "a\.example\.com:6443" is neither/,
       /^certificates\.extraNames: "\[2001:db8::1\]" is neither/,
@@ -207,7 +210,56 @@ const REFUSED: readonly { readonly values: Values; readonly said: readonly RegEx
       /^server\.serviceClusterIPRange: "fd00::5\/112" is no block/,
       /^server\.serviceClusterIPRange: "fd00::180\/120" is no block/,
       /^server\.serviceClusterIPRange: "fd00:0:0:1::\/63" is no block/,
+      /^server\.serviceClusterIPRange: .* has two blocks of one family/,
       /^controlPlanes\.domain is for controlPlanes\.enabled=true/,
+    ],
+  },
+  {
+    values: {
+      "etcd.endpoints": ["https://etcd", "https://[fd00::1]:2379", "https://etcd:2379/"],
+      "redis.url": "redis://redis",
+      "networkPolicy.enabled": true,
+      "networkPolicy.redisPort": 7000,
+      "ingress.enabled": true,
+      "ingress.host": "10.0.0.1",
+      "gateway.enabled": true,
+      "gateway.hostnames": ["10.0.0.2", "*.example.com"],
+      "certificates.source": "certManager",
+      "certificates.certManager.issuerRef.name": "issuer",
+      "certificates.certManager.duration": "30m",
+      "certificates.certManager.renewBefore": "0.5h0s",
+      "server.bindAddress": "10.0.0.999",
+      "server.serviceClusterIPRange": "10.0.0.0/24,10.1.0.0/24",
+      "serviceAccountKeys.issuer": "https://x y",
+    },
+    said: [
+      /^networkPolicy\.etcdPort is 2379, so nothing would come to https:\/\/etcd$/,
+      /^networkPolicy\.redisPort is 7000, so nothing would come to redis:\/\/redis/,
+      /^ingress\.host: "10\.0\.0\.1" is an address/,
+      /^gateway\.hostnames: "10\.0\.0\.2" is an address/,
+      /^certificates\.certManager\.renewBefore is not shorter/,
+      /^certificates\.certManager\.duration is below one hour/,
+      /^server\.bindAddress: "10\.0\.0\.999" is no address/,
+      /^server\.serviceClusterIPRange: "10\.0\.0\.0\/24,10\.1\.0\.0\/24" has two blocks of one family/,
+      /^serviceAccountKeys\.issuer: "https:\/\/x y" is neither a URL nor a name/,
+    ],
+  },
+  {
+    values: {
+      "etcd.endpoints": [
+        "https://user@etcd:2379",
+        "https://etcd:2379/path",
+        "https://fd00::1:2379",
+      ],
+      "certificates.source": "certManager",
+      "certificates.certManager.issuerRef.name": "issuer",
+      "certificates.certManager.renewBefore": "4m59s",
+    },
+    said: [
+      /^etcd\.endpoints: "https:\/\/user@etcd:2379" is not http:/,
+      /^etcd\.endpoints: "https:\/\/etcd:2379\/path" is not http:/,
+      /^etcd\.endpoints: "https:\/\/fd00::1:2379" is not http:/,
+      /^certificates\.certManager\.renewBefore is below five minutes/,
     ],
   },
   {
@@ -286,10 +338,28 @@ test("values of a wrong form are refused by the schema", async () => {
     "certificates.certManager.duration": "90d",
     "configuration.authorizationModes": ["rbac"],
     "monitoring.serviceMonitor.interval": "15",
-    "controllers.loops": [],
     "redis.bundled.maxMemory": "64Mi",
     "server.extraEnv": [{ value: "x" }],
+    "controllers.loops": ["*", "-nothere"],
+    "controlPlanes.domain": "https://example.com",
+    "gateway.hostnames": ["https://example.com"],
+    "server.vendor": "Acme Inc",
+    "server.maxRequestsInflight": 1_000_001,
+    "serviceAccountKeys.secretName": "Upper",
+    "serviceAccountKeys.signingKey": "a/b",
+    "backup.storageClassName": "a b",
+    clusterDomain: "a b",
+    commonLabels: { team: "a b" },
+    podLabels: { team: "x".repeat(64) },
+    nodeSelector: { pool: "a/b" },
   };
+  assert.ok(!isTaken(toTree({ "controllers.loops": [] })));
+  assert.ok(!isTaken(toTree({ "server.extraEnv": [{ name: "X", value: 1 }] })));
+  assert.ok(!isTaken(toTree({ "controlPlanes.domain": "example.com." })));
+  for (const loop of Object.keys(CONTROLLERS)) {
+    assert.ok(isTaken(toTree({ "controllers.loops": [loop, `-${loop}`] })), loop);
+  }
+  assert.ok(isTaken(toTree({ "controlPlanes.domain": "planes.example.com:8443" })));
   for (const [path, value] of Object.entries(wrong)) {
     assert.ok(!isTaken(toTree({ [path]: value })), path);
   }

@@ -105,7 +105,7 @@ server.extraVolumeMounts: no volume of server.extraVolumes has the name {{ quote
 {{- with .Values.server.bindAddress }}
 {{- if regexMatch "^127\\.|^::1$" . }}
 server.bindAddress: nothing from outside of the pod comes to {{ quote . }}
-{{- else if not (regexMatch "^\\$\\([A-Z_]+\\)$|^[0-9]+(\\.[0-9]+){3}$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$" .) }}
+{{- else if not (regexMatch "^\\$\\([A-Z_]+\\)$|^(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])(\\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3}$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$" .) }}
 server.bindAddress: {{ quote . }} is no address
 {{- end }}
 {{- end }}
@@ -123,7 +123,7 @@ server.auditLogPath: {{ quote . }} is in no volume, and nothing else can be writ
 {{- define "keelson.wrong.etcd" -}}
 {{- $etcd := .Values.etcd }}
 {{- range $etcd.endpoints }}
-{{- if not (regexMatch "^https?://[^/, ]+$" .) }}
+{{- if not (regexMatch "^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:[1-9][0-9]{0,4})?/?$" .) }}
 etcd.endpoints: {{ quote . }} is not http://host:port or https://host:port
 {{- else if and $etcd.tls.secretName (hasPrefix "http://" .) }}
 etcd.tls.secretName: {{ quote . }} of etcd.endpoints is without TLS
@@ -137,7 +137,9 @@ etcd.{{ $name }} is for an etcd of your own, and etcd.bundled.enabled brings one
 {{- end }}
 {{- else if .Values.networkPolicy.enabled }}
 {{- range $etcd.endpoints }}
-{{- if and (regexMatch ":[0-9]+$" .) (not (hasSuffix (printf ":%s" (include "keelson.number" $.Values.networkPolicy.etcdPort)) .)) }}
+{{- /* Without a port it is that of its scheme. */ -}}
+{{- $port := regexMatch ":[0-9]+/?$" . | ternary (regexFind "[0-9]+/?$" . | trimSuffix "/") (hasPrefix "https:" . | ternary "443" "80") }}
+{{- if ne $port (include "keelson.number" $.Values.networkPolicy.etcdPort) }}
 networkPolicy.etcdPort is {{ include "keelson.number" $.Values.networkPolicy.etcdPort }}, so nothing would come to {{ . }}
 {{- end }}
 {{- end }}
@@ -166,7 +168,9 @@ redis.caSecretName is for a redis.url that begins with rediss://
 {{- if and .passwordSecretName (not .url) }}
 redis.passwordSecretName needs redis.url
 {{- end }}
-{{- if and .url $.Values.networkPolicy.enabled (regexMatch ":[0-9]+(/[0-9]*)?$" .url) (not (regexMatch (printf ":%s(/[0-9]*)?$" (include "keelson.number" $.Values.networkPolicy.redisPort)) .url)) }}
+{{- /* Without a port it is Redis' own. */ -}}
+{{- $port := regexMatch ":[0-9]+(/[0-9]*)?$" .url | ternary (regexFind "[0-9]+(/[0-9]*)?$" .url | splitList "/" | first) "6379" }}
+{{- if and .url $.Values.networkPolicy.enabled (ne $port (include "keelson.number" $.Values.networkPolicy.redisPort)) }}
 networkPolicy.redisPort is {{ include "keelson.number" $.Values.networkPolicy.redisPort }}, so nothing would come to {{ .url }}
 {{- end }}
 {{- end }}
@@ -198,13 +202,20 @@ server.bindAddress: on {{ $.Values.server.bindAddress }} nothing comes over IPv6
 
 {{- define "keelson.wrong.outside" -}}
 {{- with .Values.ingress }}
-{{- if and .enabled (not (regexMatch "^[a-z0-9*]([a-z0-9.-]*[a-z0-9])?$" .host)) }}
+{{- if and .enabled (not (regexMatch "^([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" .host)) }}
 ingress.host: {{ quote .host }} is no host name
+{{- else if and .enabled (regexMatch "^[0-9]+([.][0-9]+){3}$" .host) }}
+ingress.host: {{ quote .host }} is an address, and an Ingress is for names
 {{- end }}
 {{- end }}
 {{- with .Values.gateway }}
 {{- if and .enabled (not .parentRefs) }}
 gateway.parentRefs is needed with gateway.enabled
+{{- end }}
+{{- range .enabled | ternary .hostnames list }}
+{{- if regexMatch "^[0-9]+([.][0-9]+){3}$" . }}
+gateway.hostnames: {{ quote . }} is an address, and a route is for names
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -214,9 +225,17 @@ gateway.parentRefs is needed with gateway.enabled
 {{- if and .secretName (ne .source "secret") }}
 certificates.secretName is for certificates.source=secret, and the source is {{ .source }}
 {{- end }}
-{{- if and (eq .source "certManager") (regexMatch "^[0-9]+h$" .certManager.duration) (regexMatch "^[0-9]+h$" .certManager.renewBefore) }}
-{{- if ge (trimSuffix "h" .certManager.renewBefore | int) (trimSuffix "h" .certManager.duration | int) }}
+{{- if eq .source "certManager" }}
+{{- $lifetime := include "keelson.seconds" .certManager.duration | float64 }}
+{{- $rest := include "keelson.seconds" .certManager.renewBefore | float64 }}
+{{- if ge $rest $lifetime }}
 certificates.certManager.renewBefore is not shorter than certificates.certManager.duration
+{{- end }}
+{{- if lt $lifetime 3600.0 }}
+certificates.certManager.duration is below one hour, which cert-manager does not issue
+{{- end }}
+{{- if lt $rest 300.0 }}
+certificates.certManager.renewBefore is below five minutes, which cert-manager refuses
 {{- end }}
 {{- end }}
 {{- range .extraNames }}
@@ -225,17 +244,37 @@ certificates.extraNames: {{ quote . }} is neither a name nor an address
 {{- end }}
 {{- end }}
 {{- end }}
+{{- $families := list }}
 {{- range splitList "," .Values.server.serviceClusterIPRange }}
+{{- $families = append $families (contains ":" . | ternary "IPv6" "IPv4") }}
 {{- $octet := "(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])" }}
-{{- if not (regexMatch (printf "^%s([.]%s){3}/([12]?[0-9]|3[0-2])$|^[0-9a-fA-F.:]*:[0-9a-fA-F.:]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$" $octet $octet) (trim .)) }}
+{{- if or (contains ":::" .) (not (regexMatch (printf "^%s([.]%s){3}/([12]?[0-9]|3[0-2])$|^[0-9a-fA-F.:]*:[0-9a-fA-F.:]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$" $octet $octet) (trim .))) }}
 server.serviceClusterIPRange: {{ trim . | quote }} is no block of addresses, such as 10.0.0.0/24
 {{- else if include "keelson.hasHostBits" (trim .) }}
 server.serviceClusterIPRange: {{ trim . | quote }} is no block, as its address is longer than /{{ trim . | splitList "/" | last }}: it has to be the first one of the block
 {{- end }}
 {{- end }}
+{{- if ne (len $families) (uniq $families | len) }}
+server.serviceClusterIPRange: {{ quote .Values.server.serviceClusterIPRange }} has two blocks of one family: it is one block, or one of each
+{{- end }}
+{{- with .Values.serviceAccountKeys.issuer }}
+{{- if or (regexMatch "[ ,]" .) (and (contains ":" .) (not (regexMatch "^[A-Za-z][A-Za-z0-9+.-]*:[^:]" .))) }}
+serviceAccountKeys.issuer: {{ quote . }} is neither a URL nor a name
+{{- end }}
+{{- end }}
 {{- if and .Values.serviceAccountKeys.verificationKeys (not .Values.serviceAccountKeys.secretName) }}
 serviceAccountKeys.verificationKeys needs serviceAccountKeys.secretName
 {{- end }}
+{{- end -}}
+
+{{/* A duration ("2160h", "1h30m") in seconds. */}}
+{{- define "keelson.seconds" -}}
+{{- $seconds := 0.0 -}}
+{{- range $part := regexFindAll "[0-9.]+[hms]" . -1 -}}
+{{- $unit := get (dict "h" 3600 "m" 60 "s" 1) (trimAll "0123456789." $part) -}}
+{{- $seconds = addf $seconds (mulf (trimAll "hms" $part | float64) $unit) -}}
+{{- end -}}
+{{- $seconds -}}
 {{- end -}}
 
 {{/* "true" of a block whose address is not its first one. Addresses of IPv6 that end as those of IPv4 are not looked at. */}}
