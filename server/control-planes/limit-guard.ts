@@ -33,7 +33,10 @@ export function sizeOf(view: RegistryView): ControlPlaneSize {
 /** A write that was let through. */
 interface Admitted {
   readonly objects: number;
-  readonly bytes: number;
+  /** At most, while `instead` is known. */
+  bytes: number;
+  /** What it takes the place of, whose length nobody had to know yet. */
+  instead?: object | undefined;
   readonly sinceMs: number;
   /** When it was stored; undefined = it has not been yet. */
   revision?: Revision;
@@ -67,7 +70,7 @@ export class LimitGuard implements AdmissionPlugin {
     const { operation, object, oldObject, write } = attributes;
     const last = write && this.#attempts.get(write);
     if (last !== undefined) this.#admitted.delete(last);
-    const { objects, bytes } = this.#size();
+    const { objects, bytes: atMost } = this.#size();
     const isNew = operation === "CREATE";
     if (isNew && objectsMax !== undefined && objects >= objectsMax) {
       throw refuse(
@@ -75,22 +78,34 @@ export class LimitGuard implements AdmissionPlugin {
         `the control plane has ${objects} objects, its limit is ${objectsMax}`,
       );
     }
-    const more = bytesMax === undefined ? 0 : bytesOf(object) - bytesOf(oldObject);
+    const count = isNew ? 1 : 0;
+    if (bytesMax === undefined) {
+      if (isNew) this.#admit(attributes, { objects: count, bytes: 0 });
+      return;
+    }
+    const length = bytesOf(object);
+    // Far from the limit nobody has to know how long what is replaced is.
+    if (atMost + length <= bytesMax) {
+      this.#admit(attributes, { objects: count, bytes: length, instead: oldObject });
+      return;
+    }
+    for (const admitted of this.#admitted) measure(admitted);
+    const { bytes } = this.#size();
+    const more = length - bytesOf(oldObject);
     // A control plane beyond its limit may still get smaller.
-    if (bytesMax !== undefined && more > 0 && bytes + more > bytesMax) {
+    if (more > 0 && bytes + more > bytesMax) {
       const what = `the control plane has ${bytes} bytes, its limit is ${bytesMax}`;
       throw refuse(attributes, bytes < bytesMax ? `${what}, and this is ${more} more` : what);
     }
-    if (isNew || more > 0) this.#admit(attributes, isNew ? 1 : 0, Math.max(0, more));
+    if (isNew || more > 0) this.#admit(attributes, { objects: count, bytes: Math.max(0, more) });
   }
 
   #admit(
     { write, sideWrites, options }: AdmissionAttributes,
-    objects: number,
-    bytes: number,
+    size: Pick<Admitted, "objects" | "bytes" | "instead">,
   ): void {
     if (sideWrites === undefined || options.isDryRun) return;
-    const admitted: Admitted = { objects, bytes, sinceMs: this.#clock.monotonic() };
+    const admitted: Admitted = { ...size, sinceMs: this.#clock.monotonic() };
     this.#admitted.add(admitted);
     if (write !== undefined) this.#attempts.set(write, admitted);
     sideWrites.push({
@@ -117,6 +132,11 @@ export class LimitGuard implements AdmissionPlugin {
     }
     return { objects, bytes };
   }
+}
+
+function measure(admitted: Admitted): void {
+  admitted.bytes = Math.max(0, admitted.bytes - bytesOf(admitted.instead));
+  admitted.instead = undefined;
 }
 
 /** The length of its JSON; 0 for no object. */

@@ -39,8 +39,12 @@ export function createPublishedTypes(
   { model, defaults }: Facts,
   catalog: CatalogSource,
 ): PublishedTypes {
-  const builder = createSchemaBuilder(model, "v3", createCodeDefaults(model, defaults), []);
-  const read = (schema: NamedSchema) => new TypeReader(builder, schema).read();
+  // Most control planes have no policy whose types somebody asks for.
+  let builder: SchemaBuilder | undefined;
+  const read = (schema: NamedSchema) => {
+    builder ??= createSchemaBuilder(model, "v3", createCodeDefaults(model, defaults), []);
+    return new TypeReader(builder, schema).read();
+  };
   /** Cached for built-in kinds: some ten milliseconds of work each. */
   const known = new WeakMap<StructType, KnownType>();
   const typeOf = ({ group, version, kind, codec }: MainResource): KnownType | undefined => {
