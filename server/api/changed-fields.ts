@@ -20,6 +20,16 @@ export function compareFields(before: object, after: object, take: TakeChange): 
   return compareMembers([], before as Members, after as Members, take);
 }
 
+/** The same of one member of two objects. */
+export function compareMember(
+  name: string,
+  before: unknown,
+  after: unknown,
+  take: TakeChange,
+): boolean {
+  return compareValues([name], before, after, take);
+}
+
 /** "spec.containers[0].image"; names that are no words are in quotes: `data["a.b"]`. */
 export function formatFieldPath(steps: FieldSteps): string {
   let path = "";

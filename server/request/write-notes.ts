@@ -4,7 +4,7 @@
  * signal does; where nobody records there are none.
  */
 
-import { compareFields, formatFieldPath } from "../api/changed-fields.js";
+import { compareMember, formatFieldPath, type TakeChange } from "../api/changed-fields.js";
 
 export interface CauseObject {
   readonly group: string;
@@ -38,6 +38,8 @@ const CAUSES_MAX = 16;
 const PATHS_MAX = 16;
 /** The server gives them whatever is sent. */
 const BOOKKEPT: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
+type Members = Readonly<Record<string, unknown>>;
+
 const REVISION = /^[1-9]\d{0,18}$/;
 
 export class WriteNotes {
@@ -65,11 +67,16 @@ export class WriteNotes {
   noteDefaults(sent: unknown, object: object): void {
     if (typeof sent !== "object" || sent === null) return;
     const paths: string[] = [];
-    compareFields(sent, object, (steps, before) => {
-      if (before === undefined && !BOOKKEPT.has(String(steps[0])))
-        paths.push(formatFieldPath(steps));
+    const take: TakeChange = (steps, before) => {
+      if (before === undefined) paths.push(formatFieldPath(steps));
       return paths.length < PATHS_MAX;
-    });
+    };
+    for (const name in object) {
+      // Each write of any object passes here, and most of a small one is its metadata.
+      if (BOOKKEPT.has(name)) continue;
+      const before = Object.hasOwn(sent, name) ? (sent as Members)[name] : undefined;
+      if (!compareMember(name, before, (object as Members)[name], take)) break;
+    }
     if (paths.length > 0) this.add({ by: "defaulting", name: "", paths });
   }
 }
