@@ -18,11 +18,21 @@ import { ipVersion, type Maybe, parseCidr } from "./validation-values.js";
 const NOT_AN_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const NOT_A_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
+/** As `validateIp`, where also what the object has is judged again. */
+export function validateIpAnew(value: Maybe<string>, field: string, errors: FieldError[]): void {
+  const text = value ?? "";
+  const why = ipProblem(text);
+  if (why !== undefined) errors.push(invalidValue(field, text, why));
+}
+
 /** For fields that are older than the strict rules: any spelling of a valid address. */
 export function validateIp(value: Maybe<string>, field: string, errors: FieldError[]): void {
   const text = value ?? "";
   const why = ipProblem(text);
-  if (why !== undefined) errors.push({ ...invalidValue(field, text, why), unlessHeld: text });
+  if (why === undefined) return;
+  // No older rule took what is no address at all.
+  const held = parseIp(text) === undefined ? {} : { unlessHeld: text };
+  errors.push({ ...invalidValue(field, text, why), ...held });
 }
 
 /** The one canonical spelling. */
@@ -49,7 +59,16 @@ function ipProblem(text: string): string | undefined {
 export function validateCidr(value: Maybe<string>, field: string, errors: FieldError[]): void {
   const text = value ?? "";
   const why = cidrProblem(text);
-  if (why !== undefined) errors.push({ ...invalidValue(field, text, why), unlessHeld: text });
+  if (why === undefined) return;
+  const held = parseBlock(text) === undefined ? {} : { unlessHeld: text };
+  errors.push({ ...invalidValue(field, text, why), ...held });
+}
+
+/** As `validateCidr`, where also what the object has is judged again. */
+export function validateCidrAnew(value: Maybe<string>, field: string, errors: FieldError[]): void {
+  const text = value ?? "";
+  const why = cidrProblem(text);
+  if (why !== undefined) errors.push(invalidValue(field, text, why));
 }
 
 /** The one canonical spelling. */

@@ -195,8 +195,11 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
         const root = parse(source, options.hasBind);
         const type = check(root, source, { ...checked, patterns });
         if (!expected.some((wanted) => covers(toType(wanted), type))) {
-          const names = expected.map((wanted) => formatType(toType(wanted)));
-          throw new CelCompileError(`must evaluate to ${names.join(" or ")}`, source, 0);
+          const nameOf = (one: Type) => formatType(one).replace(/^null$/, "null_type");
+          const names = expected.map((wanted) => nameOf(toType(wanted)));
+          const wanted = names.length === 1 ? names[0] : `one of [${names.join(" ")}]`;
+          const why = `must evaluate to ${wanted} but got ${nameOf(type)}`;
+          throw CelCompileError.ofType(why, source);
         }
         const planned = plan(root, source, adapts, patterns);
         const paths = selectedPaths(root);

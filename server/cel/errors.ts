@@ -18,6 +18,8 @@ export class CelCompileError extends Error {
   readonly problem: string;
   /** Whether the expression is well formed, but has a constant that is not. */
   isOfConstant = false;
+  /** Whether the expression is well formed, but of another type than is asked for. */
+  isOfType = false;
 
   /** @param others further problems, ordered by position; included in the message */
   constructor(problem: string, source: string, offset: number, others: readonly Problem[] = []) {
@@ -31,6 +33,13 @@ export class CelCompileError extends Error {
     this.problem = problem;
     this.line = line;
     this.column = column;
+  }
+
+  /** For an expression that is well formed, but of another type than is asked for. */
+  static ofType(problem: string, source: string): CelCompileError {
+    const error = new CelCompileError(problem, source, 0);
+    error.isOfType = true;
+    return error;
   }
 
   static ofConstant(problem: string, source: string, offset: number): CelCompileError {

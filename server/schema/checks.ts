@@ -59,6 +59,8 @@ export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
   "core.ScopedResourceSelectorRequirement.operator",
   "core.ScopedResourceSelectorRequirement.scopeName",
   "core.ServiceSpec.externalTrafficPolicy",
+  "core.ServiceSpec.ipFamilies",
+  "core.ServiceSpec.ipFamilyPolicy",
   "core.Taint.effect",
   "scheduling.PriorityClass.preemptionPolicy",
 ]);
@@ -118,18 +120,21 @@ export function createChecks(model: SchemaModel) {
       const required = isRequired(model, type, field);
       const isOthers = JUDGED_BY_HAND.has(qualifiedName(type, field));
       const inner = isOthers ? undefined : valueCheck(field.type);
-      return required || inner !== undefined ? [fieldCheck(field.name, required, inner)] : [];
+      return required || inner !== undefined ? [fieldCheck(field, required, inner)] : [];
     });
   }
 
-  function valueCheck(ref: TypeRef): Check | undefined {
+  /** @param isItem no item of a list or map is absent */
+  function valueCheck(ref: TypeRef, isItem = false): Check | undefined {
     const target = followAliases(model, ref);
-    if (target.kind === "list") return listCheck(valueCheck(target.items));
-    if (target.kind === "map") return mapCheck(valueCheck(target.values));
+    if (target.kind === "list") return listCheck(valueCheck(target.items, true));
+    if (target.kind === "map") return mapCheck(valueCheck(target.values, true));
     if (target.kind !== "named") return undefined;
     const type = model.type(target.id);
     if (type?.form === "struct") return structCheck(type, false);
-    return type?.form === "enum" && type.closed ? enumCheck(type.values, ref.nullable) : undefined;
+    return type?.form === "enum" && type.closed
+      ? enumCheck(type.values, isItem || ref.nullable)
+      : undefined;
   }
 
   return (type: StructType): ((object: JsonObject) => FieldError[]) => {
@@ -185,8 +190,10 @@ export function looksRequired(model: SchemaModel, type: StructType, field: Field
   }
 }
 
-function isMissing(value: JsonValue | undefined): boolean {
-  if (value === undefined || value === null || value === "") return true;
+function isMissing(value: JsonValue | undefined, isPointer: boolean): boolean {
+  if (value === undefined || value === null) return true;
+  // A pointer may name the empty text.
+  if (value === "") return !isPointer;
   return typeof value === "object" && isEmptyContainer(value);
 }
 
@@ -194,10 +201,10 @@ function isEmptyContainer(value: object): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-function fieldCheck(name: string, required: boolean, inner: Check | undefined) {
+function fieldCheck({ name, type }: Field, required: boolean, inner: Check | undefined) {
   return (value: JsonObject, problems: Problem[], paths: string[]): void => {
     const member = value[name];
-    if (required && isMissing(member)) {
+    if (required && isMissing(member, type.nullable)) {
       problems.push({ reason: "FieldValueRequired", message: "Required value" });
       paths.push(name);
       return;
@@ -243,12 +250,12 @@ function mapCheck(item: Check | undefined): Check | undefined {
   };
 }
 
-/** An empty string counts as absent unless the field is a pointer. */
-function enumCheck(values: readonly string[], isNullable: boolean): Check {
+/** @param isValue whether an empty text is one; else it counts as absent */
+function enumCheck(values: readonly string[], isValue: boolean): Check {
   const allowed = new Set(values);
   const listed = [...values].sort().map((value) => JSON.stringify(value));
   return (value, problems, paths) => {
-    if (typeof value !== "string" || allowed.has(value) || (value === "" && !isNullable)) return;
+    if (typeof value !== "string" || allowed.has(value) || (value === "" && !isValue)) return;
     const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${listed.join(", ")}`;
     problems.push({ reason: "FieldValueNotSupported", message });
     paths.push("");

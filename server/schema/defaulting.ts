@@ -214,7 +214,10 @@ export function createDefaulting(
   }
 
   function hasAliasRule(type: StructType): boolean {
-    return flatFields(model, type).some((field) => aliasRule(field.type) !== undefined);
+    return (
+      roundsAmounts(type) &&
+      flatFields(model, type).some((field) => aliasRule(field.type) !== undefined)
+    );
   }
 
   /** A rule for a named map, for example a list of resources. */
@@ -228,9 +231,9 @@ export function createDefaulting(
     return (value) => rule(value, { fact, now });
   }
 
-  function childStep(field: Field): FillIn | undefined {
+  function childStep(field: Field, type: StructType): FillIn | undefined {
     const { name } = field;
-    const rule = aliasRule(field.type);
+    const rule = roundsAmounts(type) ? aliasRule(field.type) : undefined;
     const inner = innerStruct(field.type);
     const fillIn = rule ?? (inner !== undefined && reaches(inner) ? compile(inner) : undefined);
     if (fillIn === undefined) return undefined;
@@ -250,7 +253,7 @@ export function createDefaulting(
     let ofMembers: readonly FillIn[] | undefined;
     const fillIn: FillIn = (value, later) => {
       own ??= [...ownRules(type), ...markers(type)];
-      ofMembers ??= flatFields(model, type).flatMap((field) => childStep(field) ?? []);
+      ofMembers ??= flatFields(model, type).flatMap((field) => childStep(field, type) ?? []);
       // A rule may read what one before it has set within an item.
       for (const step of own) step(value);
       for (const step of ofMembers) step(value, later);
@@ -260,6 +263,11 @@ export function createDefaulting(
   }
 
   return (type) => (reaches(type) ? compile(type) : undefined);
+}
+
+/** The overhead of run times keeps the amounts of the core as they were written. */
+function roundsAmounts({ file }: StructType): boolean {
+  return !file.startsWith("node.");
 }
 
 function isEmptyValue(value: JsonValue | undefined): boolean {

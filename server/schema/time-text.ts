@@ -8,7 +8,7 @@ export const TIME_LAYOUT = "2006-01-02T15:04:05Z07:00";
 export const MICRO_TIME_LAYOUT = "2006-01-02T15:04:05.000000Z07:00";
 
 const PATTERN =
-  /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([-+])(\d\d):(\d\d))$/;
+  /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([-+])(\d\d):(\d\d))$/;
 /** Times in no need of the calendar, as nearly all are: not of the year 1, and of a day that each month has. */
 const CANONICAL =
   /^(?!0001)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;

@@ -18,6 +18,7 @@ import { LongText } from "./long-text.js";
 import type { BuiltinName, ScalarName } from "./model.js";
 import { canonicalQuantity, QUANTITY_RULE } from "./quantity.js";
 import { sortedKeys } from "./sorted-keys.js";
+import { timeComplaint } from "./time-complaint.js";
 import {
   canonicalDuration,
   canonicalMicroTime,
@@ -282,9 +283,8 @@ function textCodec(
   };
 }
 
-function timeComplaint(layout: string): (text: string) => string {
-  return (text) =>
-    `parsing time ${JSON.stringify(text)} as ${JSON.stringify(layout)}: cannot parse ${JSON.stringify(text)} as RFC 3339`;
+function complaintOf(layout: string): (text: string) => string {
+  return (text) => timeComplaint(text, layout);
 }
 
 const quantityCodec: ValueCodec = {
@@ -328,8 +328,8 @@ export const SCALAR_CODECS: Readonly<Record<ScalarName, ValueCodec>> = {
 };
 
 export const BUILTIN_CODECS: Readonly<Record<BuiltinName, ValueCodec>> = {
-  Time: textCodec("v1.Time", null, canonicalTime, timeComplaint(TIME_LAYOUT)),
-  MicroTime: textCodec("v1.MicroTime", null, canonicalMicroTime, timeComplaint(MICRO_TIME_LAYOUT)),
+  Time: textCodec("v1.Time", null, canonicalTime, complaintOf(TIME_LAYOUT)),
+  MicroTime: textCodec("v1.MicroTime", null, canonicalMicroTime, complaintOf(MICRO_TIME_LAYOUT)),
   Duration: textCodec(
     "v1.Duration",
     "0s",

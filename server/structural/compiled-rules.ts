@@ -84,8 +84,7 @@ function attempt(
     return { program: compile(), problem: undefined };
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;
-    const isOfOtherType = error.problem.startsWith("must evaluate to");
-    if (isOfOtherType) return { program: undefined, problem: typeProblem };
+    if (error.isOfType) return { program: undefined, problem: typeProblem };
     const problem = error.isOfConstant
       ? `program instantiation failed: ${error.problem}`
       : `compilation failed: ${error.message}`;

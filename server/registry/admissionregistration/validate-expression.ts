@@ -7,6 +7,7 @@ import { forbiddenField, invalidValue, requiredValue } from "../../api/field-err
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { CelEnvironment, CelProgram, CelType } from "../../cel/environment.js";
+import { CelCompileError } from "../../cel/errors.js";
 import { budgetFactor } from "../../cel/over-budget.js";
 
 export interface ExpressionRules {
@@ -32,7 +33,11 @@ export function validateExpression(
   try {
     program = environment.compile(expression as string, types);
   } catch (error) {
-    const why = `compilation failed: ${(error as Error).message}`;
+    const isOfType = error instanceof CelCompileError && error.isOfType;
+    const told = only === undefined ? "$&" : `must evaluate to ${only[0]} but got`;
+    const why = isOfType
+      ? error.problem.replace(/^must evaluate to .* but got/, told)
+      : `compilation failed: ${(error as Error).message}`;
     errors.push(invalidValue(field, expression, why));
     return 0;
   }

@@ -87,15 +87,12 @@ function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, erro
   }
   const conditions = matchConditions ?? [];
   validateConditions(conditions, "spec.matchConditions", environments.conditions, errors);
-  const names = new Set<string>();
   variables?.forEach(({ name, expression }, index) => {
     const field = `spec.variables[${index}]`;
     if (name === "") errors.push(requiredValue(`${field}.name`, "name is not specified"));
     else if (!IDENTIFIER.test(name) || RESERVED.has(name)) {
       errors.push(invalidValue(`${field}.name`, name, "must be a valid CEL identifier"));
     }
-    if (names.has(name)) errors.push(duplicateValue(`${field}.name`, name));
-    names.add(name);
     if (expression.trim() === "") {
       errors.push(requiredValue(`${field}.expression`, "expression is not specified"));
       return;
@@ -216,13 +213,9 @@ function validateValidation(
   }
   if (message) {
     if (message.trim() === "") {
-      errors.push(
-        invalidValue(`${field}.message`, message, "message must be non-empty if specified"),
-      );
-    } else if (message.includes("\n")) {
-      errors.push(
-        invalidValue(`${field}.message`, message, "message must not contain line breaks"),
-      );
+      errors.push(invalidValue(`${field}.message`, message, "must be non-empty if specified"));
+    } else if (/[\r\n]/.test(message.trim())) {
+      errors.push(invalidValue(`${field}.message`, message, "must not contain line breaks"));
     }
   }
   if (typeof reason === "string" && !REASONS.includes(reason)) {
@@ -317,7 +310,8 @@ function validateMutation(
     const at = `${field}.${own}.expression`;
     const budget = { environment, costMax: EXPRESSION_COST_MAX };
     const rules = isPatch ? { ...budget, only: PATCH_LISTS } : budget;
-    cost = validateExpression(written.expression, mutationTypes(isPatch), at, rules, errors);
+    const expression = (written.expression ?? "").trim();
+    cost = validateExpression(expression, mutationTypes(isPatch), at, rules, errors);
   }
   if (unwanted) {
     const why = `must not be specified when patchType is ${patchType}`;

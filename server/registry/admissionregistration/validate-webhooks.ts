@@ -149,7 +149,8 @@ function validateResources(
     }
     const [owner = "", part] = text.split("/", 2);
     if (part === undefined) {
-      hasPlain ||= text !== "*";
+      // As with kube-apiserver the last one of these decides.
+      hasPlain = text !== "*";
       return;
     }
     if (allParts.has(owner)) {
@@ -272,7 +273,7 @@ export function validateConditions(
   conditions.forEach(({ name, expression }, index) => {
     const at = `${field}[${index}].expression`;
     if ((expression ?? "").trim() === "") errors.push(requiredValue(at));
-    else cost += validateExpression(expression, ["bool"], at, budget, errors);
+    else cost += validateExpression(expression.trim(), ["bool"], at, budget, errors);
     if (name === "") {
       errors.push(requiredValue(`${field}[${index}].name`));
       return;

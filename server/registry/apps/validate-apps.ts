@@ -349,14 +349,7 @@ function validateRetention(policy: Readonly<Record<string, string>>, errors: Fie
 function fixedPart(spec: object | undefined): object {
   const fixed: Record<string, unknown> = { ...spec };
   for (const name of STATEFUL_MOVABLE) delete fixed[name];
-  // A template's claim may carry a status, which means nothing.
-  fixed.volumeClaimTemplates = withoutStatus(fixed.volumeClaimTemplates);
   return fixed;
-}
-
-function withoutStatus(claims: unknown): unknown {
-  if (!Array.isArray(claims)) return null;
-  return claims.map((claim: object) => ({ ...claim, status: null }));
 }
 
 interface ControllerRevision extends ApiObject {

@@ -26,7 +26,7 @@ test("R21: a pod and its node have one address of each family", () => {
     judge(
       two(list, "192.0.2.1", "2001:db8::1"),
       two(list, "192.0.2.1", "192.0.2.2"),
-      `status.${list}: Invalid value: [{"ip":"192.0.2.1"},{"ip":"192.0.2.2"}]: may specify no more than one IP for each IP family`,
+      `status.${list}: Invalid value: [{"IP":"192.0.2.1"},{"IP":"192.0.2.2"}]: may specify no more than one IP for each IP family`,
     );
   }
 });

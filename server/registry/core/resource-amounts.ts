@@ -78,7 +78,7 @@ export function validateResourceName(
     return;
   }
   if (name.includes("/")) {
-    if (use !== "container" || messages.length > 0) return;
+    if (use !== "container") return;
     if (!isNative(name, labelDomain) && !isExtended(name, labelDomain)) {
       errors.push(invalidValue(field, name, "doesn't follow extended resource name standard"));
     }

@@ -4,6 +4,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
   forbiddenField,
+  internalProblem,
   invalidValue,
   requiredValue,
 } from "../../api/field-errors.js";
@@ -12,7 +13,7 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { validateCidr } from "../../api/validation-addresses.js";
+import { validateCidrAnew } from "../../api/validation-addresses.js";
 import { checkFinalizerName } from "../../api/validation-metadata.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
@@ -161,11 +162,17 @@ function validatePodCidrs(cidrs: readonly string[], errors: FieldError[]): void 
   const field = "spec.podCIDRs";
   const isRepeated = repeats();
   cidrs.forEach((cidr, index) => {
-    validateCidr(cidr, `${field}[${index}]`, errors);
+    validateCidrAnew(cidr, `${field}[${index}]`, errors);
     if (isRepeated(cidr)) errors.push(duplicateValue(`${field}[${index}]`, cidr));
   });
+  if (cidrs.length < 2) return;
   const versions = cidrs.map((cidr) => parseCidr(cidr)?.version);
-  if (cidrs.length > 2 || (cidrs.length === 2 && versions[0] === versions[1])) {
+  const unread = versions.indexOf(undefined);
+  if (unread !== -1) {
+    const why = `invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[${unread}]: <nil> (invalid CIDR address: ${cidrs[unread]})`;
+    errors.push(internalProblem(field, why));
+  }
+  if (unread !== -1 || cidrs.length > 2 || versions[0] === versions[1]) {
     const why = "may specify no more than one CIDR for each IP family";
     errors.push(invalidValue(field, cidrs, why));
   }

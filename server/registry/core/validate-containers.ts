@@ -85,7 +85,7 @@ export function validateInitContainers(
 
 /** One that always restarts runs beside the others; no other one is restarted by a resize. */
 function validateInitRestarts(container: Container, field: string, check: PodCheck): void {
-  if (container.restartPolicy) validateRestartPolicy(container, field, check);
+  if ((container.restartPolicy ?? null) !== null) validateRestartPolicy(container, field, check);
   else if (container.restartPolicyRules?.length) {
     const why = "must specify restartPolicy when restart rules are used";
     check.errors.push(requiredValue(`${field}.restartPolicy`, why));
@@ -129,7 +129,7 @@ export function validateEphemeralContainers(
     if (limits || requests || claims) {
       errors.push(forbiddenField(`${at}.resources`, NOT_FOR_EPHEMERAL));
     }
-    if (container.restartPolicy) {
+    if ((container.restartPolicy ?? null) !== null) {
       errors.push(forbiddenField(`${at}.restartPolicy`, NOT_FOR_EPHEMERAL));
     }
     container.volumeMounts?.forEach((mount, mountIndex) => {

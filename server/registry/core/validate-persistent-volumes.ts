@@ -76,6 +76,11 @@ const volumeRules: Rules<PersistentVolume> = {
       const why = "field is immutable, except for updating from beta label to GA";
       errors.push(invalidValue("nodeAffinity", spec.nodeAffinity, why));
     }
+    const [attributes, had] = [spec.volumeAttributesClassName, before.volumeAttributesClassName];
+    if ((had ?? null) !== null && (attributes ?? null) === null) {
+      const why = "update from non-nil value to nil is forbidden";
+      errors.push(forbiddenField("spec.volumeAttributesClassName", why));
+    }
     return errors;
   },
 };

@@ -14,7 +14,7 @@ import {
 import { eachItem, type LongWork } from "../../api/long-work.js";
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
-import { validateIp } from "../../api/validation-addresses.js";
+import { validateIpAnew } from "../../api/validation-addresses.js";
 import { validateAnnotations, validateLabels } from "../../api/validation-metadata.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
@@ -111,7 +111,8 @@ export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): 
   if (spec.tolerations) validateTolerations(spec.tolerations, `${field}.tolerations`, errors);
   if (spec.overhead) validateOverhead(spec.overhead, `${field}.overhead`, check);
   const preemption = spec.preemptionPolicy ?? undefined;
-  if (preemption !== undefined && !PREEMPTIONS.includes(preemption)) {
+  if (preemption === "") errors.push(requiredValue(`${field}.preemptionPolicy`));
+  else if (preemption !== undefined && !PREEMPTIONS.includes(preemption)) {
     errors.push(unsupportedValue(`${field}.preemptionPolicy`, preemption, PREEMPTIONS));
   }
   if (spec.os) validateOperatingSystem(field, check);
@@ -211,7 +212,7 @@ function validateHosts(field: string, check: PodCheck): void {
   }
   eachItem(spec.hostAliases ?? [], check, ({ ip, hostnames }, index, found) => {
     const at = `${field}.hostAliases[${index}]`;
-    validateIp(ip, `${at}.ip`, found);
+    validateIpAnew(ip, `${at}.ip`, found);
     hostnames?.forEach((name, nameIndex) => {
       validateDnsSubdomain(name, `${at}.hostnames[${nameIndex}]`, found);
     });
@@ -256,7 +257,7 @@ function validateDnsConfig(config: DnsConfig, field: string, errors: FieldError[
     errors.push(invalidValue(`${field}.nameservers`, nameservers, why));
   }
   nameservers.forEach((server, index) => {
-    validateIp(server, `${field}.nameservers[${index}]`, errors);
+    validateIpAnew(server, `${field}.nameservers[${index}]`, errors);
   });
   const searches = config.searches ?? [];
   if (searches.length > SEARCHES_MAX) {

@@ -1,5 +1,4 @@
 /** Rules for the status of a pod, which node agents and schedulers write. */
-import { isIP } from "node:net";
 import {
   duplicateValue,
   forbiddenField,
@@ -8,6 +7,7 @@ import {
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import { isMappedIp, parseIp } from "../../api/ip-address.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateIp } from "../../api/validation-addresses.js";
@@ -153,16 +153,21 @@ function validateAddresses(
   addresses.forEach(({ ip }, index) => {
     validateIp(ip, `${field}[${index}]`, errors);
   });
-  const families = new Set(addresses.map(({ ip }) => isIP(ip)));
   if (addresses.length < 2) return;
-  const unread = addresses.find(({ ip }) => isIP(ip) === 0);
-  if (unread !== undefined) {
-    const why = `failed to check for dual stack with error:invalid IP address: ${unread.ip}`;
+  // Of each spelling, and one mapped into IPv6 is an address of IPv4.
+  const versions = addresses.map(({ ip }) => {
+    const address = parseIp(ip);
+    return address !== undefined && isMappedIp(address) ? 4 : address?.version;
+  });
+  const unread = versions.indexOf(undefined);
+  if (unread !== -1) {
+    const why = `failed to check for dual stack with error:invalid IP[${unread}]: ${addresses[unread]?.ip}`;
     errors.push(internalProblem(field, why));
   }
-  if (unread === undefined && families.size === 2 && addresses.length === 2) return;
+  if (unread === -1 && new Set(versions).size === 2 && addresses.length === 2) return;
   const why = "may specify no more than one IP for each IP family";
-  errors.push(invalidValue(field, addresses, why));
+  const shown = addresses.map(({ ip }) => ({ IP: ip }));
+  errors.push(invalidValue(field, shown, why));
 }
 
 function validateClaimStatuses(

@@ -5,11 +5,12 @@
 
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
-import type { ApiObject } from "../../api/meta.js";
+import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { type Maybe, rangeText } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
+import { stringifyJson } from "../../schema/json-text.js";
 import { validatePodAnnotationChange, validatePodAnnotations } from "./pod-annotations.js";
 import type { Affinity, Container, NodeSelectorTerm, PodSpec, Toleration } from "./pod-types.js";
 import { validateProfilesMatch } from "./profile-annotations.js";
@@ -283,13 +284,18 @@ function dropMissing<T extends object>(members: T): T {
   return members;
 }
 
+/** JSON with every digit; nothing for a member that is not there. */
+function shown(value: unknown): string | undefined {
+  return value === undefined ? undefined : stringifyJson(value as JsonValue);
+}
+
 /** Lists the differing members, for the message. */
 function differences(next: object, before: object): string {
   const [a, b] = [next as Record<string, unknown>, before as Record<string, unknown>];
   const names = [...new Set([...Object.keys(b), ...Object.keys(a)])];
   return names
     .filter((name) => !deepEqual(a[name] ?? null, b[name] ?? null))
-    .map((name) => `- ${name}: ${JSON.stringify(b[name])}\n+ ${name}: ${JSON.stringify(a[name])}`)
+    .map((name) => `- ${name}: ${shown(b[name])}\n+ ${name}: ${shown(a[name])}`)
     .join("\n");
 }
 

@@ -73,7 +73,7 @@ export function validatePodSecurityContext(
     const why = "ShareProcessNamespace and HostPID cannot both be enabled";
     errors.push(invalidValue(`${field}.shareProcessNamespace`, true, why));
   }
-  validateSysctls(context.sysctls ?? [], `${field}.sysctls`, errors);
+  validateSysctls(context.sysctls ?? [], `${field}.sysctls`, { errors, spec });
   validateSeccomp(context.seccompProfile, `${field}.seccompProfile`, errors);
   validateWindows(context.windowsOptions, `${field}.windowsOptions`, errors);
   validateAppArmor(context.appArmorProfile, `${field}.appArmorProfile`, errors);
@@ -89,7 +89,7 @@ export function validatePodSecurityContext(
 function validateSysctls(
   sysctls: readonly { readonly name: string }[],
   field: string,
-  errors: FieldError[],
+  { errors, spec }: Pick<PodCheck, "errors" | "spec">,
 ): void {
   const isRepeated = repeats();
   sysctls.forEach(({ name }, index) => {
@@ -104,7 +104,30 @@ function validateSysctls(
     } else if (isRepeated(name)) {
       errors.push(duplicateValue(at, name));
     }
+    const host = hostMemberOf(name);
+    if (host !== undefined && spec[host] === true) {
+      errors.push(invalidValue(at, name, `may not be specified when '${host}' is true`));
+    }
   });
+}
+
+const IPC_SYSCTLS: ReadonlySet<string> = new Set(
+  ["sem", "shm", "shmall", "shmmax", "shmmni", "shm_rmid_forced", "msg", "msgmax", "msgmnb"]
+    .concat("msgmni")
+    .map((name) => `kernel.${name}`),
+);
+
+/** By which a pod shares with its host what the setting is of: the host's would change. */
+function hostMemberOf(sysctl: string): "hostNetwork" | "hostIPC" | undefined {
+  const name = withDots(sysctl);
+  if (name.startsWith("net.")) return "hostNetwork";
+  return IPC_SYSCTLS.has(name) || name.startsWith("fs.mqueue.") ? "hostIPC" : undefined;
+}
+
+/** The first separator says whether it is written with dots or with slashes, where both are exchanged. */
+function withDots(sysctl: string): string {
+  if (/[./]/.exec(sysctl)?.[0] !== "/") return sysctl;
+  return sysctl.replaceAll(/[./]/g, (one) => (one === "/" ? "." : "/"));
 }
 
 function isSet(profile: Profile): boolean {

@@ -16,7 +16,12 @@ import { eachItem, type LongWork, type RuleUse } from "../../api/long-work.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { validateCidr, validateIp } from "../../api/validation-addresses.js";
+import {
+  validateCidr,
+  validateCidrAnew,
+  validateIp,
+  validateIpAnew,
+} from "../../api/validation-addresses.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
@@ -171,6 +176,8 @@ function validateAffinity(spec: ServiceSpec, errors: FieldError[]): void {
 
 const FAMILY_VERSIONS = { IPv4: 4, IPv6: 6 } as const;
 
+const FAMILY_POLICIES = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+
 /** Checks addresses, families and policy by themselves; the allocator checks availability. */
 function validateAddresses(spec: ServiceSpec): FieldError[] {
   const errors = new Problems();
@@ -195,6 +202,10 @@ function validateAddresses(spec: ServiceSpec): FieldError[] {
     }
     if (isRepeated(family)) errors.push(duplicateValue(at, family));
   });
+  const { ipFamilyPolicy } = spec;
+  if (isSet(ipFamilyPolicy) && !FAMILY_POLICIES.includes(ipFamilyPolicy ?? "")) {
+    errors.push(unsupportedValue("spec.ipFamilyPolicy", ipFamilyPolicy, FAMILY_POLICIES));
+  }
   const before = errors.length;
   ips.forEach((ip, index) => {
     if (index > 0 || ip !== "None") validateIp(ip, `${field}[${index}]`, errors);
@@ -231,7 +242,8 @@ export function validateReachableIp(
   seesThrough = false,
 ): void {
   const before = errors.length;
-  validateIp(ip, field, errors);
+  if (seesThrough) validateIpAnew(ip, field, errors);
+  else validateIp(ip, field, errors);
   const address = parseIp(ip);
   if (address === undefined && seesThrough) {
     errors.push(invalidValue(field, ip, "must be a valid IP address"));
@@ -252,12 +264,20 @@ function validateLoadBalancer(spec: ServiceSpec, errors: FieldError[]): void {
     validateCidr(range.trim(), `${field}[${index}]`, errors);
   });
   if (!isBalanced) {
-    for (const member of ["allocateLoadBalancerNodePorts", "loadBalancerClass"] as const) {
-      if (isSet(spec[member])) errors.push(forbiddenField(`spec.${member}`, why));
-    }
-  } else if (isSet(spec.loadBalancerClass)) {
-    validateLabelKey(spec.loadBalancerClass ?? "", "spec.loadBalancerClass", errors);
+    const member = "allocateLoadBalancerNodePorts";
+    if (isSet(spec[member])) errors.push(forbiddenField(`spec.${member}`, why));
   }
+  validateBalancerClass(spec, errors);
+}
+
+function validateBalancerClass(
+  { type, loadBalancerClass }: ServiceSpec,
+  errors: FieldError[],
+): void {
+  const field = "spec.loadBalancerClass";
+  if (!isSet(loadBalancerClass)) return;
+  if (type === "LoadBalancer") validateLabelKey(loadBalancerClass ?? "", field, errors);
+  else errors.push(forbiddenField(field, "may only be used when `type` is 'LoadBalancer'"));
 }
 
 /** The older and the newer annotation about where traffic stays say the same. */
@@ -288,7 +308,7 @@ function validateRangesNote(
     errors.push(forbiddenField(field, "may only be used when `type` is 'LoadBalancer'"));
   }
   if (text.trim() === "" || text === current?.metadata.annotations?.[key]) return errors;
-  for (const range of text.split(",")) validateCidr(range.trim(), field, errors);
+  for (const range of text.split(",")) validateCidrAnew(range.trim(), field, errors);
   return errors;
 }
 
@@ -337,6 +357,8 @@ function validateChange(spec: ServiceSpec, before: ServiceSpec): FieldError[] {
     const why = "may not change once set";
     errors.push(invalidValue("spec.loadBalancerClass", loadBalancerClass, why));
   }
+  // Clients of kube-apiserver are told a wrong class of an updated service twice.
+  validateBalancerClass(spec, errors);
   const isStillChecked = needsHealthCheckPort(spec) && needsHealthCheckPort(before);
   if (isStillChecked && spec.healthCheckNodePort !== before.healthCheckNodePort) {
     errors.push(forbiddenField("spec.healthCheckNodePort", "field is immutable"));

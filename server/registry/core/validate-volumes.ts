@@ -64,6 +64,12 @@ const SOURCES: readonly string[] = [
   "image",
 ];
 
+/** How a source is called that a volume has besides its first. */
+const SECOND_SOURCES: Readonly<Record<string, string>> = {
+  cephfs: "cephFS",
+  downwardAPI: "downwarAPI",
+};
+
 export function validateVolumes(volumes: readonly Volume[], field: string, check: PodCheck): void {
   const { errors } = check;
   const created = new Set<string>();
@@ -101,7 +107,9 @@ function validateSource(volume: Volume, field: string, check: PodCheck): void {
   }
   for (const name in volume) {
     if (name === "name" || name === source || !volume[name]) continue;
-    errors.push(forbiddenField(`${field}.${name}`, "may not specify more than 1 volume type"));
+    // Clients read the path that kube-apiserver writes.
+    const at = `${field}.${SECOND_SOURCES[name] ?? name}`;
+    errors.push(forbiddenField(at, "may not specify more than 1 volume type"));
   }
   SOURCE_RULES[source]?.(volume[source] as never, `${field}.${source}`, check);
   validatePodSource(source, volume[source], { field, errors, naming });
@@ -155,10 +163,6 @@ const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
     const { reference = "", pullPolicy = "" } = source;
     // In a template, admission may fill it in later.
     if (reference === "" && isPod) errors.push(requiredValue(`${field}.reference`));
-    if (reference !== reference.trim()) {
-      const why = "must not have leading or trailing whitespace";
-      errors.push(invalidValue(`${field}.reference`, reference, why));
-    }
     if (PULL_POLICIES.includes(pullPolicy)) return;
     errors.push(unsupportedValue(`${field}.pullPolicy`, pullPolicy, PULL_POLICIES));
   },

@@ -10,7 +10,7 @@ import {
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { validateCanonicalIp, validateIp } from "../../api/validation-addresses.js";
+import { validateCanonicalIp, validateIpAnew } from "../../api/validation-addresses.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { checkDnsLabel, checkDnsSubdomain, checkLabelValue } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
@@ -129,7 +129,7 @@ function validateAddress(
   }
   if (addressType !== "IPv4" && addressType !== "IPv6") return;
   const before = errors.length;
-  if (addressType === "IPv4") validateIp(address, field, errors);
+  if (addressType === "IPv4") validateIpAnew(address, field, errors);
   else validateCanonicalIp(address, field, errors);
   if (errors.length > before) return;
   if (addressType !== `IPv${ipVersion(address)}`) {

@@ -28,13 +28,24 @@ export function joinProblems(problems: Problems): FieldError[] {
   const judged = own.filter(({ message }) => !message.endsWith(": field is immutable"));
   const fields = new Set(judged.map(({ field }) => field));
   const reasons = new Set(own.map(causeKey));
-  const left = facts.filter((error) =>
+  const unions = own.filter(({ message }) => message.endsWith(BOTH_REQUESTS));
+  const left = facts.filter((error) => {
+    // Which of the two counts is unknown, and neither is looked at.
+    if (unions.some(({ field }) => isWithinRequest(field, error.field))) return false;
     // An empty value that another rule calls invalid is not reported as missing as well.
-    error.reason === "FieldValueRequired"
+    return error.reason === "FieldValueRequired"
       ? !fields.has(error.field)
-      : !reasons.has(causeKey(error)),
-  );
+      : !reasons.has(causeKey(error));
+  });
   return [...metadata, ...inOrder(left, own)];
+}
+
+/** How the problem of a request for devices ends that is written in both forms. */
+const BOTH_REQUESTS = "`exactly` or `firstAvailable` is required, but multiple fields are set";
+
+function isWithinRequest(request: string, path: string): boolean {
+  const form = path.startsWith(request) ? path.slice(request.length) : "";
+  return form.startsWith(".exactly.") || form.startsWith(".firstAvailable[");
 }
 
 /** The same field with the same reason is one cause. */

@@ -172,7 +172,7 @@ test("network policies are accepted or refused by their rules, field by field", 
     ],
     [
       from({ ports: [{ port: 80, endPort: 79 }] }),
-      "spec.ingress[0].ports[0].endPort: Invalid value: 79: must be greater than or equal to `port`",
+      "spec.ingress[0].ports[0].endPort: Invalid value: 80: must be greater than or equal to `port`",
     ],
     [
       from({ ports: [{ port: "http", endPort: 79 }] }),

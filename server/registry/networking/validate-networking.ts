@@ -98,7 +98,7 @@ function validatePolicyPort(
   field: string,
   errors: FieldError[],
 ): void {
-  if (protocol && !PROTOCOLS.includes(protocol)) {
+  if (protocol !== undefined && protocol !== null && !PROTOCOLS.includes(protocol)) {
     errors.push(unsupportedValue(`${field}.protocol`, protocol, PROTOCOLS));
   }
   const end = endPort ?? undefined;
@@ -116,7 +116,8 @@ function validatePolicyPort(
     return;
   }
   if (end < port) {
-    errors.push(invalidValue(`${field}.endPort`, end, "must be greater than or equal to `port`"));
+    // The port is shown.
+    errors.push(invalidValue(`${field}.endPort`, port, "must be greater than or equal to `port`"));
   }
   validatePort(end, `${field}.endPort`, errors);
 }

@@ -14,7 +14,8 @@ export function validateClaimMetadata(
   validateAnnotations(metadata?.annotations ?? {}, `${field}.annotations`, errors);
   validateLabels(metadata?.labels ?? {}, `${field}.labels`, errors);
   for (const [name, value] of Object.entries(metadata ?? {})) {
-    if (ALLOWED.has(name) || isEmpty(value)) continue;
+    const isGiven = name === "deletionGracePeriodSeconds" && value === 0;
+    if (ALLOWED.has(name) || (isEmpty(value) && !isGiven)) continue;
     // The one field whose name kube-apiserver spells otherwise.
     const shown = name === "uid" ? "uID" : name;
     errors.push(forbiddenField(`${field}.${shown}`, "cannot be set"));

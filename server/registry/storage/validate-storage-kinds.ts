@@ -314,8 +314,13 @@ const attachmentRules: Rules<Attachment> = {
   status({ status }) {
     const errors = new Problems();
     const { attachmentMetadata, attachError, detachError } = status ?? {};
-    const sizes = { isNeeded: false, errors };
-    validateParameters(attachmentMetadata, "status.attachmentMetadata", sizes);
+    const bytes = Object.entries(attachmentMetadata ?? {}).reduce(
+      (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value ?? ""),
+      0,
+    );
+    if (bytes > PARAMETERS_BYTES_MAX) {
+      errors.push(tooLongValue("status.attachmentMetadata", PARAMETERS_BYTES_MAX));
+    }
     validateVolumeError(attachError ?? {}, "status.attachError", errors);
     validateVolumeError(detachError ?? {}, "status.detachError", errors);
     return errors;

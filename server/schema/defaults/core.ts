@@ -7,6 +7,7 @@ import {
   type DefaultRules,
   ensureObject,
   fill,
+  fillAbsent,
   fillMissing,
   isUnset,
   itemsIn,
@@ -158,7 +159,7 @@ export const coreDefaults: DefaultRules = {
   "Service spec.internalTrafficPolicy": (service) => {
     const spec = objectIn(service, "spec");
     if (["ClusterIP", "NodePort", "LoadBalancer"].includes(String(spec?.type))) {
-      fill(spec, "internalTrafficPolicy", "Cluster");
+      fillAbsent(spec, "internalTrafficPolicy", "Cluster");
     }
   },
   "Service spec.allocateLoadBalancerNodePorts": (service) => {
@@ -171,7 +172,7 @@ export const coreDefaults: DefaultRules = {
       objectIn(objectIn(service, "status"), "loadBalancer"),
       "ingress",
     )) {
-      if (!isUnset(ingress.ip)) fill(ingress, "ipMode", "VIP");
+      if (!isUnset(ingress.ip)) fillAbsent(ingress, "ipMode", "VIP");
     }
   },
 };

@@ -53,6 +53,11 @@ export function fill(value: JsonObject | undefined, name: string, filling: JsonV
   if (value !== undefined && isUnset(value[name])) value[name] = filling;
 }
 
+/** Sets a member that is absent: that of a pointer, whose "" is a value of its own. */
+export function fillAbsent(value: JsonObject | undefined, name: string, filling: JsonValue): void {
+  if (value !== undefined && (value[name] ?? null) === null) value[name] = filling;
+}
+
 /** Copies members that `target` lacks. */
 export function fillMissing(target: JsonObject, source: JsonObject | undefined): void {
   for (const [key, value] of Object.entries(source ?? {})) {

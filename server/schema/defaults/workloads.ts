@@ -6,6 +6,7 @@ import {
   type DefaultRules,
   ensureObject,
   fill,
+  fillAbsent,
   isUnset,
   itemsIn,
   labelsFromTemplate,
@@ -17,7 +18,7 @@ function ofRollingUpdate(strategyName: string, name: string): DefaultRule {
   return (value, { fact }) => {
     const strategy = objectIn(objectIn(value, "spec"), strategyName);
     if (strategy?.type !== "RollingUpdate") return;
-    fill(ensureObject(strategy, "rollingUpdate"), name, fact.value ?? null);
+    fillAbsent(ensureObject(strategy, "rollingUpdate"), name, fact.value ?? null);
   };
 }
 
@@ -25,7 +26,7 @@ function ofStatefulRollingUpdate(name: string): DefaultRule {
   return (value, { fact }) => {
     const strategy = objectIn(objectIn(value, "spec"), "updateStrategy");
     if (strategy?.type !== "RollingUpdate") return;
-    fill(objectIn(strategy, "rollingUpdate"), name, fact.value ?? null);
+    fillAbsent(objectIn(strategy, "rollingUpdate"), name, fact.value ?? null);
   };
 }
 
@@ -91,10 +92,10 @@ export const batchDefaults: DefaultRules = {
   "Job spec.backoffLimit#2": inSpec((spec, value) => fill(spec, "backoffLimit", value)),
   "Job metadata.labels": (value) => labelsFromTemplate(value, true),
   "Job spec.podReplacementPolicy": inSpec((spec, value) => {
-    if (!isUnset(spec.podFailurePolicy)) fill(spec, "podReplacementPolicy", value);
+    if (!isUnset(spec.podFailurePolicy)) fillAbsent(spec, "podReplacementPolicy", value);
   }),
   "Job spec.podReplacementPolicy#2": inSpec((spec, value) =>
-    fill(spec, "podReplacementPolicy", value),
+    fillAbsent(spec, "podReplacementPolicy", value),
   ),
 };
 
