@@ -37,6 +37,7 @@ export const CHECKED_DEFINITION = {
                   pattern: QUANTITY,
                 },
               },
+              waits: { type: "array", items: { type: "string", format: "duration" } },
               choices: {
                 type: "array",
                 items: {
@@ -94,6 +95,8 @@ const OBJECTS: readonly (readonly [name: string, members: () => object, isShort?
   ["a text of 2.9 MB for a pattern of loops", () => ({ loops: `${"a".repeat(2_900_000)}!` })],
   ["50,000 hosts", () => ({ hosts: list(50_000, () => "a".repeat(50)) })],
   ["59,000 amounts", () => ({ amounts: list(59_000, () => "100Mi") })],
+  ["a text that is nearly a duration", () => ({ waits: [`${"11s".repeat(40)}x`] }), true],
+  ["700 durations of 4,000 digits", () => ({ waits: list(700, () => "1".repeat(4_000)) })],
   [
     "29,000 choices among ten",
     () => ({ choices: list(29_000, (at) => ({ [`k${at % 10}`]: "v" })) }),

@@ -41,11 +41,12 @@ const GROUPS = 8;
 
 function parseV6(text: string): bigint {
   let groups = text;
-  const dotted = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text);
+  const lastAt = text.lastIndexOf(":") + 1;
+  const dotted = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text.slice(lastAt));
   if (dotted !== null) {
     const [a = 0, b = 0, c = 0, d = 0] = dotted.slice(1).map(Number);
     const tail = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-    groups = text.slice(0, dotted.index) + tail;
+    groups = text.slice(0, lastAt) + tail;
   }
   const [head = "", tail] = groups.split("::");
   const before = head === "" ? [] : head.split(":");

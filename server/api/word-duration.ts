@@ -15,7 +15,7 @@ const UNITS: readonly (readonly [nanos: bigint, ...names: readonly string[]])[] 
   [604_800_000_000_000n, "w", "wk", "week"],
 ];
 
-const PART = /(\d+)[\t\n\f\r ]*([A-Za-z\u00b5]+)/g;
+const PART = /(?<!\d)(\d+)[\t\n\f\r ]*([A-Za-z\u00b5]+)/g;
 const INT64_MAX = 2n ** 63n - 1n;
 /** Longer texts are no durations, so that to look through one takes no time. */
 const LENGTH_MAX = 4_096;

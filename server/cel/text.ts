@@ -2,6 +2,7 @@
  * Parsing and formatting of numbers and times: doubles as in Go, RFC 3339 timestamps, and Go's
  * durations ("1h30m"). Pure.
  */
+import { parseGoDuration } from "../api/go-duration.js";
 import { Failure } from "./errors.js";
 import { Duration, Timestamp } from "./values.js";
 
@@ -126,35 +127,11 @@ export function formatDuration({ nanos }: Duration): string {
   return `${sign}${magnitude / SECOND}${fraction === "" ? "" : `.${fraction}`}s`;
 }
 
-const UNITS: Readonly<Record<string, bigint>> = {
-  ns: 1n,
-  us: 1_000n,
-  µs: 1_000n,
-  μs: 1_000n,
-  ms: 1_000_000n,
-  s: SECOND,
-  m: 60n * SECOND,
-  h: 3_600n * SECOND,
-};
-const DURATION_TEXT = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/;
-/** Longer texts are rejected. */
-const DURATION_LENGTH_MAX = 128;
-
 /** @throws {Failure} */
 export function parseDuration(text: string): Duration {
-  const match = text.length > DURATION_LENGTH_MAX ? null : DURATION_TEXT.exec(text);
-  if (match === null) throw noConversion("Duration");
-  let nanos = 0n;
-  for (const [, whole = "", fraction = "", unit = ""] of (match[2] ?? "").matchAll(
-    /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g,
-  )) {
-    const factor = UNITS[unit] ?? 1n;
-    nanos += BigInt(whole || "0") * factor;
-    if (fraction !== "") nanos += (BigInt(fraction) * factor) / 10n ** BigInt(fraction.length);
-  }
-  const value = match[1] === "-" ? -nanos : nanos;
-  if (!isDuration(value)) throw noConversion("Duration");
-  return new Duration(value);
+  const nanos = parseGoDuration(text);
+  if (nanos === undefined || !isDuration(nanos)) throw noConversion("Duration");
+  return new Duration(nanos);
 }
 
 function isDuration(nanos: bigint): boolean {

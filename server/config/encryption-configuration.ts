@@ -147,7 +147,7 @@ function readKeys(
   });
 }
 
-const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
+const BASE64 = /^[A-Za-z0-9+/\s]*(?:={1,2}\s*)?$/;
 
 function readSecret(secret: unknown, lengths: readonly number[], path: string): Buffer {
   if (typeof secret !== "string" || secret === "") throw new Error(`${path}: a secret is needed`);

@@ -34,7 +34,7 @@ function specialAddresses(): BlockList {
 /** False for names. IPv4 addresses count in the form of IPv6, too. */
 export function isGlobalUnicast(address: string): boolean {
   const family = isIP(address);
-  const plain = address.replace(/%.*$/, "");
+  const [plain = ""] = address.split("%", 1);
   return family !== 0 && !SPECIAL.check(plain, family === 6 ? "ipv6" : "ipv4");
 }
 

@@ -34,9 +34,11 @@ function withValues(uri: string, isShown: (name: string) => boolean): string {
   const own = withoutUserInfo(uri);
   const queryAt = own.indexOf("?");
   if (queryAt === -1) return own;
-  const query = own.slice(queryAt + 1).replace(/([^&=]+)=([^&]*)/g, (pair, name: string) => {
-    return isShown(decoded(name)) ? pair : `${name}=-`;
-  });
+  const query = own
+    .slice(queryAt + 1)
+    .replace(/([^&=]+)(=[^&]*)?/g, (pair, name: string, value) => {
+      return value === undefined || isShown(decoded(name)) ? pair : `${name}=-`;
+    });
   return `${own.slice(0, queryAt)}?${query}`;
 }
 

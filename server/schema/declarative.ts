@@ -131,7 +131,7 @@ export function shadowRulesAt(
 ): readonly string[] {
   let owner: StructType | undefined = type;
   let field: Field | undefined;
-  for (const name of path.replace(/\[[^\]]*\]/g, "").split(".")) {
+  for (const name of path.replace(/\[[^\]]*\]?/g, "").split(".")) {
     if (owner === undefined) return [];
     field = flatFields(model, owner).find((one) => one.name === name);
     if (field === undefined) return [];

@@ -22,7 +22,7 @@ export const ZERO_QUANTITY: Quantity = { digits: 0n, scale: 0, format: "decimal"
 export const QUANTITY_RULE =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-const PATTERN = /^([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
+const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eEinumkKMGTP]+[-+]?\d*))?$/;
 const EXPONENT = /^[eE]([-+]?\d{1,4})$/;
 
 const DECIMAL_SUFFIXES: ReadonlyMap<string, number> = new Map([
@@ -64,7 +64,8 @@ export function parseQuantity(text: string): Quantity | undefined {
   if (text.length > TEXT_LENGTH_MAX) return undefined;
   const match = PATTERN.exec(text);
   if (match === null || text === "") return undefined;
-  const [, sign = "", whole = "", fraction = "", suffix = ""] = match;
+  const [, sign = "", padded = "", fraction = "", suffix = ""] = match;
+  const whole = padded.replace(/^0+/, "");
   if (!/\d/.test(text)) return undefined;
   const power = suffixPower(suffix);
   if (power === undefined) return undefined;

@@ -3,6 +3,8 @@
  * time of year 1 counts as absent and becomes `null`. Pure.
  */
 
+import { parseGoDuration } from "../api/go-duration.js";
+
 /** The layouts that error messages show to clients. */
 export const TIME_LAYOUT = "2006-01-02T15:04:05Z07:00";
 export const MICRO_TIME_LAYOUT = "2006-01-02T15:04:05.000000Z07:00";
@@ -55,36 +57,12 @@ function parseTime(text: string): { millis: number; fraction: string } | undefin
   return written < 0 || written > 9999 ? undefined : { millis, fraction };
 }
 
-const NANOS: ReadonlyMap<string, bigint> = new Map([
-  ["ns", 1n],
-  ["us", 1_000n],
-  ["µs", 1_000n],
-  ["μs", 1_000n],
-  ["ms", 1_000_000n],
-  ["s", 1_000_000_000n],
-  ["m", 60_000_000_000n],
-  ["h", 3_600_000_000_000n],
-]);
-const DURATION = /^([-+]?)(0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
-const DURATION_PART = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g;
-/** Far longer than any duration; bounds the time of the pattern match. */
-const DURATION_LENGTH_MAX = 128;
-const NANOS_MAX = 2n ** 63n - 1n;
-
 /** Go's notation of a duration, made canonical: "90m" is "1h30m0s". */
 export function canonicalDuration(text: string): string | undefined {
-  if (text.length > DURATION_LENGTH_MAX) return undefined;
-  const match = DURATION.exec(text);
-  if (match === null) return undefined;
-  let nanos = 0n;
-  for (const [, whole = "", fraction = "", unit = ""] of (match[2] ?? "").matchAll(DURATION_PART)) {
-    const factor = NANOS.get(unit) ?? 0n;
-    const digits = fraction.slice(0, 18);
-    nanos += BigInt(whole === "" ? 0 : whole) * factor;
-    nanos += (BigInt(digits === "" ? 0 : digits) * factor) / 10n ** BigInt(digits.length);
-  }
-  if (nanos > NANOS_MAX) return undefined;
-  return nanos === 0n ? "0s" : (match[1] === "-" ? "-" : "") + durationText(nanos);
+  const nanos = parseGoDuration(text);
+  if (nanos === undefined) return undefined;
+  if (nanos === 0n) return "0s";
+  return nanos < 0n ? `-${durationText(-nanos)}` : durationText(nanos);
 }
 
 function durationText(nanos: bigint): string {

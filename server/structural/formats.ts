@@ -3,6 +3,7 @@
  * are ignored, as in kube-apiserver.
  */
 import { isIPv6 } from "node:net";
+import { parseGoDuration } from "../api/go-duration.js";
 import { parseBlock, parseIp } from "../api/ip-address.js";
 import { checkDnsLabel, checkDnsSubdomain } from "../api/validation-names.js";
 import { parseWordDuration } from "../api/word-duration.js";
@@ -32,7 +33,6 @@ const MAC = [
 const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[^\n]\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/u;
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
-const GO_DURATION = /^[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const RGB_PART = "(?:0|[1-9]\\d?|1\\d\\d?|2[0-4]\\d|25[0-5])";
 
@@ -186,5 +186,5 @@ function isDateTime(text: string): boolean {
 
 function isDuration(text: string): boolean {
   if (parseWordDuration(text) !== undefined) return true;
-  return text.length <= 128 && GO_DURATION.test(text) && !/\d{19}/.test(text);
+  return parseGoDuration(text) !== undefined;
 }

@@ -224,16 +224,17 @@ function descend(values: readonly JsonValue[]): JsonValue[] {
   return found;
 }
 
-const COMPARISON = /^(.*?)\s*(==|!=|<=|>=|<|>)\s*(.*)$/s;
+const COMPARISON = /==|!=|<=|>=|<|>/;
 
 function filter(text: string): Segment {
   const match = COMPARISON.exec(text);
-  const left = operand((match?.[1] ?? text).trim());
+  const left = operand(text.slice(0, match?.index).trim());
   if (match === null) {
     return (values, root) => everyChild(values).filter((item) => left(item, root).length > 0);
   }
-  const right = operand((match[3] ?? "").trim());
-  const holds = COMPARE[match[2] as keyof typeof COMPARE];
+  const [operator] = match;
+  const right = operand(text.slice(match.index + operator.length).trim());
+  const holds = COMPARE[operator as keyof typeof COMPARE];
   return (values, root) =>
     everyChild(values).filter((item) => {
       const [a] = left(item, root);

@@ -26,7 +26,7 @@ export function compilePattern(pattern: string): (text: string) => boolean {
 /** Without groups, anchored and with one loop, matching is linear in any engine. */
 function isPlain(pattern: string): boolean {
   if (!PLAIN.test(pattern)) return false;
-  const repetitions = pattern.replaceAll(/\[[^\]]*\]|\\./g, "c");
+  const repetitions = pattern.replaceAll(/\[[^\]]*\]?|\\./g, "c");
   return (repetitions.match(LOOPS)?.length ?? 0) <= 1 && repetitions.split("?").length <= 4;
 }
 

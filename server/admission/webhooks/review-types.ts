@@ -52,7 +52,7 @@ export function checkReviewTypes(review: Readonly<Record<string, unknown>>): voi
 }
 
 /** Go's standard encoding, which takes line breaks. */
-const BASE64 = /^(?:[A-Za-z0-9+/\r\n]*)={0,2}[\r\n]*$/;
+const BASE64 = /^[A-Za-z0-9+/\r\n]*(?:={1,2}[\r\n]*)?$/;
 
 function check(
   holder: Readonly<Record<string, unknown>>,

@@ -55,7 +55,7 @@ function quantityOf(text: string): QuantityValue {
   return new QuantityValue(scaled, true);
 }
 
-const PARTS = /^[+-]?0*(\d*)\.?(\d*)(?:([KMGTPE])i|([eE][+-]?\d+)|([a-zA-Z]?))$/;
+const PARTS = /^[+-]?(\d*)(?:\.(\d*))?(?:([KMGTPE])i|([eE][+-]?\d+)|([a-zA-Z]?))$/;
 const DECIMAL_DIGITS_MAX = 18;
 const BINARY_DIGITS_MAX = 14;
 const EXPONENTS: Readonly<Record<string, number>> = {
@@ -74,7 +74,7 @@ const EXPONENTS: Readonly<Record<string, number>> = {
 /** Whether a text has more digits than upstream reads into an integer, or decimals of a binary unit. */
 function isLarge(text: string): boolean {
   const [, whole = "", decimals = "", unit, power, suffix = ""] = PARTS.exec(text) ?? [];
-  const digits = Math.max(whole.length, 1);
+  const digits = Math.max(whole.replace(/^0+/, "").length, 1);
   if (unit !== undefined) {
     const bits = ("KMGTPE".indexOf(unit) + 1) * 10;
     return decimals !== "" || digits + Math.floor(bits * 0.3) > BINARY_DIGITS_MAX;

@@ -234,8 +234,9 @@ function whyNoUrl(host: string, escaped: readonly string[]): string | undefined 
     if (wrong !== null) return `invalid URL escape ${JSON.stringify(wrong[0])}`;
   }
   if (host.startsWith("[") && !host.includes("]")) return "missing ']' in host";
-  const port = /:(?!\d*$)[^\]]*$/.exec(host.replace(/^\[.*\]/s, ""));
-  return port === null ? undefined : `invalid port ${JSON.stringify(port[0])} after host`;
+  const rest = host.slice(host.lastIndexOf("]") + 1);
+  const port = rest.includes(":") ? rest.slice(rest.indexOf(":")) : ":";
+  return /^:\d*$/.test(port) ? undefined : `invalid port ${JSON.stringify(port)} after host`;
 }
 
 function validateUrlPath(path: string, field: string, errors: FieldError[]): void {

@@ -3,6 +3,7 @@
  * as "@hourly". Only validates the text, with the messages of kube-apiserver's parser (robfig/cron).
  */
 
+import { parseGoDuration } from "../../api/go-duration.js";
 import { isTimeZone } from "../../api/time-zones.js";
 
 interface Bounds {
@@ -32,8 +33,6 @@ const DESCRIPTORS: ReadonlySet<string> = new Set([
   "@hourly",
 ]);
 const EVERY = "@every ";
-const DURATION =
-  /^[-+]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$/;
 
 /** Longer ones are refused without parsing. */
 const SCHEDULE_CHARS_MAX = 4_096;
@@ -73,7 +72,7 @@ function descriptorProblem(schedule: string): string | undefined {
   if (DESCRIPTORS.has(schedule)) return undefined;
   if (!schedule.startsWith(EVERY)) return `unrecognized descriptor: ${schedule}`;
   const duration = schedule.slice(EVERY.length);
-  if (duration === "0" || DURATION.test(duration)) return undefined;
+  if (parseGoDuration(duration) !== undefined) return undefined;
   const why = `time: invalid duration ${JSON.stringify(duration)}`;
   return `failed to parse duration ${schedule}: ${why}`;
 }

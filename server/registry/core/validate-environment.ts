@@ -107,7 +107,6 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
   "spec.schedulerName",
   "status.phase",
 ]);
-const SUBSCRIPTED = /^(.*)\['(.*)'\]$/;
 
 /** A reference to a field of the pod: the downward API. */
 export function validateFieldRef(
@@ -123,7 +122,7 @@ export function validateFieldRef(
     errors.push(requiredValue(`${field}.fieldPath`));
     return;
   }
-  const [, path, key = ""] = SUBSCRIPTED.exec(fieldPath) ?? [];
+  const { path, key = "" } = subscriptOf(fieldPath) ?? {};
   if (path === "metadata.annotations") validateLabelKey(key.toLowerCase(), field, errors);
   else if (path === "metadata.labels") validateLabelKey(key, field, errors);
   else if (path !== undefined) {
@@ -137,6 +136,13 @@ export function validateFieldRef(
   } else if (!paths.has(fieldPath)) {
     errors.push(unsupportedValue(`${field}.fieldPath`, fieldPath, [...paths].sort()));
   }
+}
+
+/** Both parts of a path such as "metadata.labels['app']"; undefined for one without a subscript. */
+function subscriptOf(fieldPath: string): { path: string; key: string } | undefined {
+  const at = fieldPath.endsWith("']") ? fieldPath.indexOf("['") : -1;
+  if (at < 1 || at + 4 > fieldPath.length) return undefined;
+  return { path: fieldPath.slice(0, at), key: fieldPath.slice(at + 2, -2) };
 }
 
 const RESOURCE_FIELDS = ["limits", "requests"].flatMap((list) =>

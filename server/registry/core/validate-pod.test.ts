@@ -193,6 +193,18 @@ const CONTAINER_ERRORS: readonly [object, ...string[]][] = [
     `${at}.env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "metadata.labels": supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"`,
   ],
   [
+    { env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "spec.x['a']" } } }] },
+    `${at}.env[0].valueFrom.fieldRef: Invalid value: "spec.x": does not support subscript`,
+  ],
+  [
+    { env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "spec.x['a['b']" } } }] },
+    `${at}.env[0].valueFrom.fieldRef: Invalid value: "spec.x": does not support subscript`,
+  ],
+  [
+    { env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "['a']" } } }] },
+    `${at}.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "['a']": error converting fieldPath: field label not supported: ['a']`,
+  ],
+  [
     { envFrom: [{ prefix: "A" }] },
     `${at}.envFrom: Invalid value: "": must specify one of: \`configMapRef\` or \`secretRef\``,
   ],
