@@ -234,6 +234,8 @@ test("the garbage collector and the end of a namespace name themselves, and what
   const { uid } = JSON.parse(String(made.bytes)).metadata;
   const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid }];
   await admin.post(CONFIG_MAPS, { metadata: { name: "dependent", ownerReferences } });
+  const finalizers = ["example.com/held"];
+  await admin.post(CONFIG_MAPS, { metadata: { name: "held", ownerReferences, finalizers } });
   await admin.delete(`${CONFIG_MAPS}/owner`);
   await admin.post("/api/v1/namespaces", { metadata: { name: "ending" } });
   await admin.post("/api/v1/namespaces/ending/configmaps", { metadata: { name: "inside" } });
@@ -250,6 +252,19 @@ test("the garbage collector and the end of a namespace name themselves, and what
     ["delete", "configmaps", "owner"],
   ]);
   assert.equal(collected.end, "outer");
+  // What a finalizer holds is marked only, which is a deletion as well.
+  await eventually("what is held is marked", async () => {
+    const { bytes } = await admin.get(`${CONFIG_MAPS}/held`);
+    return JSON.parse(String(bytes)).metadata.deletionTimestamp !== undefined;
+  });
+  const marked = await why(admin, "configmaps", "held");
+  assert.deepEqual(marked.chain, [
+    ["delete", "configmaps", "held"],
+    ["delete", "configmaps", "owner"],
+  ]);
+  assert.equal(marked.causedBy, "garbage-collector");
+  const released = { metadata: { name: "held" } };
+  await admin.request(`${CONFIG_MAPS}/held`, { method: "PUT", body: released });
   const emptied = await why(admin, "configmaps", "inside", "ending");
   assert.equal(emptied.causedBy, "namespace-deletion", JSON.stringify(emptied));
   assert.deepEqual(emptied.chain, [

@@ -123,8 +123,9 @@ export class Recorder implements WriteRecorder, WatchRecorder {
     const { group, version, resource: plural } = mainOf(resource);
     const atMs = this.#options.now();
     const request = notes instanceof RequestNotes ? notes.ctx : undefined;
-    const verb = request === undefined ? verbOf(written) : verbIn(request.state.info, notes);
     const { outcome, status } = outcomeOf(written);
+    const verb =
+      request === undefined ? verbOf(written, outcome) : verbIn(request.state.info, notes);
     const { paths, hasMore } = this.#pathsOf(resource, written, outcome);
     if (notes !== undefined) notes.writes++;
     const { metadata } = object;
@@ -364,8 +365,8 @@ function verbIn({ verb }: RequestInfo, notes: WriteNotes | undefined): string {
 }
 
 /** Of a loop's write, which asks for nothing by a verb. */
-function verbOf({ action, previousRevision }: WrittenObject): string {
-  if (action === "remove") return "delete";
+function verbOf({ action, previousRevision }: WrittenObject, outcome: WriteOutcome): string {
+  if (action === "remove" || outcome === "marked") return "delete";
   return previousRevision === undefined ? "create" : "update";
 }
 
