@@ -77,7 +77,7 @@ class Bench {
   }
 
   async ask(name: string): Promise<void> {
-    (await this.#client.get(`/clusters/${name}/api/v1/namespaces/default`)).expect(200);
+    (await this.#client.get(`/clusters/${name}/api/v1/namespaces`)).expect(200);
   }
 
   async fill(name: string, objects: number): Promise<void> {

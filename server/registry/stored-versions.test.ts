@@ -5,15 +5,14 @@ import { KeySpace } from "../../storage/objects/keys.js";
 import { createNaming } from "../api/naming.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import { loadFacts } from "../types/load-facts.js";
-import { createStoredVersions } from "./stored-versions.js";
+import { createStoredVersions, readVersions } from "./stored-versions.js";
 
 const naming = createNaming("kubernetes");
 const facts = loadFacts(naming);
 const keys = new KeySpace("/registry");
 const made = { codecs: 0 };
 const versions = createStoredVersions({
-  naming,
-  facts,
+  byPartition: readVersions(naming, facts),
   codecs() {
     made.codecs++;
     return createFactsCodecs(facts);

@@ -20,8 +20,8 @@ import { parseJson } from "../schema/parse-json.js";
 import { createConversions } from "./conversions.js";
 
 export interface StoredVersionsOptions {
-  readonly naming: Naming;
-  readonly facts: Facts;
+  /** The same for all stores of a process. */
+  readonly byPartition: VersionsByPartition;
   /** Called for the first older value: most stores hold none. */
   readonly codecs: () => KindCodecs;
   /** The partition of a key that may be an object's. */
@@ -38,7 +38,9 @@ export interface StoredVersions {
   isOlder(key: string, value: Buffer): boolean;
 }
 
-/** The versions of one partition. */
+/** The versions of the partitions whose kinds have several. */
+export type VersionsByPartition = ReadonlyMap<PartitionId, Versions>;
+
 interface Versions {
   readonly kind: string;
   readonly group: string;
@@ -56,7 +58,7 @@ interface OtherVersion {
 
 export function createStoredVersions(options: StoredVersionsOptions): StoredVersions {
   const { partitionOf } = options;
-  const byPartition = readVersions(options);
+  const { byPartition } = options;
   let codecs: KindCodecs | undefined;
 
   const find = (key: string, value: Buffer): Versions | undefined => {
@@ -104,8 +106,7 @@ export function createStoredVersions(options: StoredVersionsOptions): StoredVers
   };
 }
 
-/** The partitions whose kinds have several versions. */
-function readVersions({ naming, facts }: StoredVersionsOptions): Map<PartitionId, Versions> {
+export function readVersions(naming: Naming, facts: Facts): VersionsByPartition {
   const conversions = createConversions(naming);
   const found = new Map<PartitionId, Versions & { others: Map<string, OtherVersion> }>();
   for (const fact of facts.resources) {

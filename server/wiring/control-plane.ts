@@ -54,7 +54,7 @@ import type { OpenedStore } from "./store.js";
 import { openTestApi, type TestApi } from "./test-api.js";
 import type { Tracing } from "./tracing.js";
 import { createTurnWatch } from "./turn-watch.js";
-import { createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
+import { type AlikeAnswers, createVerbs, negotiatorOf, verbAuthorizer } from "./verbs.js";
 
 export interface ControlPlane {
   /** Answers requests. */
@@ -84,6 +84,7 @@ export interface ControlPlaneParts {
   readonly facts: Facts;
   /** Of the built-in kinds; the same for all control planes. */
   readonly protobuf: ProtobufCodecs;
+  readonly alikeAnswers: AlikeAnswers;
   /** What all APIs of this process have alike. */
   readonly openApiShared: SharedDocuments;
   /** The process has one thread: all control planes share it. */
@@ -220,6 +221,7 @@ function createChain(parts: ChainParts) {
     recorder: record?.recorder,
     sources: createSources(config, views),
     protobuf,
+    alike: parts.alikeAnswers,
     authorizer,
     metrics,
     ticker,

@@ -63,6 +63,7 @@ import type { OutgoingFiles } from "./outgoing-files.js";
 import type { Security } from "./security.js";
 import { type OpenedStore, openPartStore } from "./store.js";
 import type { Tracing } from "./tracing.js";
+import type { AlikeAnswers } from "./verbs.js";
 
 /** What the process has, for all control planes. */
 export interface LoadParts {
@@ -73,6 +74,7 @@ export interface LoadParts {
   readonly facts: Facts;
   readonly codecs: KindCodecs;
   readonly protobuf: ProtobufCodecs;
+  readonly alikeAnswers: AlikeAnswers;
   readonly openApiShared: SharedDocuments;
   readonly turns: Turns;
   /** The built-in resources of all of them. */

@@ -32,6 +32,7 @@ import { openRecordDirectory } from "./record-directory.js";
 import type { Security } from "./security.js";
 import type { OpenedStore } from "./store.js";
 import type { Tracing } from "./tracing.js";
+import { createAlikeAnswers } from "./verbs.js";
 
 /** On shutdown an idle connection is closed when quiet for the shutdown delay, at most this long. */
 const QUIET_MS_MAX = 1_000;
@@ -104,7 +105,9 @@ export function openServing(parts: ServingParts): Promise<Serving> {
       : undefined;
     const protobuf = createProtobufCodecs(parts.facts);
     const turns = new Turns(new Headroom(config.backlogThreadShare));
-    const ofProcess = { protobuf, turns, openApiShared: parts.alike.openApiShared };
+    const alikeAnswers = createAlikeAnswers(config.naming);
+    const { openApiShared } = parts.alike;
+    const ofProcess = { protobuf, turns, openApiShared, alikeAnswers };
     const outgoingFiles = openOutgoingFiles(config);
     const shared = { ...parts, ...ofProcess, admissionFiles, outgoingFiles, audit };
     const { feed } = parts.storage;

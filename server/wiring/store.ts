@@ -19,6 +19,7 @@ import type { ReloadObservers } from "../certificates/followed-files.js";
 import type { Config } from "../config/config.js";
 import { WatchLatency } from "../endpoints/reads/watch-latency.js";
 import type { Metrics } from "../metrics/metrics.js";
+import { readVersions, type VersionsByPartition } from "../registry/stored-versions.js";
 import type { Facts } from "../schema/model.js";
 import { createReadAuthorities, type ReadAuthorities } from "./authorities.js";
 import { type Encryption, openEncryption } from "./encryption.js";
@@ -44,6 +45,8 @@ export interface OpenedStore extends AsyncDisposable {
   readonly encryption: Encryption | undefined;
   readonly tokenKeys: TokenKeys;
   readonly readAuthorities: ReadAuthorities;
+  /** Stored versions, which all registries have alike. */
+  readonly byPartition: VersionsByPartition;
   /** As values lie in the store. */
   readonly plain: RevisionedStore;
   /** Of the registries below this one; undefined = there are none. */
@@ -80,7 +83,8 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
     const encryption = await openEncryption({ config, store: fed, metrics, logger });
     // Shared values are not objects: they are encrypted, but not converted.
     const sealed = encryption?.store ?? fed;
-    const store = withStoredForm(config, facts, sealed);
+    const byPartition = readVersions(config.naming, facts);
+    const store = withStoredForm(config, { facts, byPartition }, sealed);
     // A key of RSA is made for a tenth of a second and more.
     const keyType = config.isTemporary === true ? "ec" : "rsa";
     const keyParts = { config, clock, store: sealed, logger, keyType } as const;
@@ -98,6 +102,7 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
       tokenKeys,
       readAuthorities: createReadAuthorities({ config, store: sealed, logger }),
       plain: plainStore,
+      byPartition,
       feed,
       spawn(lifecycle, observers) {
         etcdFiles.spawn(lifecycle, observers);
@@ -132,11 +137,11 @@ export interface PartStoreParts {
  */
 export async function readPartStore(
   { config, uid, facts }: Pick<PartStoreParts, "config" | "uid" | "facts">,
-  { encryption, plain }: OpenedStore,
+  { encryption, plain, byPartition }: OpenedStore,
   signal: AbortSignal,
 ): Promise<{ readonly store: RevisionedStore; release(): void }> {
   const below = await encryption?.below({ config, store: plain, uid }, signal);
-  const store = withStoredForm(config, facts, below?.store ?? plain);
+  const store = withStoredForm(config, { facts, byPartition }, below?.store ?? plain);
   return { store, release: () => below?.release() };
 }
 
@@ -151,7 +156,7 @@ export async function openPartStore<T>(
 ): Promise<readonly [OpenedStore, T]> {
   const below = await root.encryption?.below({ config, store: part, uid }, signal);
   const sealed = below?.store ?? part;
-  const store = withStoredForm(config, facts, sealed);
+  const store = withStoredForm(config, { facts, byPartition: root.byPartition }, sealed);
   const encryption = root.encryption && below && { ...root.encryption, store: below.store };
   const keyParts = { config, clock, store: sealed, logger, keyType: "ec" as const };
   const [tokenKeys, result] = await Promise.all([

@@ -8,13 +8,13 @@ import { KeySpace } from "../../storage/objects/keys.js";
 import { createStoredForm } from "../codec/stored-form.js";
 import type { Config } from "../config/config.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
-import { createStoredVersions } from "../registry/stored-versions.js";
+import { createStoredVersions, type VersionsByPartition } from "../registry/stored-versions.js";
 import type { Facts } from "../schema/model.js";
 
 /** Also reads the forms of earlier settings and releases. */
 export function withStoredForm(
   config: Config,
-  facts: Facts,
+  { facts, byPartition }: { readonly facts: Facts; readonly byPartition: VersionsByPartition },
   store: RevisionedStore,
 ): ConvertingStore {
   const keys = new KeySpace(config.etcdPrefix);
@@ -23,8 +23,7 @@ export function withStoredForm(
     isObject: (key) => keys.parse(key) !== undefined,
   });
   const versions = createStoredVersions({
-    naming: config.naming,
-    facts,
+    byPartition,
     codecs: () => createFactsCodecs(facts),
     partitionOf: (key) => keys.partitionOf(key),
   });

@@ -3,6 +3,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
+import type { Naming } from "../api/naming.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
 import type { ProtobufCodecs } from "../codec/protobuf.js";
@@ -22,7 +23,7 @@ import { handleWatch, type WatchRecorder } from "../endpoints/reads/watch.js";
 import type { WatchLatency } from "../endpoints/reads/watch-latency.js";
 import type { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createRepresentationSource } from "../endpoints/representations/representation-source.js";
-import { createPrinters } from "../endpoints/tables/printers.js";
+import { createPrinters, type PrinterOf } from "../endpoints/tables/printers.js";
 import { handleCreate } from "../endpoints/writes/create.js";
 import { handleDelete, handleDeleteCollection } from "../endpoints/writes/delete.js";
 import { explained } from "../endpoints/writes/explanation.js";
@@ -39,6 +40,17 @@ export function negotiatorOf({ naming, features }: Config): Negotiator {
   return createNegotiator(naming, { hasCbor: features.CBORServingAndStorage });
 }
 
+/** What the answers of all control planes of a process are made with. */
+export interface AlikeAnswers {
+  /** Its memory is for answers that are under way, whoever's they are. */
+  readonly chunks: ChunkPool;
+  readonly printerOf: PrinterOf;
+}
+
+export function createAlikeAnswers(naming: Naming): AlikeAnswers {
+  return { chunks: new ChunkPool(), printerOf: createPrinters(naming) };
+}
+
 export interface VerbParts {
   readonly config: Config;
   readonly registry: Registry;
@@ -46,6 +58,7 @@ export interface VerbParts {
   readonly actions: Actions;
   readonly sources: ComputedSources;
   readonly protobuf: ProtobufCodecs;
+  readonly alike: AlikeAnswers;
   readonly authorizer: Authorizer;
   readonly metrics: Metrics;
   readonly ticker: WatchTicker;
@@ -59,14 +72,15 @@ export interface VerbParts {
 export function createVerbs(parts: VerbParts): VerbHandlers {
   const { config, registry, freshness, actions, protobuf, authorizer, metrics, ticker } = parts;
   const { naming, store, view } = registry;
+  const { chunks, printerOf } = parts.alike;
   const representations = createRepresentationSource(naming, negotiatorOf(config), {
-    printerOf: createPrinters(naming),
+    printerOf,
     protobuf,
   });
   const reads = {
     naming,
     reader: createViewReader(view, freshness),
-    chunks: new ChunkPool(),
+    chunks,
     representations,
     ...(config.features.APIResponseCompression && {
       compression: {
