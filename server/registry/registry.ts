@@ -20,7 +20,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import type { Compare, RevisionedStore } from "../../storage/kv/store.js";
 import type { PartitionId } from "../../storage/objects/keys.js";
-import type { Admission, AdmissionAttributes } from "../admission/admission.js";
+import type { Admission, AdmissionAttributes, AdmissionOptions } from "../admission/admission.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
@@ -107,6 +107,8 @@ export interface WriteOptions extends InputOptions {
   /** The owner of the changed fields; "" = unspecified. */
   readonly fieldManager: string;
   readonly user: UserInfo;
+  /** What the client itself said of the above, for admission; absent = nothing. */
+  readonly said?: AdmissionOptions;
   /** Receives admission's annotations and explanations of the write. */
   readonly remarks?: AdmissionRemarks;
   /** Receives what the client sent and what came of it with defaults; absent = nobody wants to know. */

@@ -2,7 +2,7 @@
  * Invocation: decides whether a webhook matches a write and calls it, with everything that both kinds
  * of webhooks share: dry runs, metrics, warnings and audit annotations.
  */
-import { badRequest, type StatusError } from "../../api/status.js";
+import { badRequest, StatusError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
@@ -148,7 +148,8 @@ export async function askWebhook(
       return undefined;
     }
     ended("failed", code, message, isCanceled ? "canceled" : "calling_webhook_error");
-    throw error.toStatus();
+    // The request's own time is over, which is no fault of the webhook.
+    throw isCanceled && signal.reason instanceof StatusError ? signal.reason : error.toStatus();
   }
 }
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
+import { timeout } from "../../api/status.js";
 import {
   ALL_CONFIG_MAPS,
   configMap,
@@ -16,6 +17,8 @@ import {
   validating,
   webhook,
 } from "../../registry/testing/hook-harness.js";
+import { inputOf, noSignal, writeOptions } from "../../registry/testing/registry-harness.js";
+import { applyObject } from "../../registry/write/apply.js";
 import { jsonPatch, type SentRequest } from "../testing/admission-webhook.js";
 
 /** One mutating and one validating webhook for all writes. */
@@ -58,6 +61,75 @@ test("A27, CVE-2021-25735: rules see the resourceVersion of both objects", async
     [undefined, third],
   ]);
 });
+
+test("A27: the options of a review are those that the client named", async () => {
+  await both();
+  const said = { isDryRun: true, fieldManager: "mine", fieldValidation: "Strict" };
+  await harness.create("configmaps", configMap(), { isDryRun: true, said });
+  await harness.create("configmaps", configMap(), { isDryRun: true });
+  const shown = hook.requests.splice(0).map(({ options }) => {
+    const { kind: _kind, apiVersion: _version, ...others } = options as JsonObject;
+    return others;
+  });
+  const named = { dryRun: ["All"], fieldManager: "mine", fieldValidation: "Strict" };
+  assert.deepEqual(shown, [named, named, { dryRun: ["All"] }, { dryRun: ["All"] }]);
+});
+
+test("A27: an apply shows the resourceVersion of what it changes", async () => {
+  const made = await harness.create("configmaps", configMap());
+  const { name = "", resourceVersion } = made.object.metadata;
+  await both();
+  const applied = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { b: "2" } };
+  const target = {
+    resource: harness.base.part("", "v1", "configmaps", ""),
+    namespace: "default",
+    name,
+    subresource: "",
+    force: true,
+    input: inputOf(applied),
+    options: writeOptions({ fieldManager: "applier" }),
+  };
+  await applyObject(harness.registry, target, noSignal);
+  assert.deepEqual(hook.requests.splice(0).map(versionsOf), [
+    [resourceVersion, resourceVersion],
+    [resourceVersion, resourceVersion],
+  ]);
+});
+
+for (const [what, value, code, words] of [
+  ["namespace", "other", 400, /the namespace of the provided object does not match/],
+  ["resourceVersion", "1", 500, /resourceVersion should not be set on objects to be created/],
+] as const) {
+  test(`A28: a webhook that sets another ${what} of a new object spoils the create`, async () => {
+    await mutating();
+    hook.respond = () => jsonPatch({ op: "add", path: `/metadata/${what}`, value });
+    const refused = await refusal(harness.create("configmaps", configMap()));
+    assert.equal(refused.code, code);
+    assert.match(refused.message, words);
+  });
+}
+
+test("A28: a webhook that moves an object to another namespace spoils the update", async () => {
+  const { object } = await harness.create("configmaps", configMap());
+  await mutating();
+  hook.respond = () => jsonPatch({ op: "replace", path: "/metadata/namespace", value: "other" });
+  const { name = "" } = object.metadata;
+  const refused = await refusal(harness.patch("configmaps", name, { data: { a: "2" } }));
+  assert.equal(refused.code, 400);
+});
+
+for (const failurePolicy of ["Fail", "Ignore"]) {
+  test(`A23: a request whose own time is over while a webhook is asked is 504, with ${failurePolicy}`, async () => {
+    await validating({ failurePolicy });
+    const ended = new AbortController();
+    hook.respond = () => {
+      ended.abort(timeout("the request did not complete within its deadline"));
+      return { isSilent: true };
+    };
+    const write = harness.create("configmaps", configMap(), { signal: ended.signal });
+    assert.equal((await refusal(write)).code, 504);
+  });
+}
 
 test("A28: a new object gets name, uid and creation time after mutating webhooks", async () => {
   await both();

@@ -50,12 +50,7 @@ test("a review has every field of the write that it is about", async () => {
     userInfo: { username: "tester", groups: ["system:authenticated"] },
     oldObject: null,
     dryRun: false,
-    options: {
-      kind: "CreateOptions",
-      apiVersion: "meta.k8s.io/v1",
-      fieldManager: "tester",
-      fieldValidation: "Warn",
-    },
+    options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1" },
   });
   const [call] = hook.stub.calls.slice(-1);
   assert.equal(call?.url, "/review?timeout=10s");

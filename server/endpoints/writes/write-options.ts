@@ -102,6 +102,11 @@ function parseOptions(
     isDryRun,
     fieldValidation: fieldValidation ?? "Warn",
     fieldManager,
+    said: {
+      isDryRun,
+      ...(manager !== "" && { fieldManager: manager }),
+      ...(fieldValidation !== undefined && { fieldValidation }),
+    },
   };
 }
 

@@ -17,6 +17,7 @@ import type { ServedResource } from "../../kinds/served-resource.js";
 import type { SignalSource } from "../../request/lazy-signal.js";
 import { SERVER_USER } from "../../request/user-info.js";
 import type { ObjectCodec } from "../../schema/object-codec.js";
+import { fillNamespace } from "../generic/metadata.js";
 import { withOwnersOf } from "../generic/ownership.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import { parseCurrentInSteps } from "./current.js";
@@ -32,6 +33,9 @@ export type WriteAttributes = AdmissionAttributes & {
   sentRevision?: string | undefined;
   oldRevision?: string | undefined;
 };
+
+const NOTHING_SAID: AdmissionOptions = Object.freeze({ isDryRun: false });
+const DRY_RUN: AdmissionOptions = Object.freeze({ isDryRun: true });
 
 /** The plugins' view of a create or update. */
 export function attributesOf(
@@ -56,7 +60,7 @@ export function attributesOf(
     name,
     object,
     oldObject,
-    options,
+    options: options.said ?? (options.isDryRun ? DRY_RUN : NOTHING_SAID),
     isReplaced,
     user: options.user,
     warn: (text) => options.warn(text),
@@ -185,8 +189,10 @@ const IDENTITY_FIELDS = [
   "deletionGracePeriodSeconds",
 ] as const;
 
-/** Plugins change an object's content, not its identity. */
+/** Plugins change an object's content, not its identity. @throws {StatusError} 400 for another namespace */
 export function keepIdentity(changed: ObjectMeta, known: ObjectMeta): void {
+  const { namespace = "" } = known;
+  fillNamespace(changed, namespace !== "", namespace);
   for (const field of IDENTITY_FIELDS) {
     if (known[field] === undefined) delete changed[field];
     else Object.assign(changed, { [field]: known[field] });

@@ -15,6 +15,7 @@ import {
   type FieldError,
   forbidden,
   generatedNameTaken,
+  internalError,
   type StatusError,
   stillBeingDeleted,
 } from "../../api/status.js";
@@ -245,7 +246,10 @@ function* remake(
   const reformed = yield* reform(resource.storedCodec, changed, owned, isLong);
   yield;
   const object = keepOwners(reformed, owned, options);
-  const { name } = object.metadata;
+  const { name, resourceVersion = "" } = object.metadata;
+  if (resourceVersion !== "") {
+    throw internalError("resourceVersion should not be set on objects to be created");
+  }
   keepIdentity(object.metadata, known);
   if (name !== undefined) object.metadata.name = name;
   return object;

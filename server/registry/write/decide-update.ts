@@ -137,7 +137,9 @@ function admit(
     : attributesOf(target, next, before);
   attributes.write = attempt.write;
   attributes.pause = attempt.pause;
-  attributes.sentRevision = sentRevision;
+  // What an apply does not say is as it was.
+  attributes.sentRevision =
+    target.isApplied === true && sentRevision === "" ? String(current.revision) : sentRevision;
   attributes.oldRevision = String(current.revision);
   const make = (isChanged: boolean): Decision | Promise<Decision> => {
     attributes.sentRevision = attributes.oldRevision;
