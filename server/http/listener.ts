@@ -19,7 +19,7 @@ import { assert } from "../../storage/base/assert.js";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Metrics } from "../metrics/metrics.js";
-import { countChunks } from "./chunked-bodies.js";
+import { countChunks, countFrames } from "./chunked-bodies.js";
 import { answerClientError, answerConnect } from "./client-error.js";
 import { Connections } from "./connections.js";
 import { type Handshake, HandshakeTurns } from "./handshake-turns.js";
@@ -313,6 +313,7 @@ export class Listener {
       ) => {
         streams++;
         conduct.streamBegun(stream);
+        if (!stream.endAfterHeaders) countFrames(stream, this.#reading);
         stream.on("close", onClose);
         turns.take({ stream, headers, rawHeaders, socket, bodyTaken });
       },
