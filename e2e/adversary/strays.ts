@@ -202,10 +202,23 @@ const OTHERS: readonly Attack[] = [
   },
   {
     name: "watches from old revisions of large objects",
-    run: (attacker) =>
-      attacker.many(100, 50, () =>
-        attacker.send(`${MAPS}?watch=1&resourceVersion=1&timeoutSeconds=1`),
-      ),
+    async run(attacker) {
+      // Versions that differ little are kept as their differences.
+      const text = "w".repeat(1_000_000);
+      const metadata = { name: "often-changed" };
+      const { object } =
+        (await attacker.post(MAPS, JSON.stringify({ metadata, data: { text } }))) ?? {};
+      await attacker.many(60, 1, (at) =>
+        attacker.patch(`${MAPS}/often-changed`, "merge-patch+json", `{"data":{"at":"${at}"}}`),
+      );
+      const from = object?.metadata.resourceVersion ?? "1";
+      await attacker.many(100, 50, (at) =>
+        attacker.send(
+          `${MAPS}?watch=1&resourceVersion=${at % 2 ? 1 : from}&timeoutSeconds=${1 + (at % 3)}`,
+        ),
+      );
+      await attacker.send(`${MAPS}/often-changed`, { method: "DELETE" });
+    },
   },
   {
     name: "200 watches as Tables beside writes of large objects",

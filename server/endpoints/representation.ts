@@ -52,6 +52,8 @@ export interface Representation {
   putListFoot(out: ChunkWriter, isEmpty: boolean): void;
   /** Writes a whole watch event. `isFirst`: the first event of its stream. */
   putEvent(out: ChunkWriter, type: string, object: StoredObject, isFirst: boolean): void;
+  /** The same in parts that nobody changes, so that a large object is not copied; absent = only `putEvent` writes it. */
+  eventParts?(type: string, object: StoredObject): readonly Buffer[];
   putBookmark(out: ChunkWriter, metadata: BookmarkMetadata): void;
   /** Writes the ERROR event that ends a watch. */
   putError(out: ChunkWriter, status: Status): void;

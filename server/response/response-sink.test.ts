@@ -17,13 +17,19 @@ test("what is written arrives once, in order, however it is written", async () =
     fc.string({ unit: "grapheme" }),
     fc.integer({ min: 0, max: 40_000 }).map((size) => Buffer.alloc(size, "b")),
     fc.integer({ min: 0, max: 3_000 }).map((size) => new SharedChunk(Buffer.alloc(size, "s"))),
+    // In parts, some of which are empty, and longer than a slice.
+    fc.array(
+      fc.integer({ min: 0, max: 150_000 }).map((size) => Buffer.alloc(size, "l")),
+      { maxLength: 3 },
+    ),
   );
-  let pieces: readonly (string | Buffer | SharedChunk)[] = [];
+  let pieces: readonly (string | Buffer | SharedChunk | Buffer[])[] = [];
   await using server = await openTestServer((ctx) => {
     const sink = openSink(ctx, JSON_STREAM);
     sink.cork();
     for (const [index, one] of pieces.entries()) {
-      sink.write(one);
+      if (Array.isArray(one)) sink.writeLong?.(one);
+      else sink.write(one);
       if (index === 2) sink.uncork();
     }
     if (pieces.length <= 2) sink.uncork();
@@ -34,7 +40,9 @@ test("what is written arrives once, in order, however it is written", async () =
       pieces = sent;
       const answer = await fetch(server.url);
       const expected = sent.map((one) =>
-        one instanceof SharedChunk ? one.bytes : Buffer.from(one as string),
+        one instanceof SharedChunk
+          ? one.bytes
+          : Buffer.concat([one].flat().map((part) => Buffer.from(part as string))),
       );
       assert.deepEqual(Buffer.from(await answer.arrayBuffer()), Buffer.concat(expected));
       assert.equal(answer.headers.get("audit-id"), "a");
@@ -84,6 +92,42 @@ test("a full buffer says so, drains, and the connection can be used again after 
   while (!texts.join("").includes("second")) {
     texts.push(((await once(socket, "data")) as [Buffer])[0].toString("latin1"));
   }
+  socket.destroy();
+});
+
+test("39.3: of a large piece a client that does not read has a slice, and the end comes behind all of it", async () => {
+  const opened = deferred<ResponseSink>();
+  await using server = await openTestServer((ctx) => opened.resolve(openSink(ctx, JSON_STREAM)));
+  const socket = await server.connect();
+  socket.pause();
+  socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  const sink = await opened.promise;
+  await new Promise((resolve) => setImmediate(resolve));
+  const large = Buffer.alloc(20_000_000, "x");
+  let isFlushed = false;
+  const hasRoom = sink.writeLong?.([Buffer.from("head"), large, Buffer.from("foot")], () => {
+    isFlushed = true;
+  });
+  assert.equal(hasRoom, false);
+  assert.equal(sink.write("behind"), false);
+  sink.end();
+  assert.ok(sink.writableLength > large.length - 500_000, "most waits with the sink");
+  let received = "";
+  socket.on("data", (data: Buffer) => {
+    received += data.toString("latin1");
+  });
+  socket.resume();
+  await new Promise<void>((resolve) => sink.onClose(resolve));
+  while (!received.endsWith("\r\n0\r\n\r\n")) await once(socket, "data");
+  assert.equal(isFlushed, true);
+  const lengths = [...received.matchAll(/(?:^|\r\n)([\da-f]+)\r\n(?=[xhfb])/g)].map(([, hex]) =>
+    Number.parseInt(hex ?? "", 16),
+  );
+  assert.ok(Math.max(...lengths) <= 64 * 1024, `${Math.max(...lengths)} bytes in one slice`);
+  assert.equal(
+    lengths.reduce((sum, length) => sum + length),
+    large.length + "headfootbehind".length,
+  );
   socket.destroy();
 });
 

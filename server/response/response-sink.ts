@@ -23,6 +23,9 @@ import { openWebSocketSink, type WebSocketOptions } from "./web-socket-sink.js";
 /** Larger pieces are written in three parts instead of being copied into a frame. */
 const FRAME_COPY_BYTES_MAX = 16 * 1024;
 
+/** Of a large piece: encrypting so much takes some ten microseconds, and hundreds of streams may have some. */
+const SLICE_BYTES = 64 * 1024;
+
 const NO_BYTES = Buffer.alloc(0);
 
 export interface SinkOptions {
@@ -127,6 +130,9 @@ class ChunkedSink extends BaseSink implements ResponseSink {
   readonly #socket: Socket;
   readonly #headCork: HeadCork;
   #onDrain: (() => void) | undefined;
+  /** What waits for the socket to drain: a large piece, and what was written behind it. */
+  #slices: Slices[] = [];
+  #endsLater = false;
 
   constructor(ctx: RequestContext, socket: Socket, headCork: HeadCork) {
     super(ctx);
@@ -134,16 +140,18 @@ class ChunkedSink extends BaseSink implements ResponseSink {
     this.#headCork = headCork;
     // The response writes nothing itself any more, but it still receives the socket's drain event.
     this.onClose(() => {
+      this.#slices = [];
       if (this.#onDrain !== undefined) socket.off("drain", this.#onDrain);
     });
   }
 
   get writableLength(): number {
-    return this.#socket.writableLength;
+    return this.#slices.reduce((sum, { left }) => sum + left, this.#socket.writableLength);
   }
 
   write(chunk: Buffer | string | SharedChunk, flushed?: () => void): boolean {
     if (this.isClosed) return false;
+    if (this.#slices.length > 0) return this.#writeBehind(chunk, flushed);
     const socket = this.#socket;
     if (chunk instanceof SharedChunk) {
       if (chunk.bytes.length === 0) return true;
@@ -165,6 +173,9 @@ class ChunkedSink extends BaseSink implements ResponseSink {
   writeInPlace(memory: Buffer, start: number, end: number): boolean {
     if (this.isClosed) return false;
     if (start === end) return true;
+    if (this.#slices.length > 0) {
+      return this.#writeBehind(Buffer.from(memory.subarray(start, end)), undefined);
+    }
     this.#headCork.open();
     this.state.bytesSent += end - start;
     const head = `${(end - start).toString(16)}\r\n`;
@@ -172,6 +183,21 @@ class ChunkedSink extends BaseSink implements ResponseSink {
     memory[end] = 0x0d;
     memory[end + 1] = 0x0a;
     return this.#socket.write(memory.subarray(start - head.length, end + FRAME_TAIL_BYTES));
+  }
+
+  writeLong(parts: readonly Buffer[], flushed?: () => void): boolean {
+    if (this.isClosed) return false;
+    if (this.#onDrain === undefined) this.onDrain(() => {});
+    const slices = new Slices(parts, flushed);
+    // An empty chunk would be the end of the body.
+    if (slices.left === 0) return true;
+    this.#slices.push(slices);
+    return this.#slices.length === 1 && this.#writeOn();
+  }
+
+  override end(): void {
+    if (this.#slices.length > 0) this.#endsLater = true;
+    else super.end();
   }
 
   cork(): void {
@@ -185,8 +211,81 @@ class ChunkedSink extends BaseSink implements ResponseSink {
   onDrain(callback: () => void): void {
     if (this.isClosed) return;
     if (this.#onDrain !== undefined) this.#socket.off("drain", this.#onDrain);
-    this.#onDrain = callback;
-    this.#socket.on("drain", callback);
+    this.#onDrain = () => {
+      if (this.#writeOn()) callback();
+    };
+    this.#socket.on("drain", this.#onDrain);
+  }
+
+  #writeBehind(chunk: Buffer | string | SharedChunk, flushed: (() => void) | undefined): boolean {
+    const piece = chunk instanceof SharedChunk ? chunk.bytes : chunk;
+    const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
+    if (bytes.length > 0) this.#slices.push(new Slices([bytes], flushed));
+    return false;
+  }
+
+  /** Passes on what waits, as far as there is room. Returns false if there is none for more. */
+  #writeOn(): boolean {
+    for (let slices = this.#slices[0]; slices !== undefined; slices = this.#slices[0]) {
+      const hasRoom = this.#writeSlice(slices);
+      if (slices.left === 0) this.#slices.shift();
+      if (!hasRoom) {
+        if (this.#slices.length === 0) this.#endIfDue();
+        return false;
+      }
+    }
+    this.#endIfDue();
+    return !this.isClosed;
+  }
+
+  #writeSlice(slices: Slices): boolean {
+    const socket = this.#socket;
+    const before = slices.left;
+    const buffers = slices.take();
+    const bytes = before - slices.left;
+    this.state.bytesSent += bytes;
+    socket.cork();
+    socket.write(`${bytes.toString(16)}\r\n`, "latin1");
+    for (const buffer of buffers) socket.write(buffer);
+    const hasRoom = socket.write(CRLF, slices.left === 0 ? slices.flushed : undefined);
+    socket.uncork();
+    return hasRoom;
+  }
+
+  #endIfDue(): void {
+    if (this.#endsLater) super.end();
+  }
+}
+
+/** A large piece, of which a slice at a time is passed on. */
+class Slices {
+  readonly flushed: (() => void) | undefined;
+  left = 0;
+  readonly #parts: readonly Buffer[];
+  #part = 0;
+  #at = 0;
+
+  constructor(parts: readonly Buffer[], flushed: (() => void) | undefined) {
+    this.#parts = parts;
+    this.flushed = flushed;
+    for (const { length } of parts) this.left += length;
+  }
+
+  /** The next slice: views of the parts. */
+  take(): readonly Buffer[] {
+    const slice: Buffer[] = [];
+    for (let room = SLICE_BYTES; room > 0 && this.left > 0; ) {
+      const part = this.#parts[this.#part] as Buffer;
+      const piece = part.subarray(this.#at, this.#at + room);
+      slice.push(piece);
+      room -= piece.length;
+      this.left -= piece.length;
+      this.#at += piece.length;
+      if (this.#at < part.length) continue;
+      this.#part++;
+      this.#at = 0;
+    }
+    return slice;
   }
 }
 
@@ -216,6 +315,15 @@ class StreamSink extends BaseSink implements ResponseSink {
 
   writeInPlace(memory: Buffer, start: number, end: number): boolean {
     return this.write(memory.subarray(start, end));
+  }
+
+  writeLong(parts: readonly Buffer[], flushed?: () => void): boolean {
+    const last = parts.length - 1;
+    let hasRoom = true;
+    for (const [at, part] of parts.entries()) {
+      hasRoom = this.write(part, at === last ? flushed : undefined);
+    }
+    return hasRoom;
   }
 
   cork(): void {

@@ -17,6 +17,11 @@ export interface ResponseSink {
    * transport until `writableLength` is 0.
    */
   writeInPlace(memory: Buffer, start: number, end: number): boolean;
+  /**
+   * Like `write`, for a large piece in parts that nobody changes: they are not copied together. The next slice is passed
+   * when the transport has drained. Absent = each write is a message.
+   */
+  writeLong?(parts: readonly Buffer[], flushed?: () => void): boolean;
   /** Collects the writes up to `uncork` into one packet and one TLS record. */
   cork(): void;
   uncork(): void;

@@ -17,6 +17,7 @@ import type { ComputedSources } from "../endpoints/reads/computed.js";
 import { handleComputed } from "../endpoints/reads/computed.js";
 import { handleGet } from "../endpoints/reads/get.js";
 import { HistoricalReader } from "../endpoints/reads/historical-reader.js";
+import { LargeEvents } from "../endpoints/reads/large-events.js";
 import { handleList, LARGE_LIST_BYTES } from "../endpoints/reads/list.js";
 import { createViewReader } from "../endpoints/reads/view-reader.js";
 import { handleWatch, type WatchRecorder } from "../endpoints/reads/watch.js";
@@ -108,6 +109,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
   const watches = {
     ...reads,
     ticker,
+    largeEvents: new LargeEvents(),
     minRequestTimeoutMs,
     hasStreamingLists: config.features.WatchList,
     logger: parts.logger,

@@ -15,6 +15,7 @@ import { assert } from "../base/assert.js";
 import type { Revision } from "../kv/store.js";
 import type { BytePlacer, ByteRange } from "./byte-arena.js";
 import { applyDelta, encodeDelta, textLengthOf } from "./byte-delta.js";
+import { RestoredBytes } from "./restored-bytes.js";
 import { type ObjectParser, parseObject } from "./stored-text.js";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -40,6 +41,9 @@ const ROW_MAX = 16;
 const DELTA_SHARE_MAX = 0.75;
 /** The same for what many registries have alike. */
 const ALIKE_SHARE_MAX = 0.5;
+
+/** Of all registries of the process, which share its memory: a version does not know whose it is. */
+const RESTORED = new RestoredBytes<StoredObject>();
 
 /** The parts of an object. */
 export interface StoredObjectParts {
@@ -213,15 +217,19 @@ export class StoredObject {
   #restored(): Buffer {
     const row: StoredObject[] = [];
     let plain: StoredObject = this;
+    let known: Buffer | undefined;
     while (typeof plain.#base !== "number") {
+      known = RESTORED.get(plain);
+      if (known !== undefined) break;
       row.push(plain);
       plain = plain.#base;
     }
     assert(row.length <= ROW_MAX, "PastIsNear");
-    let { bytes } = plain;
+    let bytes = known ?? plain.bytes;
     for (const version of row.reverse()) {
       const delta = version.#memory.subarray(version.#start, version.#end);
       bytes = applyDelta(bytes, delta);
+      RESTORED.keep(version, bytes);
     }
     return bytes;
   }

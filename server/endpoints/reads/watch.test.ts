@@ -68,6 +68,43 @@ test("S1-WATCH-11: the state comes in the order of names, and what is written me
   );
 });
 
+test("39.3, S1-WATCH-01: large events of the past come whole and in order, in every form, and wait for each other", async () => {
+  await using reads = await openTestReads();
+  const { view } = reads.harness.registry;
+  const text = "x".repeat(200_000);
+  const largeValue = (at: number) =>
+    JSON.stringify({
+      kind: "ConfigMap",
+      apiVersion: "v1",
+      metadata: { name: "large", namespace: "default" },
+      data: { text, at: String(at) },
+    });
+  const start = await reads.put("before");
+  let last = start;
+  for (let at = 0; at < 20; at++) last = await reads.put("large", largeValue(at));
+  await view.waitForRevision(last, AbortSignal.timeout(5_000));
+  // From here on they are kept as their differences.
+  while (view.retention.retire([...view.partitions], systemClock.monotonic() + 60_000));
+  const url = `?watch=1&resourceVersion=${start}`;
+  const begunBefore = reads.largeEvents.begun;
+  const answers = await Promise.all([
+    ...[1, 2, 3].map((at) => reads.get(`${url}&x=${at}`)),
+    reads.get(url, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"),
+  ]);
+  const [plain, ...others] = await Promise.all(answers.map((answer) => eventsOf(answer, 20)));
+  const data = plain?.map(({ object }) => (object as { data?: object }).data);
+  assert.deepEqual(
+    data,
+    Array.from({ length: 20 }, (_, at) => ({ text, at: String(at) })),
+  );
+  for (const events of others.slice(0, 2)) assert.deepEqual(events, plain);
+  assert.deepEqual(
+    others[2]?.map(({ object }) => object.metadata.resourceVersion),
+    plain?.map(({ object }) => object.metadata.resourceVersion),
+  );
+  assert.equal(reads.largeEvents.begun - begunBefore, 4 * 20);
+});
+
 test("past deletions that a webhook converts are converted together, once each", async () => {
   const converted = new WeakSet<StoredObject>();
   const calls: number[] = [];

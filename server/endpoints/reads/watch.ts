@@ -20,6 +20,7 @@ import { expired, internalError, StatusError, unreadableObjects } from "../../ap
 import { isCurrent } from "../../kinds/catalog.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
+import { LONG_BYTES } from "../../registry/write/long-write.js";
 import type { HeldMemory, RequestContext } from "../../request/request-state.js";
 import { openSink } from "../../response/response-sink.js";
 import { type ResponseSink, SharedChunk } from "../../response/sink.js";
@@ -27,6 +28,7 @@ import { watchSocketOptions } from "../../response/web-socket-sink.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import { listPace, PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
+import type { LargeEvents } from "./large-events.js";
 import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
 import { parseWatchOptions, type StreamingLists, type WatchOptions } from "./read-options.js";
 import { type ReadServices, selectorOf } from "./resource-read.js";
@@ -46,6 +48,7 @@ const SMALL_STATE_BYTES = 64 * 1024;
 
 export interface WatchServices extends ReadServices, StreamingLists {
   readonly ticker: WatchTicker;
+  readonly largeEvents: LargeEvents;
   /** Lower bound of a watch's random length; it lasts up to twice as long (S1-WATCH-23). */
   readonly minRequestTimeoutMs: number;
   readonly logger: Logger;
@@ -244,7 +247,9 @@ class WatchStream implements WatchSink, Tick {
       this.#fail(unreadableObjects([object.path]));
       return false;
     }
-    const preparing = this.#remote === undefined ? undefined : this.#prepare(object, event);
+    const isLarge = object.length >= LONG_BYTES;
+    const converting = this.#remote === undefined ? undefined : this.#prepare(object, event);
+    const preparing = converting ?? (isLarge ? this.#services.largeEvents.turn() : undefined);
     if (preparing !== undefined) {
       this.#isPreparing = true;
       void this.#goOn(preparing, () => this.#sendReady(type, object, event));
@@ -314,16 +319,20 @@ class WatchStream implements WatchSink, Tick {
     const isFirst = !this.#hasSentEvent;
     this.#hasSentEvent = true;
     const told = { type, object, event, isFirst };
-    let encoded: SharedChunk;
+    const isLong = object.length >= LONG_BYTES && this.#sink.writeLong !== undefined;
+    let encoded: SharedChunk | readonly Buffer[];
     try {
-      encoded = sharedEncoding(this.#representation, told);
+      encoded = (isLong ? longEncoding : sharedEncoding)(this.#representation, told);
     } catch (error) {
       this.#logUnshowable(object, error);
       this.#watcher?.close();
       this.#fail(unreadableObjects([object.path]));
       return false;
     }
-    return this.#sink.write(encoded, this.#services.latency?.start(event, this.#openedAtMs));
+    const flushed = this.#services.latency?.start(event, this.#openedAtMs);
+    return encoded instanceof SharedChunk
+      ? this.#sink.write(encoded, flushed)
+      : this.#sink.writeLong?.(encoded, flushed) === true;
   }
 
   cork(): void {
@@ -522,6 +531,12 @@ interface Told {
   readonly object: StoredObject;
   readonly event: ObjectEvent;
   readonly isFirst: boolean;
+}
+
+/** A large event: what is stored is sent from where it is. */
+function longEncoding(representation: Representation, told: Told): readonly Buffer[] {
+  const { type, object } = told;
+  return representation.eventParts?.(type, object) ?? [sharedEncoding(representation, told).bytes];
 }
 
 /** One event as bytes, encoded once for all watchers with the same form. */

@@ -19,7 +19,7 @@ const BREAK = 0xff;
 const SEQUENCE_TYPE = "application/cbor-seq";
 
 export function inCbor(form: JsonForm, contentType: string): Representation {
-  const compact = inCompactJson(form, contentType);
+  const { eventParts: _, ...compact } = inCompactJson(form, contentType);
   const pieces = new PieceReader();
   const putDocument = (out: ChunkWriter, put: (to: ChunkWriter) => void) =>
     putAll(out, encodeCbor(pieces.value(put)));

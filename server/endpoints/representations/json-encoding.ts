@@ -16,6 +16,8 @@ const EVENT_HEADS: ReadonlyMap<string, Buffer> = new Map(
   ["ADDED", "MODIFIED", "DELETED"].map((type) => [type, eventHead(type)]),
 );
 
+const EVENT_FOOT = Buffer.from("}\n");
+
 /** The nesting level of list items. */
 const ITEM_DEPTH = 2;
 
@@ -46,6 +48,13 @@ export function inCompactJson(form: JsonForm, contentType: string): Representati
       out.putByte(CLOSE_BRACE);
       out.putByte(NEWLINE);
     },
+    ...(form.isWholeObject &&
+      form.isStoredForm && {
+        eventParts(type: string, { bytes }: StoredObject) {
+          const head = EVENT_HEADS.get(type) ?? eventHead(type);
+          return [head, bytes.subarray(0, bytes.length - 1), EVENT_FOOT];
+        },
+      }),
     putBookmark: (out, metadata) =>
       out.putText(`{"type":"BOOKMARK","object":${form.bookmark(metadata)}}\n`),
     putError: (out, status) =>

@@ -18,6 +18,7 @@ import { createNegotiator } from "../../negotiation.js";
 import { createRepresentationSource } from "../../representations/representation-source.js";
 import { handleGet } from "../get.js";
 import { HistoricalReader } from "../historical-reader.js";
+import { LargeEvents } from "../large-events.js";
 import { handleList } from "../list.js";
 import type { ListServices } from "../listing.js";
 import type { ListCompression } from "../resource-read.js";
@@ -30,6 +31,7 @@ export interface TestReads extends AsyncDisposable {
   readonly harness: RegistryHarness;
   readonly history: HistoricalReader;
   readonly ticker: WatchTicker;
+  readonly largeEvents: LargeEvents;
   /** Puts a ConfigMap "name" (or any bytes) into the default namespace. */
   put(name: string, value?: string): Promise<Revision>;
   delete(name: string): Promise<Revision>;
@@ -73,7 +75,8 @@ export async function openTestReads(
     error: (_fields, message) => options.onError?.(message),
   };
   const { catalog } = harness.registry;
-  const watches = { ...reads, ticker, minRequestTimeoutMs: 60_000, logger, catalog };
+  const largeEvents = new LargeEvents();
+  const watches = { ...reads, ticker, largeEvents, minRequestTimeoutMs: 60_000, logger, catalog };
   const server = await openTestServer(async (ctx) => {
     const info = parseRequestInfo(ctx.method, ctx.url);
     ctx.state.info = info;
@@ -101,6 +104,7 @@ export async function openTestReads(
     harness,
     history,
     ticker,
+    largeEvents,
     put: (name, value) => write(name, value ?? configMapText(name)),
     delete: (name) => write(name, undefined),
     get: (rest, accept) =>
