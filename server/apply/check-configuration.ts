@@ -8,6 +8,7 @@
 import { printSyntax, printValue, typeOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
+import { isWrittenNumber } from "../api/written-number.js";
 import { elementOf } from "./list-items.js";
 import type { LeafContent, ListType, MapType, MergeType, ScalarForm } from "./merge-schema.js";
 import { describePath, fieldElement } from "./path-element.js";
@@ -85,9 +86,9 @@ function isScalar(scalar: ScalarForm, value: JsonValue): boolean {
     case "boolean":
       return found === scalar;
     case "numeric":
-      return found === "number" || found === "bigint";
+      return found === "number" || found === "bigint" || isWrittenNumber(value);
     case "any":
-      return found !== "object";
+      return found !== "object" || isWrittenNumber(value);
   }
 }
 

@@ -6,7 +6,10 @@
 import type { JsonValue } from "../api/meta.js";
 import {
   DYNAMIC,
+  DYNAMIC_MAP,
   LEAF_TYPE,
+  type LeafContent,
+  type LeafType,
   type ListType,
   type MapType,
   type MergeType,
@@ -24,18 +27,36 @@ export function mergeTypeOf(node: Structural): MergeType {
       return listType(node);
     case "":
       return DYNAMIC;
+    case "integer":
+    case "number":
+      return leafOf({ form: "scalar", scalar: "numeric" });
+    case "boolean":
+      return leafOf({ form: "scalar", scalar: "boolean" });
     default:
-      return LEAF_TYPE;
+      return leafOf({ form: "scalar", scalar: isPlainText(node) ? "string" : "any" });
   }
 }
 
+function leafOf(content: LeafContent): LeafType {
+  return { form: "leaf", content };
+}
+
+/** Texts of a format may be written as any scalar, as far as the configuration is judged. */
+function isPlainText({ schema: { format = "" } }: Structural): boolean {
+  return format === "" || format === "byte";
+}
+
 function objectType(node: Structural): MergeType {
-  if (node.mapType === "atomic") return LEAF_TYPE;
+  if (node.mapType === "atomic") return leafOf(mapType(node));
+  return mapType(node);
+}
+
+function mapType(node: Structural): MapType {
   const { additional } = node;
   if (typeof additional === "object" && node.properties.size === 0) {
     return mapOf(mergeTypeOf(additional));
   }
-  return node.properties.size === 0 ? DYNAMIC : structType(node);
+  return node.properties.size === 0 ? DYNAMIC_MAP : structType(node);
 }
 
 /** The fields beside kind, apiVersion and metadata of a whole resource, or those of any object. */
@@ -59,7 +80,8 @@ export function structType(node: Structural): MapType {
 
 function listType(node: Structural): MergeType {
   const { items } = node;
-  if (node.listType === "atomic" || items === undefined) return LEAF_TYPE;
+  if (items === undefined) return LEAF_TYPE;
+  if (node.listType === "atomic") return leafOf({ form: "items", items: mergeTypeOf(items) });
   const isSet = node.listType === "set";
   const keys = isSet ? [] : [...node.listMapKeys].sort();
   const keyDefaults: Record<string, JsonValue> = {};

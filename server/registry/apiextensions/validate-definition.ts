@@ -241,7 +241,10 @@ function checkParts(versions: readonly DefinitionVersion[], errors: FieldError[]
     const isOfNone = isShared && !areShared(versions, schemaOf);
     const schema = isOfNone ? undefined : schemaOf(version);
     if (schema === undefined) {
-      errors.push(invalidValue(path, "", "may only be set when validations.schema is included"));
+      const why = path.startsWith("spec.versions")
+        ? "may only be set when `version.schema.openAPIV3Schema` is not included"
+        : "may only be set when validations.schema is included";
+      errors.push(invalidValue(path, "", why));
       return;
     }
     checkSelectableFields(value, toStructural(schema), path, errors);

@@ -127,33 +127,12 @@ function checkMetadata(schema: JsonSchema, level: Level, path: string, errors: F
   const others = Object.keys(properties).filter(
     (name) => name !== "name" && name !== "generateName",
   );
-  // Descriptions count as structure; bounds do not.
-  const shape = STRUCTURE.filter((name) => rest[name] !== undefined);
-  if (others.length === 0 && shape.length === 0) return;
+  const isMore = Object.values(rest).some((value) => value !== undefined && value !== false);
+  if (others.length === 0 && !isMore) return;
   const why =
     "must not specify anything other than name and generateName, but metadata is implicitly specified";
   errors.push(forbiddenField(at, why));
 }
-
-/** Keywords that define structure, as opposed to those that restrict values. */
-const STRUCTURE = [
-  "items",
-  "additionalProperties",
-  "title",
-  "description",
-  "nullable",
-  "x-kubernetes-preserve-unknown-fields",
-  "x-kubernetes-embedded-resource",
-  "x-kubernetes-int-or-string",
-  "x-kubernetes-list-type",
-  "x-kubernetes-list-map-keys",
-  "x-kubernetes-map-type",
-  "x-kubernetes-validations",
-  "allOf",
-  "anyOf",
-  "oneOf",
-  "not",
-] as const satisfies readonly (keyof JsonSchema)[];
 
 /** Checks a schema's junctors; those that spell out an int-or-string may name types. */
 function checkJunctors(schema: JsonSchema, level: Level, path: string, errors: FieldError[]): void {
@@ -226,7 +205,9 @@ function checkNested(schema: JsonSchema, context: JunctorContext, errors: FieldE
     checkNested(property, { ...inner, level: "field", path: at }, errors);
   }
   for (const [keyword, why] of FORBIDDEN_NESTED) {
-    if (isSet(schema[keyword])) errors.push(forbiddenField(`${path}.${keyword}`, why));
+    const value: unknown = schema[keyword];
+    const isGiven = keyword === "default" && value !== undefined && value !== null;
+    if (isGiven || isSet(value)) errors.push(forbiddenField(`${path}.${keyword}`, why));
   }
   if (schema.properties?.metadata !== undefined) {
     const why = "must not be specified in a nested context";

@@ -134,6 +134,14 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       "s.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified",
     ],
     [
+      { type: "object", properties: { metadata: { type: "object", maxProperties: 5 } } },
+      "s.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified",
+    ],
+    [
+      { type: "object", properties: { metadata: { type: "object", required: ["name"] } } },
+      "s.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified",
+    ],
+    [
       { type: "object", properties: { kind: { type: "integer" } } },
       's.properties[kind].type: Invalid value: "integer": must be string',
     ],
@@ -217,6 +225,17 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   defaults: [
     [of({ ...text, default: "a", enum: ["a"] })],
+    // As with kube-apiserver the types of an int-or-string and the keys of lists are not asked for here.
+    [of({ "x-kubernetes-int-or-string": true, default: true })],
+    [of({ type: "array", items: text, "x-kubernetes-list-type": "set", default: ["a", "a"] })],
+    [
+      of({ type: "array", items: text, default: [1] }),
+      `${X}.default.[0]: Invalid value: "integer": [0] in body must be of type string: "integer"`,
+    ],
+    [
+      of({ type: "integer", oneOf: [{ default: false } as JsonSchema] }),
+      `${X}.oneOf[0].default: Forbidden: must be undefined to be structural`,
+    ],
     [
       of({ ...text, default: 1 }),
       `${X}.default: Invalid value: "integer":  in body must be of type string: "integer"`,
