@@ -102,10 +102,10 @@ const TYPES: readonly CelObjectType[] = [
 ];
 
 /** The environment of webhooks' match conditions, where `namespaceObject` is declared and always null. */
-export function createConditionEnvironment(): CelEnvironment {
-  const variables = { ...OF_WRITE, ...AUTHORIZER, ...NAMESPACE };
-  return createCelEnvironment({ variables, types: TYPES });
-}
+export const CONDITION_ENVIRONMENT: CelEnvironment = createCelEnvironment({
+  variables: { ...OF_WRITE, ...AUTHORIZER, ...NAMESPACE },
+  types: TYPES,
+});
 
 /** Declarations that a policy adds. */
 export interface PolicyEnvironmentOptions {

@@ -11,7 +11,7 @@ import type {
   AdmissionPlugin,
   AdmissionResource,
 } from "../admission.js";
-import { createConditionEnvironment } from "../matching/request-environment.js";
+import { CONDITION_ENVIRONMENT } from "../matching/request-environment.js";
 import { isExempt, type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import { StoredRules } from "../matching/stored-rules.js";
 import { NO_MANIFESTS } from "../static/manifest-source.js";
@@ -78,14 +78,13 @@ export class ValidatingWebhooks implements AdmissionPlugin {
 /** The webhooks of one kind of configuration. */
 export function rulesOf(context: RuleContext, resource: string): StoredRules<Hook> {
   const { view, naming, catalog, manifests = NO_MANIFESTS } = context;
-  const environment = createConditionEnvironment();
   const partition = view.partition(
     partitionId(`admissionregistration.${naming.groupDomain}`, resource),
   );
   return new StoredRules({
     partition,
     read: (object, isStatic) =>
-      readHooks(object, environment, isStatic).map((hook) => ({
+      readHooks(object, CONDITION_ENVIRONMENT, isStatic).map((hook) => ({
         criteria: hook.criteria,
         value: hook,
       })),

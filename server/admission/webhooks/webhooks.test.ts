@@ -18,7 +18,7 @@ import {
 } from "../../registry/testing/hook-harness.js";
 import { noSignal, testUser } from "../../registry/testing/registry-harness.js";
 import { countingRuleMetrics, openRuleHarness } from "../../registry/testing/rule-harness.js";
-import { createConditionEnvironment } from "../matching/request-environment.js";
+import { CONDITION_ENVIRONMENT } from "../matching/request-environment.js";
 import { type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import { jsonPatch } from "../testing/admission-webhook.js";
 import { type Hook, readHooks } from "./hook.js";
@@ -279,7 +279,7 @@ test("a webhook of older times that has side effects makes the dry run fail (S1-
       metadata: { name: "old" },
       webhooks: [webhook({ sideEffects: "Some" })],
     },
-    createConditionEnvironment(),
+    CONDITION_ENVIRONMENT,
     false,
   );
   assert.equal(read?.hasNoSideEffects, false);

@@ -4,7 +4,11 @@
  * the configuration is read (S2-AZC-25).
  */
 import type { Naming } from "../../api/naming.js";
-import { type CelObjectType, createCelEnvironment } from "../../cel/environment.js";
+import {
+  type CelEnvironment,
+  type CelObjectType,
+  createCelEnvironment,
+} from "../../cel/environment.js";
 import type { CompileCondition } from "./match-conditions.js";
 
 /**
@@ -95,12 +99,14 @@ function objectTypes(vendor: string): CelObjectType[] {
 
 /** The compiler of match conditions; its errors have one line. */
 export function createConditionCompiler({ vendor }: Naming): CompileCondition {
-  const environment = createCelEnvironment({
-    variables: { request: { object: `${vendor}.SubjectAccessReviewSpec` } },
-    types: objectTypes(vendor),
-    sizeLimits: SIZE_LIMITS,
-  });
+  // Made for the first condition: most control planes ask no webhook.
+  let environment: CelEnvironment | undefined;
   return (expression) => {
+    environment ??= createCelEnvironment({
+      variables: { request: { object: `${vendor}.SubjectAccessReviewSpec` } },
+      types: objectTypes(vendor),
+      sizeLimits: SIZE_LIMITS,
+    });
     const program = environment.compile(expression, ["bool"]);
     if (program.estimatedCostMax > ESTIMATE_MAX) {
       const times = Math.ceil(program.estimatedCostMax / ESTIMATE_MAX);

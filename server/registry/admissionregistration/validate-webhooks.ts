@@ -1,7 +1,7 @@
 /** Rules for webhook configurations: clients, matching rules and conditions. */
 
 import { CONDITIONS_COST_MAX } from "../../admission/matching/conditions.js";
-import { createConditionEnvironment } from "../../admission/matching/request-environment.js";
+import { CONDITION_ENVIRONMENT } from "../../admission/matching/request-environment.js";
 import {
   duplicateValue,
   invalidValue,
@@ -59,7 +59,6 @@ const REVIEW_VERSIONS = ["v1", "v1beta1"];
 const NO_SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const TIMEOUT_SECONDS_MAX = 30;
 const CONDITIONS_MAX = 64;
-const CONDITION_ENVIRONMENT = createConditionEnvironment();
 
 const webhookRules: Rules<Configuration> = {
   object({ webhooks }) {
