@@ -61,7 +61,8 @@ export function findForeignSecret(
   ];
   const foreign = used.find(({ name }) => !secrets.has(name));
   if (foreign !== undefined) return `${foreign.where} ${why} secret`;
-  const index = (spec.imagePullSecrets ?? []).findIndex(({ name }) => !pullSecrets.includes(name));
+  const listed = new Set<string | undefined>(pullSecrets);
+  const index = (spec.imagePullSecrets ?? []).findIndex(({ name }) => !listed.has(name));
   if (index < 0) return undefined;
   const name = JSON.stringify(spec.imagePullSecrets?.[index]?.name ?? "");
   return `imagePullSecrets[${index}].name=${name} ${why} imagePullSecret`;

@@ -81,11 +81,9 @@ export function customStrategy(options: CustomStrategyOptions): CustomStrategy {
 /** Warns of new finalizers without a domain. */
 function finalizerWarnings(next: ApiObject, current: ApiObject | undefined): string[] {
   const { finalizers = [] } = next.metadata;
-  const known = current?.metadata.finalizers ?? [];
+  const known = new Set(current?.metadata.finalizers);
   return finalizers
-    .filter(
-      (name) => !known.includes(name) && !name.includes("/") && !STANDARD_FINALIZERS.has(name),
-    )
+    .filter((name) => !known.has(name) && !name.includes("/") && !STANDARD_FINALIZERS.has(name))
     .toSorted()
     .map((name) => {
       const path = name.includes(".") ? " including a path (/)" : "";

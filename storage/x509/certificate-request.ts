@@ -41,8 +41,11 @@ function firstBlock(text: string): Buffer {
     const { body, index, whole } = block;
     const rest = text.slice(index + whole.length).split("\n", 1)[0] ?? "";
     const lines = body.replace(BLANK_REST, "").split("\n");
-    while (lines[0]?.includes(":")) lines.shift();
-    const digits = lines.join("").replace(/[ \t\r]/g, "");
+    const headers = lines.findIndex((line) => !line.includes(":"));
+    const digits = lines
+      .slice(headers < 0 ? lines.length : headers)
+      .join("")
+      .replace(/[ \t\r]/g, "");
     const isWhole =
       (index === 0 || text[index - 1] === "\n") &&
       BLANK_REST.test(body) &&

@@ -143,7 +143,8 @@ function acceptNames(
   }
   const shortNames = requested.shortNames ?? [];
   const before = accepted.shortNames ?? [];
-  const clashes = shortNames.filter((name) => !before.includes(name) && taken.resources.has(name));
+  const known = new Set(before);
+  const clashes = shortNames.filter((name) => !known.has(name) && taken.resources.has(name));
   if (clashes.length > 0) {
     const texts = clashes.map(inUse);
     const message = texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;

@@ -129,19 +129,24 @@ export function withDecisionsOf(next: Conditions, before: Conditions): Condition
   return kept;
 }
 
+function stateOf({ type, status }: Conditions[number]): string {
+  return JSON.stringify([type, status]);
+}
+
 /** Sets the times of a condition's update and of its status's last change. */
 export function withTimes(next: Conditions, before: Conditions, now: string): Conditions {
-  return next.map((condition) => {
-    const known = before.find(
-      ({ type, status, lastTransitionTime }) =>
-        type === condition.type && status === condition.status && lastTransitionTime,
-    );
-    return {
-      ...condition,
-      lastUpdateTime: condition.lastUpdateTime ?? now,
-      lastTransitionTime: condition.lastTransitionTime ?? known?.lastTransitionTime ?? now,
-    };
-  });
+  // Of several the first.
+  const known = new Map(
+    before
+      .filter(({ lastTransitionTime }) => lastTransitionTime)
+      .toReversed()
+      .map((condition) => [stateOf(condition), condition.lastTransitionTime]),
+  );
+  return next.map((condition) => ({
+    ...condition,
+    lastUpdateTime: condition.lastUpdateTime ?? now,
+    lastTransitionTime: condition.lastTransitionTime ?? known.get(stateOf(condition)) ?? now,
+  }));
 }
 
 /** Why the bytes are no certificates in PEM; nothing is a value too. */

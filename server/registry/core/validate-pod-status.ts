@@ -129,11 +129,12 @@ export function validatePodStatus(next: Pod, current: Pod): FieldError[] {
     validateExtendedClaim(status.extendedResourceClaimStatus, spec, errors);
   }
   for (const [list, containers] of STATUS_LISTS) {
+    const known = containers && byName(spec[containers]);
     status[list]?.forEach((one, index) => {
       const at = `status.${list}[${index}]`;
       validateUser(one, `${at}.user.linux`, { spec, errors });
-      if (containers !== undefined) {
-        const container = spec[containers]?.find(({ name }) => name === one.name);
+      if (known !== undefined) {
+        const container = known.get(one.name);
         validateHealth(one, `${at}.allocatedResourcesStatus`, { container, errors });
       } else if ((one.allocatedResourcesStatus?.length ?? 0) > 0) {
         const why = "must not be specified in container status";
@@ -257,10 +258,11 @@ function validateHealth(
   field: string,
   { container, errors }: { container: Container | undefined; errors: FieldError[] },
 ): void {
+  // Of a container that is not there nothing is known.
+  const allocatable = container && allocatableOf(container);
   allocatedResourcesStatus?.forEach(({ name = "", resources }, index) => {
     const at = `${field}[${index}]`;
-    // Of a container that is not there nothing is known.
-    if (container !== undefined) validateAllocated(name, `${at}.name`, { container, errors });
+    if (allocatable !== undefined) validateAllocated(name, `${at}.name`, allocatable, errors);
     const seen = new Set<string>();
     resources?.forEach(({ resourceID = "", health = "", message }, resourceIndex) => {
       const one = `${at}.resources[${resourceIndex}]`;
@@ -276,24 +278,41 @@ function validateHealth(
   });
 }
 
+interface Allocatable {
+  readonly requests: Readonly<Record<string, unknown>>;
+  /** As a status names them. */
+  readonly claims: ReadonlySet<string>;
+}
+
+function allocatableOf({ resources }: Container): Allocatable {
+  const claims = (resources?.claims ?? []).map(({ name, request = "" }) =>
+    request === "" ? `claim:${name}` : `claim:${name}/${request}`,
+  );
+  return { requests: resources?.requests ?? {}, claims: new Set(claims) };
+}
+
 function validateAllocated(
   name: string,
   field: string,
-  { container, errors }: { container: Container; errors: FieldError[] },
+  { requests, claims }: Allocatable,
+  errors: FieldError[],
 ): void {
-  const { claims, requests } = container.resources ?? {};
   if (!name.startsWith("claim:")) {
-    if (requests?.[name] !== undefined) return;
+    if (requests[name] !== undefined) return;
     errors.push(invalidValue(field, name, "must match one of the container's resource requests"));
     return;
   }
-  const shown = (claims ?? []).map(({ name: claim, request = "" }) =>
-    request === "" ? `claim:${claim}` : `claim:${claim}/${request}`,
-  );
-  if (shown.includes(name)) return;
+  if (claims.has(name)) return;
   const why =
     "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty";
   errors.push(invalidValue(field, name, why));
+}
+
+/** Of those with the same name the first. */
+function byName<Item extends { readonly name?: string }>(
+  items: readonly Item[] | null | undefined,
+): ReadonlyMap<string | undefined, Item> {
+  return new Map((items ?? []).toReversed().map((item) => [item.name, item]));
 }
 
 /** A terminated container that must not be restarted cannot run again. */
@@ -314,11 +333,12 @@ function validateTransitions(
     ["ephemeralContainerStatuses", "Never"],
   ] as const) {
     if (policy === "Always" || hasOwnPolicies(spec)) continue;
+    const next = byName(status[list]);
     before?.[list]?.forEach((old, index) => {
       const ended = old.state?.terminated;
       if (!ended || (ended.exitCode !== 0 && policy === "OnFailure")) return;
       if (list === "initContainerStatuses" && restartable.has(old.name)) return;
-      const now = status[list]?.find(({ name }) => name === old.name);
+      const now = next.get(old.name);
       if (now === undefined || now.state?.terminated) return;
       const why = "may not be transitioned to non-terminated state";
       errors.push(forbiddenField(`status.${list}[${index}].state`, why));
