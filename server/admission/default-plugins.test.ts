@@ -415,6 +415,11 @@ test("LimitRanger: containers get what they do not ask for, and stay within boun
     ],
   ];
   for (const [containers, why] of bad) await forbidden(createPod("x", { containers }), why);
+  const whole = { containers: [container("a")], resources: { limits: { memory: "7Gi" } } };
+  await forbidden(
+    createPod("x", whole),
+    /^[^[]*maximum memory usage per Pod is 6Gi, but limit is 7Gi$/,
+  );
   // A pod without containers has null there and is refused for that alone.
   const none = { metadata: { name: "none" }, spec: { containers: null } };
   await assert.rejects(create("", "pods", none), /spec.containers: Required value/);

@@ -116,10 +116,24 @@ function fillIn(container: Container, limit: Limit, what: string): string[] {
   return set;
 }
 
+/** What a pod may ask for as a whole, instead of the sum of its containers. */
+const OF_WHOLE_PODS: readonly string[] = ["cpu", "memory"];
+
+function wholeAmounts(
+  spec: PodContainers & Pick<Container, "resources">,
+  what: "requests" | "limits",
+): ReadonlyMap<string, Quantity> {
+  const whole = [...amountsOf(spec, what)].filter(([name]) => OF_WHOLE_PODS.includes(name));
+  return new Map([...podAmounts(spec, what), ...whole]);
+}
+
 function checkPod(pod: ApiObject, limit: Limit): string[] {
-  const spec = (pod.spec ?? {}) as PodContainers;
+  const spec = (pod.spec ?? {}) as PodContainers & Pick<Container, "resources">;
   if (limit.type === "Pod") {
-    const asked = { requests: podAmounts(spec, "requests"), limits: podAmounts(spec, "limits") };
+    const asked = {
+      requests: wholeAmounts(spec, "requests"),
+      limits: wholeAmounts(spec, "limits"),
+    };
     return checkAsked(asked, limit);
   }
   if (limit.type !== "Container") return [];

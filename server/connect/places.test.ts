@@ -54,6 +54,9 @@ test("a container has to be named where there are several, and to be one of the 
   });
   assert.equal(containerOf({ metadata, spec: { containers: of("a") } }, ""), "a");
   assert.throws(() => podNamed(viewOf({}), "shop", "web"), { message: 'pods "web" not found' });
+  assert.throws(() => podNamed(viewOf({}), "shop", ".."), {
+    message: `Name parameter invalid: "..": may not be '..'`,
+  });
 });
 
 test("names of proxies have a scheme and a port, or not", () => {

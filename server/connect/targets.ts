@@ -5,7 +5,8 @@
 import { objectPath, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ObjectMeta } from "../api/meta.js";
-import { badRequest, internalError, notFound } from "../api/status.js";
+import { missingObject } from "../api/missing-object.js";
+import { badRequest, internalError } from "../api/status.js";
 import type { ServiceFields, ServiceView } from "../outbound/services.js";
 
 export interface PodFields {
@@ -93,6 +94,6 @@ export function parseStored<T>({ corruption, bytes }: StoredObject): T {
 
 function objectNamed<T>(view: ServiceView, resource: string, namespace: string, name: string): T {
   const stored = view.partition(partitionId("", resource)).get(objectPath(namespace, name));
-  if (stored === undefined) throw notFound({ group: "", resource }, name);
+  if (stored === undefined) throw missingObject({ group: "", resource }, name);
   return parseStored<T>(stored);
 }

@@ -42,7 +42,7 @@ export const appArmorProfile: Check = ({ spec, annotations, labelDomain }) => {
   const prefix = `container.apparmor.security.beta.${labelDomain}/`;
   const notes = Object.entries(annotations)
     .filter(([key, value]) => key.startsWith(prefix) && !isSafeAnnotation(value))
-    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+    .map(([key, value]) => `${key}="${value}"`)
     .sort();
   const setters = [
     settersText(bad.isPod, bad.containers) ?? [],

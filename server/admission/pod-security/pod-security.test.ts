@@ -220,6 +220,7 @@ test("restricted: what a plain pod lacks, in the words that people know", () => 
         { name: "h", hostPath: {} },
         { name: "n", nfs: {} },
         { name: "e", emptyDir: {} },
+        { name: "i", image: { reference: "x" } },
       ],
     }),
     'restricted volume types (volumes "h", "n" use restricted volume types "hostPath", "nfs")',

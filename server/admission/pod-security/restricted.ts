@@ -19,6 +19,7 @@ const SAFE_VOLUMES: readonly string[] = [
   "downwardAPI",
   "emptyDir",
   "ephemeral",
+  "image",
   "persistentVolumeClaim",
   "projected",
   "secret",
