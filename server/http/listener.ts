@@ -312,7 +312,7 @@ export class Listener {
         rawHeaders: string[],
       ) => {
         streams++;
-        conduct.streamBegun(stream);
+        conduct.streamBegun(stream, rawHeaders);
         if (!stream.endAfterHeaders) countFrames(stream, this.#reading);
         stream.on("close", onClose);
         turns.take({ stream, headers, rawHeaders, socket, bodyTaken });

@@ -273,12 +273,32 @@ test("H5: bytes that no request has a use for count as frames, so that window up
   assert.deepEqual(ended, ["control_frames"]);
 });
 
+test("39.8: who reads an answer a byte at a time floods, and who tells of room for each frame of an event does not", () => {
+  const calm = countedConnection();
+  calm.conduct.streamBegun(calm.stream(true));
+  for (let frames = 0; frames < 100_000; frames += 1_000) {
+    calm.bytes.bytesWritten += 1_000 * (9 + 150);
+    calm.reads(1_000 * 26);
+  }
+  assert.deepEqual(calm.ended, []);
+  const greedy = countedConnection();
+  const headers = [":method", "GET", ":path", "/api/v1/configmaps"];
+  for (let lists = 0; lists < 100; lists++) {
+    greedy.conduct.streamBegun(greedy.stream(true), headers);
+  }
+  for (let frames = 0; frames < 15_000; frames += 1_000) {
+    greedy.bytes.bytesWritten += 1_000 * (9 + 1);
+    greedy.reads(1_000 * 13);
+  }
+  assert.deepEqual(greedy.ended, ["control_frames"]);
+});
+
 test("39.8: a flood is seen when others ask for something, and who writes much or has bodies under way floods nobody", () => {
   const { conduct, bytes, ended, stream } = countedConnection();
   bytes.bytesRead += HEADERS_MAX;
   conduct.streamBegun(stream(true));
   conduct.glance();
-  bytes.bytesWritten += HEADERS_MAX;
+  bytes.bytesWritten += 4 * HEADERS_MAX;
   bytes.bytesRead += HEADERS_MAX;
   conduct.glance();
   conduct.streamBegun(stream(false));

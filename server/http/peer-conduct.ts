@@ -5,7 +5,7 @@
  * clients take back a request now and then and ping every few seconds.
  *
  * Of window updates, padding and frames of unknown types Node.js tells nobody. They are counted by their bytes: what was
- * read beyond the headers of requests, the bodies that readers took or that wait in a stream's window, and as much as was
+ * read beyond the headers of requests, the bodies that readers took or that wait in a stream's window, and a part of what was
  * written, was such frames.
  *
  * Node.js bounds what is cheap to it: header lists, refused streams, malformed frames, empty data, outstanding pings.
@@ -28,8 +28,15 @@ const CONTROL_FRAME_COST = 1;
 const UNTOLD_FRAME_BYTES = 13;
 /** Of the headers of one request at most, compressed. */
 const HEADERS_BYTES_MAX = 128 * 1024;
+/** Beside the characters of a name or a value; a frame's own bytes are among them. */
+const HEADER_BYTES_EACH = 16;
 /** Frames of a body are 16 KiB, and shorter at the ends of a client's pieces: one with its head has at least 9 x 64 bytes. */
 const BODY_BYTES_PER_HEAD_BYTE = 64;
+/**
+ * A client may tell of room twice for each frame that it gets, in 26 bytes, and frames with less than a hundred bytes are rare.
+ * One whose window is a byte tells of it for each byte, which is sent in a frame of ten.
+ */
+const WRITTEN_BYTES_PER_UPDATE_BYTE = 4;
 /** For the GOAWAY to arrive. */
 const LINGER_MS = 250;
 
@@ -84,8 +91,9 @@ export class PeerConduct {
     for (const event of ["ping", "remoteSettings", "priority"]) session.on(event, countFrame);
   }
 
-  streamBegun({ endAfterHeaders }: ServerHttp2Stream): void {
-    this.#unexplained -= HEADERS_BYTES_MAX;
+  /** @param rawHeaders names and values by turns; unknown = as long as they may be */
+  streamBegun({ endAfterHeaders }: ServerHttp2Stream, rawHeaders?: readonly string[]): void {
+    this.#unexplained -= rawHeaders === undefined ? HEADERS_BYTES_MAX : sizeOf(rawHeaders);
     if (!endAfterHeaders) this.#bodies++;
   }
 
@@ -110,7 +118,8 @@ export class PeerConduct {
     const { bytesRead, bytesWritten } = this.#bytes;
     const since = bytesRead - this.#read;
     if (since < SUSPICIOUS_BYTES) return;
-    const beyond = this.#unexplained + since - (bytesWritten - this.#written);
+    const explained = (bytesWritten - this.#written) / WRITTEN_BYTES_PER_UPDATE_BYTE;
+    const beyond = this.#unexplained + since - explained;
     if (beyond - this.#bodies * this.#streamWindowBytes >= SUSPICIOUS_BYTES) this.look();
   }
 
@@ -118,11 +127,11 @@ export class PeerConduct {
   look(): void {
     const { bytesRead, bytesWritten } = this.#bytes;
     const read = bytesRead - this.#read;
-    const written = bytesWritten - this.#written;
+    const explained = (bytesWritten - this.#written) / WRITTEN_BYTES_PER_UPDATE_BYTE;
     this.#read = bytesRead;
     this.#written = bytesWritten;
     // What was written explains window updates until the next look: a slow client sends them later.
-    this.#unexplained = Math.max(-written, this.#unexplained + read - written);
+    this.#unexplained = Math.max(-explained, this.#unexplained + read - explained);
     const beyond = this.#unexplained - this.#bodies * this.#streamWindowBytes;
     if (beyond <= 0) return;
     this.#unexplained -= beyond;
@@ -148,6 +157,13 @@ export class PeerConduct {
     this.#allowance = Math.min(ALLOWANCE_MAX, this.#allowance + refilled);
     this.#countedAtMs = nowMs;
   }
+}
+
+/** No less than what a client sends of them, which compresses them or does not. */
+function sizeOf(rawHeaders: readonly string[]): number {
+  let bytes = HEADER_BYTES_EACH * rawHeaders.length;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
 }
 
 /**
