@@ -50,6 +50,8 @@ export interface ResourceStrategy {
   reservationPartitions?(context: Pick<StrategyContext, "naming">): readonly PartitionId[];
   /** Why no object can be created, such as that the type is being removed; absent = it can. */
   readonly refusesCreate?: string;
+  /** Why clients may not delete the object of a name; undefined = they may. Collections are not asked about. */
+  refusesDelete?(name: string): string | undefined;
   /** Whether a PUT on a missing object creates it (S1-GEN-18). Default false. */
   readonly allowCreateOnUpdate?: boolean;
   /** Whether a PUT without resourceVersion is accepted (S1-CRUD-04). Default true. */

@@ -21,6 +21,10 @@ const SYSTEM_VALUES: Readonly<Record<string, number>> = {
   "system-cluster-critical": 2_000_000_000,
 };
 
+export function isSystemClass(name: string): boolean {
+  return Object.hasOwn(SYSTEM_VALUES, name);
+}
+
 const priorityClassRules: Rules<PriorityClass> = {
   object({ metadata, value = 0 }) {
     const errors = new Problems();

@@ -7,6 +7,7 @@ import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
 import { refusal } from "../../api/testing/refusal.js";
+import { createUser } from "../../request/user-info.js";
 import {
   inputOf,
   noSignal,
@@ -117,6 +118,18 @@ test("S1-DEL-12: some types give their last state", async () => {
   await create("serviceaccounts", { metadata: { name: "a" } });
   const { body } = await remove("serviceaccounts", "a");
   assert.equal(body.kind, "ServiceAccount");
+});
+
+test("S1-DEL-14: the system's priority classes are not deleted by clients, there or not", async () => {
+  const resource = harness.resource("scheduling.k8s.io", "v1", "priorityclasses");
+  const options = { isDryRun: false };
+  const target = { resource, namespace: "", name: "system-node-critical", options };
+  const error = await refusal(
+    deleteObject(registry, { ...target, user: createUser({ name: "root" }) }, noSignal),
+  );
+  assert.equal(error.code, 403);
+  assert.match(error.message, /this is a system priority class and cannot be deleted$/);
+  assert.equal((await refusal(deleteObject(registry, target, noSignal))).code, 404);
 });
 
 test("S1-DEL-14: a delete of nothing is 404", async () => {

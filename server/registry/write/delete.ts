@@ -6,7 +6,7 @@
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { ApiObject } from "../../api/meta.js";
 import { missingObject } from "../../api/missing-object.js";
-import { conflict, type Status } from "../../api/status.js";
+import { conflict, forbidden, type Status } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
@@ -27,9 +27,12 @@ export async function deleteObject(
   target: DeleteTarget,
   signal: SignalSource,
 ): Promise<WriteResult> {
+  const { resource, name, user } = target;
+  const refused = user === undefined ? undefined : resource.strategy.refusesDelete?.(name);
+  if (refused !== undefined) throw forbidden(resource, name, refused);
   warnOfDefault(target);
   const outcome = await runWrite(registry, planDelete(registry, target), signal);
-  if (target.resource.conversion?.remote === undefined) return answerDeleted(target, outcome);
+  if (resource.conversion?.remote === undefined) return answerDeleted(target, outcome);
   return await withConversions(
     () => answerDeleted(target, outcome),
     () => signalOf(signal),
