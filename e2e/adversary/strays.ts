@@ -235,7 +235,16 @@ const OTHERS: readonly Attack[] = [
   },
   {
     name: "deletion of all objects, dry run, ten at a time",
-    run: (attacker) => attacker.many(20, 10, () => attacker.send(MAPS + DRY, { method: "DELETE" })),
+    async run(attacker) {
+      const keys = numbers(6_000).map((at) => [`key-${at}`, "v".repeat(80)]);
+      const data = Object.fromEntries(keys);
+      await attacker.many(24, 4, (at) => {
+        const metadata = { name: `heavy-${at}`, labels: { heavy: "yes" } };
+        return attacker.post(MAPS, JSON.stringify({ metadata, data }));
+      });
+      await attacker.many(20, 10, () => attacker.send(MAPS + DRY, { method: "DELETE" }));
+      await attacker.send(`${MAPS}?labelSelector=heavy%3Dyes`, { method: "DELETE" });
+    },
   },
   {
     name: "2,000 objects made and deleted together",

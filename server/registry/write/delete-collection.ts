@@ -19,7 +19,7 @@ import type { AdmissionRemarks, Registry } from "../registry.js";
 import { refresh } from "./commit.js";
 import { planDelete, warnOfDefault } from "./delete.js";
 import type { DeleteOptions } from "./delete-options.js";
-import type { WritingRequest } from "./long-write.js";
+import { LONG_BYTES, type WritingRequest } from "./long-write.js";
 import { OutdatedKind } from "./outdated-kind.js";
 import { runWrite } from "./write.js";
 
@@ -135,20 +135,32 @@ async function matching(
 }
 
 /**
- * Workers that share one queue, so that a slow object delays only itself. After a failure no further item is
- * begun, and the error is thrown when those under way are over: nothing goes on behind the answer.
+ * Workers that share one queue, so that a slow object delays only itself; large ones are taken one at a time, as each takes
+ * many times its bytes while it is decoded. After a failure no further item is begun, and the error is thrown when
+ * those under way are over: nothing goes on behind the answer.
  */
-async function forEachOf<T>(
-  items: readonly T[],
-  run: (item: T, index: number) => Promise<void>,
+async function forEachOf(
+  items: readonly StoredObject[],
+  run: (item: StoredObject, index: number) => Promise<void>,
 ): Promise<void> {
   let next = 0;
   let failure: { readonly error: unknown } | undefined;
+  let large: Promise<void> = Promise.resolve();
   const worker = async () => {
     while (next < items.length && failure === undefined) {
       const index = next++;
+      const item = items[index] as StoredObject;
+      const runIfGood = async () => {
+        if (failure === undefined) await run(item, index);
+      };
       try {
-        await run(items[index] as T, index);
+        if (item.length < LONG_BYTES) {
+          await runIfGood();
+          continue;
+        }
+        const running = large.then(runIfGood);
+        large = running.catch(() => {});
+        await running;
       } catch (error) {
         failure ??= { error };
       }

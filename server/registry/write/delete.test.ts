@@ -332,6 +332,42 @@ test("39.3: the deletions of a collection of large objects take turns, one after
   assert.equal(waitingMost, 1, "no two in the same turn");
 });
 
+test("39.3: of a collection one large object is deleted at a time, and many small ones", async () => {
+  const { registry } = harness;
+  const selectorOf = (name: string) =>
+    compileSelector({ namespace: "default", labelSelector: `size=${name}` });
+  const most: Record<string, number> = {};
+  for (const [name, text] of [
+    ["large", "x".repeat(100_000)],
+    ["small", "x"],
+  ] as const) {
+    for (let i = 0; i < 12; i++) {
+      const metadata = { name: `${name}-sized${i}`, labels: { size: name } };
+      await create("configmaps", { metadata, data: { text } });
+    }
+    let underWay = 0;
+    const store = new Proxy(registry.store, {
+      get(target, property) {
+        const member: unknown = Reflect.get(target, property, target);
+        if (typeof member !== "function") return member;
+        return (...given: unknown[]) => {
+          const result: unknown = member.apply(target, given);
+          if (!(result instanceof Promise)) return result;
+          most[name] = Math.max(most[name] ?? 0, ++underWay);
+          return result.finally(() => underWay--);
+        };
+      },
+    });
+    const resource = harness.resource("", "v1", "configmaps");
+    const options = { isDryRun: false };
+    const target = { resource, namespace: "default", selector: selectorOf(name), options };
+    const { objects } = await deleteCollection({ ...registry, store }, target, noSignal);
+    assert.equal(objects.length, 12);
+  }
+  assert.equal(most.large, 1);
+  assert.ok((most.small ?? 0) > 1, `${most.small} small ones at once`);
+});
+
 test("S1-DEL-15: objects that others change meanwhile are deleted all the same", async () => {
   for (let i = 0; i < 60; i++) await create("configmaps", { metadata: { name: `race${i}` } });
   const replica = await harness.openReplica();
