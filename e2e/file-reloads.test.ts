@@ -1,16 +1,19 @@
 /** Files of a running server, replaced together as a kubelet does: by a symbolic link that goes elsewhere. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Etcd3 } from "etcd3";
 import { FLAGS } from "../server/config/flags.js";
+import { COMMAND } from "./harness/command.js";
 import { eventually } from "./harness/eventually.js";
 import { startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { TestAuthority } from "./harness/test-authority.js";
+import { Child } from "./tools/child.js";
 import { startEtcd } from "./tools/etcd.js";
+import { freePort } from "./tools/free-port.js";
 
 /** By the flag that names it. */
 type Contents = Readonly<Record<string, string>>;
@@ -143,16 +146,66 @@ test("P10: files that cannot be used are counted once each, and the next good on
   await writeFile(tls.keyFile, server.key);
   await using etcd = await startEtcd({ tls });
   await requireLogIn(etcd.endpoint);
-  await replaceAll(await contentsOnEtcd("one"), await contentsOnEtcd("two"), {
+  const [one, two] = [await contentsOnEtcd("one"), await contentsOnEtcd("two")];
+  await replaceAll(one, two, {
     etcdEndpoints: [etcd.endpoint],
     flags: [
-      "--etcd-username=root",
-      "--encryption-provider-config-automatic-reload",
+      ...ON_ETCD,
       // Nobody answers there.
       "--authorization-webhook-cache-redis=rediss://127.0.0.1:1",
     ],
   });
+  await loopsFollow(ofLoops(one), ofLoops(two), etcd.endpoint);
 });
+
+const ON_ETCD = ["--etcd-username=root", "--encryption-provider-config-automatic-reload"];
+
+/** Those that the process of the control loops has as well. */
+function ofLoops(contents: Contents): Contents {
+  const isOfLoops = (name: string) =>
+    Object.values(FLAGS).some(
+      (flag) => flag.name === name && !("commands" in flag && flag.commands?.join() === "serve"),
+    );
+  return Object.fromEntries(Object.entries(contents).filter(([name]) => isOfLoops(name)));
+}
+
+/** As a Secret that loses all of its keys, and gets others. */
+async function loopsFollow(one: Contents, two: Contents, endpoint: string): Promise<void> {
+  await using folder = await makeTempDir("loops-files");
+  const port = await freePort();
+  const write = async (contents: Contents) => {
+    for (const [name, text] of Object.entries(contents)) {
+      await writeFile(join(folder.path, `${name}.new`), text);
+      await rename(join(folder.path, `${name}.new`), join(folder.path, name));
+    }
+  };
+  await write(one);
+  const names = Object.keys(one);
+  const loops = new Child(process.execPath, [
+    ...[COMMAND, "controllers", `--etcd-servers=${endpoint}`],
+    ...[`--metrics-bind-address=127.0.0.1:${port}`, ...ON_ETCD],
+    ...names.map((name) => `--${name}=${join(folder.path, name)}`),
+  ]);
+  await using _ended = { [Symbol.asyncDispose]: () => loops.end("SIGTERM") };
+  const reloads = async () =>
+    countsIn(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+  await eventually("the loops run", async () => {
+    return (await fetch(`http://127.0.0.1:${port}/readyz`)).ok;
+  });
+  const watched = watchesOf(names);
+  for (const name of names) await rm(join(folder.path, name));
+  await eventually("the loops count all failures", async () => {
+    const { failure = 0 } = await reloads();
+    // Files go one after the other, and those that are read together may be looked at between two.
+    assert.ok(failure >= watched.length, String(failure));
+    return true;
+  });
+  await write(two);
+  await eventually("the loops have all that is new", async () => {
+    assert.equal((await reloads()).success, watched.length);
+    return true;
+  });
+}
 
 test("P10: files that cannot be used are counted once each, and the next good ones are in force: of flags that others exclude", async () => {
   await replaceAll(await contentsOnEmbedded("one"), await contentsOnEmbedded("two"), {
@@ -190,11 +243,7 @@ async function replaceAll(
   });
   const reloads = async () => {
     const { text } = (await server.client.get("/metrics")).expect(200);
-    const counts: Record<string, number> = { success: 0, failure: 0 };
-    for (const [, result = "", count] of text.matchAll(FAMILIES)) {
-      counts[result] = (counts[result] ?? 0) + Number(count);
-    }
-    return counts;
+    return countsIn(text);
   };
   const signers = async () => (await server.client.get("/openid/v1/jwks")).expect(200).text;
   const before = await signers();
@@ -237,6 +286,14 @@ async function replaceAll(
   });
   if (names.includes("service-account-key-file")) assert.notEqual(await signers(), before);
   (await server.client.post("/api/v1/namespaces", { metadata: { name: "after" } })).expect(201);
+}
+
+function countsIn(metrics: string): Record<string, number> {
+  const counts: Record<string, number> = { success: 0, failure: 0 };
+  for (const [, result = "", count] of metrics.matchAll(FAMILIES)) {
+    counts[result] = (counts[result] ?? 0) + Number(count);
+  }
+  return counts;
 }
 
 /** One flag of each watch. */
