@@ -35,6 +35,7 @@ export const NOT_REQUIRED: ReadonlySet<string> = new Set([
   "core.Taint.effect", // refused where kube-apiserver says that taints stand
   "core.Taint.key",
   "flowcontrol.GroupSubject.name", // refused where the subject is of that kind
+  "flowcontrol.LimitResponse.type", // refused where the level may have one
   "flowcontrol.ServiceAccountSubject.name",
   "flowcontrol.ServiceAccountSubject.namespace",
   "flowcontrol.UserSubject.name",

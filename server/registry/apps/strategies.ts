@@ -5,7 +5,6 @@ import type { Maybe } from "../../api/validation-values.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { templated } from "../core/templated.js";
 import { warnOfClaim } from "../core/volume-warnings.js";
-import { selectable } from "../generic/fields.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
 import { keepMetadataField, specAndStatus } from "../generic/status-parts.js";
@@ -71,7 +70,6 @@ export const appsStrategies: StrategyTable = {
     ...specAndStatus,
     ...validatesReplicaSet,
     warnings: workloadNameWarnings,
-    ...selectable(["status.replicas"], { "status.replicas": "0" }),
   }),
   "apps/statefulsets": templated("spec.template", {
     ...specAndStatus,

@@ -275,8 +275,8 @@ const statefulSetRules: Rules<StatefulSet> = {
     if (current === undefined && service !== "") {
       validateDnsLabel(service, "spec.serviceName", errors);
     }
-    validateSelectorAndTemplate(spec, "spec", { kind: "statefulset", naming, errors });
-    const found = podProblems(spec, naming);
+    const use = { kind: "statefulset", naming, errors } as const;
+    const found = validateSelectorAndTemplate(spec, "spec", use) ? podProblems(spec, naming) : [];
     // Templates that were stored before they were judged do not stand in the way of other changes.
     const wereThere =
       found.length > 0 && current !== undefined && podProblems(current.spec, naming).length > 0;

@@ -167,3 +167,16 @@ test("R44: a run time's overhead keeps its amount, a pod's is rounded up", () =>
   const [container] = (spec as { containers: { resources: Parts }[] }).containers;
   assert.deepEqual(container?.resources.limits, { cpu: "1m" });
 });
+
+test("R46: beside a selector that cannot be read the template is not looked at", () => {
+  const bad = { metadata: { labels: { a: "Bad!" } }, spec: { containers: [] } };
+  const spec = { selector: { matchLabels: { a: "Bad!" } }, template: bad };
+  const rule = /^spec\.selector(?:\.matchLabels)?: Invalid value/;
+  for (const kind of ["deployments", "replicasets", "statefulsets"]) {
+    const found = problemsOf(`apps/v1/${kind}`, { spec: { ...spec, serviceName: "x" } });
+    assert.equal(found.length, 2, kind);
+    for (const one of found) assert.match(one, rule);
+  }
+  const found = problemsOf("apps/v1/daemonsets", { spec });
+  assert.ok(found.includes("spec.template.spec.containers: Required value"));
+});

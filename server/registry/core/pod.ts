@@ -37,6 +37,10 @@ const SELECTABLE = [
   "status.nominatedNodeName",
 ] as const;
 
+const selected = selectable(SELECTABLE, { "spec.hostNetwork": "false" });
+/** Clients may ask for it, and no pod has it. */
+const NEVER_THERE = "status.podIPs";
+
 export const podStrategy: ResourceStrategy = {
   judgedBy: ["classes", "accounts"],
   prepareForCreate(next: PodObject, { nowMs, naming, warn }) {
@@ -74,7 +78,8 @@ export const podStrategy: ResourceStrategy = {
     // No node agent would confirm the end of an unscheduled pod.
     return (pod.spec?.nodeName ?? "") === "" || phase === "Failed" || phase === "Succeeded";
   },
-  ...selectable(SELECTABLE, { "spec.hostNetwork": "false" }),
+  selectableFields: (object) => ({ ...selected.selectableFields?.(object), [NEVER_THERE]: "" }),
+  selectableFieldNames: [...SELECTABLE, NEVER_THERE],
   // The field's name in the first clients.
   selectableFieldAliases: { "spec.host": "spec.nodeName" },
   triggerField: "spec.nodeName",

@@ -38,8 +38,15 @@ interface Selecting {
   readonly template?: Maybe<PodTemplateSpec>;
 }
 
-/** A workload whose pods run until it is deleted. */
-export function validateSelectorAndTemplate(spec: Selecting, field: string, use: WorkloadUse) {
+/**
+ * A workload whose pods run until it is deleted.
+ * @returns whether the selector can be read; if not, kube-apiserver looks at no template but a daemon set's
+ */
+export function validateSelectorAndTemplate(
+  spec: Selecting,
+  field: string,
+  use: WorkloadUse,
+): boolean {
   const { errors, kind } = use;
   const { selector, template } = spec;
   const at = `${field}.selector`;
@@ -49,12 +56,17 @@ export function validateSelectorAndTemplate(spec: Selecting, field: string, use:
   if (selector && errors.length > before) {
     const why = UNREADABLE[kind];
     // It is unknown which pods it would select.
-    if (why !== undefined) errors.push(invalidValue(at, shownSelector(selector), why));
+    if (why !== undefined) {
+      errors.push(invalidValue(at, shownSelector(selector), why));
+      if (kind === "statefulset") validateRestarts(template, `${field}.template`, use);
+      return false;
+    }
   } else if (selector && isEmptySelector(selector)) {
     const named = kind === "replicaset" ? "deployment" : kind;
     errors.push(invalidValue(at, selector, `empty selector is invalid for ${named}`));
   } else validateTemplateLabels(selector, template, { field: `${field}.template`, errors });
   validateLastingTemplate(template, `${field}.template`, use);
+  return true;
 }
 
 /** Additional messages for a malformed selector. */
@@ -93,6 +105,14 @@ export function validateLastingTemplate(
   // Claim templates add volumes to its pods, so the rules of sets judge them together.
   if (kind === "statefulset") validateTemplateMetadata(template ?? {}, field, errors);
   else validatePodTemplate(template ?? {}, field, { naming, errors, long });
+  validateRestarts(template, field, { kind, errors });
+}
+
+function validateRestarts(
+  template: Maybe<PodTemplateSpec>,
+  field: string,
+  { kind, errors }: { readonly kind: string; readonly errors: FieldError[] },
+): void {
   const { restartPolicy = "", activeDeadlineSeconds } = template?.spec ?? {};
   if (restartPolicy !== "Always") {
     errors.push(unsupportedValue(`${field}.spec.restartPolicy`, restartPolicy, ["Always"]));

@@ -8,7 +8,7 @@ export const newerSelectableFields: Pick<
   ResourceStrategy,
   "selectableFieldNames" | "selectableFieldAliases"
 > = {
-  selectableFieldNames: ["reason", "type", "source"],
+  selectableFieldNames: ["reason", "type"],
   selectableFieldAliases: {
     "regarding.kind": "involvedObject.kind",
     "regarding.namespace": "involvedObject.namespace",
