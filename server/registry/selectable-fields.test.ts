@@ -1,3 +1,4 @@
+/** The fields that clients may select built-in kinds by, in the versions of release 1.36. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { resourceOf } from "./testing/problems.js";
