@@ -101,6 +101,8 @@ export interface AdmissionAttributes {
   readonly sentRevision?: string | undefined;
   /** The resourceVersion of `oldObject`. */
   readonly oldRevision?: string | undefined;
+  /** The object as the client sent it, where the write is to a part of it, such as `status`. */
+  readonly sent?: ApiObject | undefined;
   /** Stands for the write: the same in all its attempts. Absent = there is one attempt. */
   readonly write?: object;
   /** Ends the turn of the event loop; set for a large object, which makes plugins hold the thread. */

@@ -136,7 +136,12 @@ test("S2-NODE-06, CVE-2025-5187: a node writes its own Node only, without taints
     );
   }
   const taints = [{ key: "k", effect: "NoSchedule" }];
-  await forbidden(merge(own, { spec: { taints } }), /node "n1" is not allowed to modify taints/);
+  for (const target of [own, status]) {
+    await forbidden(
+      merge(target, { spec: { taints } }),
+      /node "n1" is not allowed to modify taints/,
+    );
+  }
   const owner = { apiVersion: "v1", kind: "Node", name: "x", uid: "u" };
   await forbidden(
     merge(own, { metadata: { ownerReferences: [owner] } }),
@@ -155,10 +160,12 @@ test("A15: a node does not say where its agent's configuration comes from", asyn
   const own = targetOf("", "nodes", "n1", "");
   const configMap = { name: "c", namespace: "kube-system", kubeletConfigKey: "k" };
   const spec = { configSource: { configMap } };
-  await forbidden(
-    merge(own, { spec }),
-    /node "n1" is not allowed to update configSource to a new non-nil configSource$/,
-  );
+  for (const target of [own, targetOf("", "nodes", "n1", "status")]) {
+    await forbidden(
+      merge(target, { spec }),
+      /node "n1" is not allowed to update configSource to a new non-nil configSource$/,
+    );
+  }
   await forbidden(
     create("", "nodes", { metadata: { name: "n6" }, spec }, nodeUser("n6")),
     /node "n6" is not allowed to create pods with a non-nil configSource$/,

@@ -169,7 +169,9 @@ export class NodeRestriction implements AdmissionPlugin {
     const quoted = JSON.stringify(node);
     const isWritten = operation === "CREATE" || operation === "UPDATE";
     const sourceOf = ({ spec }: NodeObject) => spec?.configSource ?? null;
-    const source = object === undefined ? null : sourceOf(object as NodeObject);
+    // A write to the status would leave these as they are; who sends others is refused, as upstream does.
+    const sent = attributes.sent ?? object;
+    const source = sent === undefined ? null : sourceOf(sent as NodeObject);
     if (operation === "CREATE" && source !== null) {
       // The words of kube-apiserver, which means nodes.
       const why = `node ${quoted} is not allowed to create pods with a non-nil configSource`;
@@ -195,7 +197,7 @@ export class NodeRestriction implements AdmissionPlugin {
       throw refuse(attributes, why);
     }
     const taintsOf = ({ spec }: NodeObject) => spec?.taints ?? [];
-    if (!deepEqual(taintsOf(object as NodeObject), taintsOf(oldObject as NodeObject))) {
+    if (!deepEqual(taintsOf(sent as NodeObject), taintsOf(oldObject as NodeObject))) {
       throw refuse(attributes, `node ${quoted} is not allowed to modify taints`);
     }
     const labels = forbiddenLabelChanges(this.#naming, object, oldObject);

@@ -28,6 +28,7 @@ import { afterSteps, type Pause } from "./long-write.js";
 export type WriteAttributes = AdmissionAttributes & {
   name: string;
   object: ApiObject;
+  sent?: ApiObject | undefined;
   write?: object;
   pause?: Pause;
   sentRevision?: string | undefined;

@@ -135,6 +135,7 @@ function admit(
   const attributes = hasOwnShape
     ? attributesOf(target, sent, finishNow(servedObject(resource, current, undefined)))
     : attributesOf(target, next, before);
+  if (target.subresource !== "" && !hasOwnShape) attributes.sent = sent;
   attributes.write = attempt.write;
   attributes.pause = attempt.pause;
   // What an apply does not say is as it was.
