@@ -41,7 +41,10 @@ async function makeUser(admin: HttpsClient, namespace: string, role: string): Pr
   await make(admin, accounts, { metadata: { name: "user" } });
   await make(admin, `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles`, {
     metadata: { name: "things" },
-    rules: [{ apiGroups: ["adversary.example.com"], resources: ["*"], verbs: ["*"] }],
+    rules: [
+      { apiGroups: ["adversary.example.com"], resources: ["*"], verbs: ["*"] },
+      { apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles"], verbs: ["create"] },
+    ],
   });
   for (const [kind, name] of [
     ["ClusterRole", role],

@@ -259,6 +259,14 @@ const STRAYS: readonly Stray[] = [
         .join("")}`,
   },
   {
+    name: "a Role of a hundred million permissions",
+    path: `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/roles${DRY}`,
+    body: () => {
+      const names = (letter: string) => items(100, (at) => `"${letter}${at}"`);
+      return `{${meta},"rules":[{"verbs":[${names("v")}],"apiGroups":[${names("g")}],"resources":[${names("r")}],"resourceNames":[${names("n")}]}]}`;
+    },
+  },
+  {
     name: "a name of 2.8 MB",
     path: MAPS + DRY,
     body: () => `{"metadata":{"name":"${"n.".repeat(1_400_000)}"}}`,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule } from "./policy-rule.js";
-import { compactRules, covers, describeRule } from "./rule-coverage.js";
+import { compactRules, covers, describeRule, MISSING_MAX } from "./rule-coverage.js";
 import { allow } from "./testing/policy-view.js";
 
 const paths = (verbs: string, urls: string): PolicyRule => ({
@@ -61,12 +61,13 @@ test("what is missing is told by resource, with its verbs together", () => {
   ]);
 });
 
-test("rules that stand for billions of permissions are refused quickly, unless all is held", () => {
+test("of rules that stand for billions of permissions few are looked at and told, unless all is held", () => {
   const many = (name: string) => Array.from({ length: 5_000 }, (_, i) => `${name}${i}`);
   const huge = { verbs: many("v"), apiGroups: many("g"), resources: many("r") };
-  const started = performance.now();
   const coverage = covers([allow("get", "pods")], [huge]);
   assert.deepEqual([coverage.isCovered, coverage.isTooLarge], [false, true]);
-  assert.ok(performance.now() - started < 1_000);
+  assert.equal(coverage.missing.length, MISSING_MAX);
+  const rather = { ...huge, apiGroups: [""], resources: ["pods"] };
+  assert.equal(covers([allow("get", "pods")], [rather]).isTooLarge, undefined);
   assert.equal(covers([allow("*", "*:*")], [huge]).isCovered, true);
 });

@@ -14,12 +14,14 @@ import type { PolicyRule, RuleRequest } from "./policy-rule.js";
  * billions; the largest default role has 500.
  */
 const PERMISSIONS_MAX = 50_000;
+/** Missing ones beyond which nothing more is checked: each is described, which takes longer than to look. */
+export const MISSING_MAX = 5_000;
 
 export interface Coverage {
   readonly isCovered: boolean;
   /** Single permissions that the owner lacks, in the order of the rules. */
   readonly missing: readonly PolicyRule[];
-  /** The limit of checked permissions was exceeded: the missing ones are unknown. */
+  /** The limit of checked permissions, or of missing ones, was exceeded: further missing ones are unknown. */
   readonly isTooLarge?: true;
 }
 
@@ -35,7 +37,9 @@ export function covers(owner: readonly PolicyRule[], wanted: readonly PolicyRule
     if (gives(owner, rule)) continue;
     for (const permission of permissionsOf(rule)) {
       if (++looks > PERMISSIONS_MAX) return { isCovered: false, missing, isTooLarge: true };
-      if (!held.allow(requestOf(permission))) missing.push(permission);
+      if (held.allow(requestOf(permission))) continue;
+      if (missing.length === MISSING_MAX) return { isCovered: false, missing, isTooLarge: true };
+      missing.push(permission);
     }
   }
   return missing.length === 0 ? COVERED : { isCovered: false, missing };
