@@ -61,6 +61,8 @@ export function sendAnswer(ctx: RequestContext, { status, headers, body }: Passe
   const { res, state } = ctx;
   ctx.respond = false;
   res.statusCode = status;
+  // Unless the other server says otherwise, nobody keeps what was answered to somebody.
+  res.setHeader("Cache-Control", "no-cache, private");
   const byName = new Map<string, string[]>();
   for (const [name, value] of headers) {
     const known = byName.get(name);

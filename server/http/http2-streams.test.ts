@@ -94,11 +94,22 @@ test("a body that is passed on arrives, and is answered when the other server cu
   assert.equal((await send(`${PODS}/cut`)).status, 500);
 });
 
+test("A8: what another server answers is kept by nobody, unless it says otherwise", async () => {
+  await using other = await openOther();
+  await using front = await openFront({ handler: passOn(other.pool) });
+  const keeping = async (path: string) => (await front.askHttp2(path)).headers["cache-control"];
+  assert.equal(await keeping(`${PODS}/echo`), "no-cache, private");
+  assert.equal(await keeping(`${PODS}/kept`), "max-age=9");
+});
+
 /** Sends back what it gets, or ends the connection in its midst. */
 async function openOther(): Promise<{ pool: Pool } & AsyncDisposable> {
   const server: Server = createServer((request, response) => {
     if (request.url?.endsWith("cut")) request.once("data", () => request.destroy());
-    else request.pipe(response);
+    else {
+      if (request.url?.endsWith("kept")) response.setHeader("Cache-Control", "max-age=9");
+      request.pipe(response);
+    }
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const pool = new Pool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
