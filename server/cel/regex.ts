@@ -17,9 +17,9 @@ const LITERALS_SIZE_MAX = 50_000;
 export const COMPILE_COST = 20;
 
 /** @throws {Failure} for a malformed or too large pattern */
-export function compileRegex(pattern: string): RE2JS {
-  if (pattern.length > PATTERN_LENGTH_MAX) {
-    throw new Failure(`regular expression is longer than ${PATTERN_LENGTH_MAX} characters`);
+export function compileRegex(pattern: string, lengthMax = PATTERN_LENGTH_MAX): RE2JS {
+  if (pattern.length > lengthMax) {
+    throw new Failure(`regular expression is longer than ${lengthMax} characters`);
   }
   if (expectedSize(pattern) > PROGRAM_SIZE_MAX) throw tooLarge();
   if (ONE_BYTE.test(pattern)) {

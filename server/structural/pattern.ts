@@ -3,7 +3,8 @@
  * every pattern. Patterns of character classes only, the common ones, run on the platform's engine,
  * where they are linear as well and ten times as fast.
  */
-import { RE2JS } from "re2js";
+import { Failure } from "../cel/errors.js";
+import { compileRegex } from "../cel/regex.js";
 
 /** Characters and classes with repetitions, anchored at the start; no groups, no alternatives. */
 const PLAIN =
@@ -11,16 +12,34 @@ const PLAIN =
 /** Unbounded repetitions and repetitions with a range. */
 const LOOPS = /[*+]|\{\d+,\d+\}/g;
 
-/** @throws {Error} for a pattern that RE2 rejects */
-export function compilePattern(pattern: string): (text: string) => boolean {
+/** Longer ones are refused: to compile one takes some microseconds for each character. */
+const PATTERN_LENGTH_MAX = 4_096;
+/**
+ * Characters of a text times instructions of the pattern, of what is tried at all. Most texts take no longer for a large pattern,
+ * but some take all of its instructions for each character, about 20 ns each; so this is 50 ms at worst.
+ */
+const TRIED_MAX = 2_500_000;
+
+export interface Pattern {
+  matches(text: string): boolean;
+  /** Longer texts are refused without being tried. */
+  readonly lengthMax: number;
+  /** Instructions that a character may take. */
+  readonly size: number;
+}
+
+/** @throws {Failure} for a pattern that RE2 rejects, or a too large one */
+export function compilePattern(pattern: string): Pattern {
   // RE2 validates the pattern, even if the platform's engine runs it.
-  const compiled = RE2JS.compile(pattern);
+  const compiled = compileRegex(pattern, PATTERN_LENGTH_MAX);
   if (isPlain(pattern)) {
     const native = new RegExp(pattern);
-    return (text) => native.test(text);
+    return { matches: (text) => native.test(text), lengthMax: Number.POSITIVE_INFINITY, size: 1 };
   }
+  const size = compiled.programSize();
   // A matcher also looks for where the match is, which takes twenty times as long.
-  return (text) => compiled.test(text);
+  const matches = (text: string) => compiled.test(text);
+  return { matches, lengthMax: Math.floor(TRIED_MAX / size), size };
 }
 
 /** Without groups, anchored and with one loop, matching is linear in any engine. */
@@ -33,9 +52,10 @@ function isPlain(pattern: string): boolean {
 /** The error of a pattern; undefined = valid. */
 export function patternProblem(pattern: string): string | undefined {
   try {
-    RE2JS.compile(pattern);
+    compileRegex(pattern, PATTERN_LENGTH_MAX);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : "malformed";
+    if (error instanceof Failure) return error.message;
+    throw error;
   }
 }

@@ -30,6 +30,8 @@ export class Findings {
   readonly #problems: Problem[] = [];
   /** Number of checks made: if all alternatives fail, the one with the most is reported. */
   matches = 0;
+  /** What patterns took since the last step: characters times instructions. */
+  work = 0;
 
   get size(): number {
     return this.#problems.length;
@@ -63,6 +65,7 @@ export class Findings {
   append(other: Findings): void {
     this.#problems.push(...other.#problems.slice(0, PROBLEMS_MAX - this.#problems.length));
     this.matches += other.matches;
+    this.work += other.work;
   }
 
   /** Prepends `base` to every error's path; messages name fields relative to the value. */

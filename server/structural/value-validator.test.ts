@@ -7,6 +7,7 @@ import { finishNow } from "../../storage/base/steps.js";
 import { goFloat } from "../api/go-text.js";
 import type { JsonValue } from "../api/meta.js";
 import type { JsonSchema } from "./json-schema.js";
+import { compilePattern, patternProblem } from "./pattern.js";
 import { Findings } from "./value-findings.js";
 import { compileValidator } from "./value-validator.js";
 
@@ -494,6 +495,32 @@ test("a pattern is tried without a matcher, which takes twenty times as long", (
   assert.deepEqual(problems(schema, "a.b-c"), []);
   assert.equal(problems(schema, `${"a".repeat(10_000)}!`).length, 1);
   assert.equal(matcher.mock.callCount(), 0);
+});
+
+/** Of many texts each of its characters takes all of its instructions. */
+const LARGE = "[ab]*a[ab]{900}[cd]";
+
+test("44: a text is only tried with a large pattern while that takes no longer than a step may", () => {
+  const schema: JsonSchema = { type: "string", pattern: LARGE };
+  const { lengthMax } = compilePattern(LARGE);
+  assert.ok(lengthMax > 2_000 && lengthMax < 3_000, String(lengthMax));
+  const short = "ab".repeat(lengthMax >> 1);
+  const [unmatched] = problems(schema, short);
+  assert.ok(unmatched?.endsWith(`in body should match '${LARGE}'`), unmatched?.slice(-100));
+  const [tooLong] = problems(schema, `${short}abc`);
+  assert.match(tooLong ?? "", /should be at most 2\d{3} chars long to be matched with/);
+  assert.match(patternProblem("a".repeat(4_097)) ?? "", /longer than 4096 characters/);
+  assert.match(patternProblem("(?:[ab]{30}[cd]{30}){33}".repeat(6)) ?? "", /too large/);
+  assert.equal(compilePattern("^[a-z]+$").matches("a".repeat(3_000_000)), true);
+});
+
+test("44: texts that a large pattern is tried with have steps of their own", () => {
+  const schema: JsonSchema = { type: "array", items: { type: "string", pattern: LARGE } };
+  const texts = Array.from({ length: 10 }, () => "ab".repeat(1_000));
+  const steps = compileValidator(schema).inSteps?.(texts, new Findings());
+  let taken = 0;
+  while (steps?.next().done === false) taken++;
+  assert.equal(taken, 10);
 });
 
 test("H3: what is shown of a path below a long key is what a short path would show, cut", () => {
