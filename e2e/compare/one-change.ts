@@ -33,7 +33,7 @@ const BUILTINS = {
   Duration: ["1h0m0s", "-1s"],
   FieldsV1: [{}],
   Quantity: ["1", "-1", "0.0001"],
-  IntOrString: [5, -1, "50%", "101%", "x"],
+  IntOrString: [5, -1, "50%", "101%", "x", ""],
   RawExtension: [{ a: 1 }],
   Unknown: [{ a: 1 }],
 } as const;
@@ -96,7 +96,7 @@ export function changesOf(
       if (value === undefined) found.push({ path: at, value: {} });
       if (!named.customJson) visitStruct(named, value, at, trail);
     } else if (named?.form === "enum") {
-      for (const one of [...named.values.slice(0, 3), "Unheard"])
+      for (const one of [...named.values.slice(0, 3), "Unheard", ""])
         found.push({ path: at, value: one });
     } else if (named?.form === "alias") visit(named.target, value, at, trail);
   }

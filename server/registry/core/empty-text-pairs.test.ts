@@ -24,6 +24,10 @@ test("R20: an empty restart policy and preemption are refused, not left out", ()
     ),
   );
   assert.deepEqual(ofPod({ preemptionPolicy: "" }), ["spec.preemptionPolicy: Required value"]);
+  const aClass = { value: 1, preemptionPolicy: "" };
+  assert.deepEqual(problemsOf("scheduling.k8s.io/v1/priorityclasses", aClass), [
+    "preemptionPolicy: Required value",
+  ]);
 });
 
 test("R37, R44: an empty amount or policy is no default", () => {

@@ -1,6 +1,6 @@
 /** Rules for PriorityClasses: the highest values are reserved for the system. */
 
-import { forbiddenField, unsupportedValue } from "../../api/field-errors.js";
+import { forbiddenField, requiredValue, unsupportedValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
@@ -43,6 +43,7 @@ const priorityClassRules: Rules<PriorityClass> = {
   create({ preemptionPolicy }) {
     const policy = preemptionPolicy ?? undefined;
     if (policy === undefined || POLICIES.includes(policy)) return [];
+    if (policy === "") return [requiredValue("preemptionPolicy")];
     return [unsupportedValue("preemptionPolicy", policy, POLICIES)];
   },
   change(next, current) {
