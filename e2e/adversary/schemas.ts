@@ -1,8 +1,9 @@
 /** Attacks by objects of a definition whose schema has what definitions in use have: patterns, alternatives, rules, resources within. */
-import { type Attack, NAMESPACE } from "./attack.js";
+import { type Attack, type Attacker, NAMESPACE } from "./attack.js";
 import { DRY, numbers } from "./stray-places.js";
 
-const CHECKED = `/apis/adversary.example.com/v1/namespaces/${NAMESPACE}/checkeds${DRY}`;
+const STORED = `/apis/adversary.example.com/v1/namespaces/${NAMESPACE}/checkeds`;
+const CHECKED = STORED + DRY;
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS = `^${LABEL}(\\.${LABEL})*$`;
 const QUANTITY =
@@ -22,10 +23,18 @@ export const CHECKED_DEFINITION = {
         name: "v1",
         served: true,
         storage: true,
+        selectableFields: [{ jsonPath: ".color" }],
+        additionalPrinterColumns: numbers(8).map((at) => ({
+          name: `C${at}`,
+          type: "string",
+          jsonPath: at % 2 ? '.pairs[?(@.a=="b")].c' : ".pairs[*].c",
+        })),
         schema: {
           openAPIV3Schema: {
             type: "object",
             properties: {
+              color: TEXT,
+              pairs: { type: "array", items: { type: "object", properties: { a: TEXT, c: TEXT } } },
               host: { type: "string", pattern: DNS },
               loops: { type: "string", pattern: "^(.*a){8}$" },
               hosts: { type: "array", items: { type: "string", pattern: DNS } },
@@ -119,19 +128,52 @@ const OBJECTS: readonly (readonly [name: string, members: () => object, isShort?
   ],
 ];
 
-export const SCHEMA_ATTACKS: readonly Attack[] = OBJECTS.map(
-  ([name, members, isShort = false]) => ({
-    name: `schema: ${name}`,
-    isShort,
-    run: async (attacker) => {
-      const object = {
-        apiVersion: "adversary.example.com/v1",
-        kind: "Checked",
-        metadata: { name: "x" },
-        ...members(),
-      };
-      const body = JSON.stringify(object);
-      await attacker.many(3, 3, () => attacker.post(CHECKED, body));
+/** Twenty objects of 400 KB, by whose fields is selected, and whose columns look through all that they have. */
+async function storeLarge(attacker: Attacker): Promise<void> {
+  const pairs = list(14_000, (at) => ({ a: "b", c: `d${at}` }));
+  await attacker.many(20, 4, (at) => {
+    const object = {
+      apiVersion: "adversary.example.com/v1",
+      kind: "Checked",
+      metadata: { name: `large-${at}` },
+      color: `c${at}`,
+      pairs,
+    };
+    return attacker.post(STORED, JSON.stringify(object));
+  });
+}
+
+const READS: readonly Attack[] = [
+  {
+    name: "schema: lists by a field of large objects",
+    async run(attacker) {
+      await storeLarge(attacker);
+      await attacker.many(50, 10, (at) => attacker.send(`${STORED}?fieldSelector=color%3Dc${at}`));
     },
-  }),
-);
+  },
+  {
+    name: "schema: lists as Tables whose columns look through large objects",
+    async run(attacker) {
+      await storeLarge(attacker);
+      const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+      await attacker.many(10, 5, () => attacker.send(STORED, { headers: { accept } }));
+    },
+  },
+];
+
+const BODIES: readonly Attack[] = OBJECTS.map(([name, members, isShort = false]) => ({
+  name: `schema: ${name}`,
+  isShort,
+  run: async (attacker) => {
+    const object = {
+      apiVersion: "adversary.example.com/v1",
+      kind: "Checked",
+      metadata: { name: "x" },
+      ...members(),
+    };
+    const body = JSON.stringify(object);
+    await attacker.many(3, 3, () => attacker.post(CHECKED, body));
+  },
+}));
+
+export const SCHEMA_ATTACKS: readonly Attack[] = [...BODIES, ...READS];

@@ -26,6 +26,8 @@ export interface Selector {
   readonly name: string | undefined;
   /** The only namespace that can match, from the URL or from `metadata.namespace=`; "" = all. */
   readonly namespace: string;
+  /** Whether it asks for fields other than name and namespace, for which a large object may have to be parsed. */
+  readonly asksFields: boolean;
   /** Whether objects have to be converted before they can be matched. */
   readonly asksServedFields: boolean;
   /** Other fields that the selector requires to equal one value, by path. */
@@ -79,6 +81,7 @@ export function compileSelector(options: SelectorOptions): Selector {
     matches: (object) => tests.every((test) => test(object)),
     isEverything: false,
     isFiltered: true,
+    asksFields: asksOthers,
     asksServedFields: asksOthers && options.fieldsOf !== undefined,
     name: fixed(NAME_FIELD),
     namespace: namespace === "" ? (fixed(NAMESPACE_FIELD) ?? "") : namespace,
@@ -111,6 +114,7 @@ function selectNamespace(namespace: string): Selector {
     matches: namespace === "" ? () => true : (object) => object.namespace === namespace,
     isEverything: namespace === "",
     isFiltered: false,
+    asksFields: false,
     asksServedFields: false,
     name: undefined,
     namespace,

@@ -10,8 +10,10 @@ import { unreadableObjects } from "../../api/status.js";
 import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
-import { REST, visitInTurns } from "./visit-in-turns.js";
+import { bytesPerTurn, REST, visitInTurns } from "./visit-in-turns.js";
 
+/** What is done with an object that is only selected. */
+const SELECTING = { isTimed: false };
 /** Objects encoded per turn to compute their sizes: a few milliseconds. */
 const SIZES_MAX = 500;
 
@@ -32,7 +34,8 @@ export async function readPage(
 ): Promise<Page> {
   const { namespace } = selector;
   const objects: StoredObject[] = [];
-  const isLast = await visitInTurns({ tree, namespace, after }, (object) => {
+  const bytesMax = bytesPerTurn(selector, SELECTING);
+  const isLast = await visitInTurns({ tree, namespace, after, bytesMax }, (object) => {
     if (selector.isFiltered && !selector.matches(object)) return undefined;
     if (objects.length === limit) return STOP;
     objects.push(object);
@@ -48,14 +51,14 @@ export async function readPage(
 
 /** Sends all objects after the start. */
 export async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promise<void> {
-  const { selector } = listing;
+  const { selector, representation } = listing;
   const { namespace } = selector;
   const { after, revision } = start;
   if (remoteOf(listing.resource) !== undefined) await prepareAll(listing, start, tree);
   const itemsBytes = await sumOfItems(listing, start, tree);
   const body = openListBody(listing, { resourceVersion: String(revision) }, itemsBytes);
   const isSent = await visitInTurns(
-    { tree, namespace, after },
+    { tree, namespace, after, bytesMax: bytesPerTurn(selector, representation) },
     (object) => {
       if (body.isFull) return REST;
       if (!selector.isFiltered || selector.matches(object)) body.put(object);
@@ -78,7 +81,8 @@ export async function prepareAll(
   const { namespace } = selector;
   const isAny = !selector.isFiltered || selector.asksServedFields;
   const objects: StoredObject[] = [];
-  await visitInTurns({ tree, namespace, after }, (object) => {
+  const bytesMax = isAny ? undefined : bytesPerTurn(selector, SELECTING);
+  await visitInTurns({ tree, namespace, after, bytesMax }, (object) => {
     if (isAny || selector.matches(object)) objects.push(object);
     return undefined;
   });
@@ -96,7 +100,8 @@ async function sumOfItems(
   if (representation.itemBytes === undefined) return 0;
   const { namespace } = selector;
   let sum = 0;
-  await visitInTurns({ tree, namespace, after, visitsMax: SIZES_MAX }, (object) => {
+  const bytesMax = bytesPerTurn(selector, representation);
+  await visitInTurns({ tree, namespace, after, visitsMax: SIZES_MAX, bytesMax }, (object) => {
     if (!selector.isFiltered || selector.matches(object)) {
       sum += representation.itemBytes?.(object) ?? 0;
     }

@@ -87,3 +87,23 @@ test("a turn that is over lets others have theirs", async () => {
   isOver = true;
   assert.ok(turns >= 9, `${turns}`);
 });
+
+test("39.2: a turn of a visitor that parses objects ends behind objects of so many bytes", async () => {
+  const tree = treeOf(20);
+  let perTurn = 0;
+  let most = 0;
+  let visited = 0;
+  const count = ({ length }: { readonly length: number }): undefined => {
+    if (perTurn === 0) setImmediate(endTurn);
+    perTurn += length;
+    most = Math.max(most, perTurn - length);
+    visited++;
+  };
+  const endTurn = () => {
+    perTurn = 0;
+  };
+  const bytesMax = 200;
+  await visitInTurns({ tree, namespace: "a", after: "", bytesMax }, count);
+  assert.equal(visited, 20);
+  assert.ok(most < bytesMax, `${most} bytes before the last object of a turn`);
+});

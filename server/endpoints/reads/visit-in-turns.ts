@@ -1,14 +1,32 @@
 /**
  * visitInTurns: visits a snapshot in short turns of at most ten thousand objects, so that other requests
- * get their turn; a visitor may pause earlier. Snapshots are immutable, so a walk continues after the
+ * get their turn, and earlier where large objects are parsed; a visitor may pause as well. Snapshots are immutable, so a walk continues after the
  * last visited object. Nothing is allocated per object.
  */
 import { nextTurn } from "../../../storage/base/next-turn.js";
 import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
+import type { Selector } from "../../api/selectors.js";
 
 /** Objects per turn when a selector skips most of them: a few milliseconds. */
 const VISITS_MAX = 10_000;
+
+/** Bytes of objects per turn, where a selector asks for their fields. */
+const SELECTED_BYTES_MAX = 1024 * 1024;
+/** The same where their columns are read, several times. */
+const SHOWN_BYTES_MAX = 256 * 1024;
+
+/**
+ * For `Walk.bytesMax`; undefined = objects are neither parsed to be selected nor to be shown.
+ * @param isTimed whether it shows ages, as Tables do
+ */
+export function bytesPerTurn(
+  { asksFields }: Pick<Selector, "asksFields">,
+  { isTimed }: { readonly isTimed: boolean },
+): number | undefined {
+  if (isTimed) return SHOWN_BYTES_MAX;
+  return asksFields ? SELECTED_BYTES_MAX : undefined;
+}
 
 /** Returned by a visitor to pause, and to see the same object again afterwards. */
 export const REST = Symbol("rest");
@@ -24,6 +42,8 @@ export interface Walk {
   readonly after: string;
   /** For visitors with more work per object. */
   readonly visitsMax?: number;
+  /** For visitors that parse objects: the turn ends behind objects of so many bytes; absent = they are not counted. */
+  readonly bytesMax?: number | undefined;
 }
 
 /**
@@ -32,23 +52,25 @@ export interface Walk {
  * @returns whether all objects were visited
  */
 export async function visitInTurns(
-  { tree, namespace, after: start, visitsMax = VISITS_MAX }: Walk,
+  { tree, namespace, after: start, visitsMax = VISITS_MAX, bytesMax }: Walk,
   visit: TurnVisitor,
   rest: () => Promise<boolean> = restOneTurn,
 ): Promise<boolean> {
   let after = start;
   for (;;) {
     let visits = 0;
+    let bytes = 0;
     let outcome: ReturnType<TurnVisitor>;
     let isTurnOver = false;
     tree.visit(namespace, after, (object) => {
-      if (visits++ === visitsMax) {
+      if (visits++ === visitsMax || (bytesMax !== undefined && bytes >= bytesMax)) {
         isTurnOver = true;
         return STOP;
       }
       outcome = visit(object);
       if (outcome !== undefined) return STOP;
       after = object.path;
+      if (bytesMax !== undefined) bytes += object.length;
       return undefined;
     });
     if (outcome === STOP) return false;
