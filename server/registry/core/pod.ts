@@ -37,10 +37,6 @@ const SELECTABLE = [
   "status.nominatedNodeName",
 ] as const;
 
-const selected = selectable(SELECTABLE, { "spec.hostNetwork": "false" });
-/** Clients may ask for it, and no pod has it. */
-const NEVER_THERE = "status.podIPs";
-
 export const podStrategy: ResourceStrategy = {
   judgedBy: ["classes", "accounts"],
   prepareForCreate(next: PodObject, { nowMs, naming, warn }) {
@@ -78,8 +74,7 @@ export const podStrategy: ResourceStrategy = {
     // No node agent would confirm the end of an unscheduled pod.
     return (pod.spec?.nodeName ?? "") === "" || phase === "Failed" || phase === "Succeeded";
   },
-  selectableFields: (object) => ({ ...selected.selectableFields?.(object), [NEVER_THERE]: "" }),
-  selectableFieldNames: [...SELECTABLE, NEVER_THERE],
+  ...selectable(SELECTABLE, { "spec.hostNetwork": "false" }, ["status.podIPs"]),
   // The field's name in the first clients.
   selectableFieldAliases: { "spec.host": "spec.nodeName" },
   triggerField: "spec.nodeName",

@@ -53,10 +53,14 @@ function selectorText(value: unknown): string {
   return value === undefined || value === null ? "" : String(value);
 }
 
-/** Selectable fields by path; `whenMissing` gives the value of a missing field. */
+/**
+ * Selectable fields by path; `whenMissing` gives the value of a missing field.
+ * @param neverThere what clients may ask for, and no object has
+ */
 export function selectable(
   paths: readonly string[],
   whenMissing: Readonly<Record<string, string>> = {},
+  neverThere: readonly string[] = [],
 ): Pick<ResourceStrategy, "selectableFields" | "selectableFieldNames"> {
   const readers = paths.map((path) => [path, path.split(".")] as const);
   const selectableFields: FieldExtractor = (object) => {
@@ -65,7 +69,8 @@ export function selectable(
       const text = selectorText(valueAt(object, names));
       values[path] = text === "" ? (whenMissing[path] ?? "") : text;
     }
+    for (const path of neverThere) values[path] = "";
     return values;
   };
-  return { selectableFields, selectableFieldNames: paths };
+  return { selectableFields, selectableFieldNames: [...paths, ...neverThere] };
 }
