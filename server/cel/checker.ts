@@ -26,6 +26,7 @@ import {
   DYN,
   type Fields,
   formatType,
+  hasVariables,
   INT,
   Inference,
   listOf,
@@ -227,7 +228,6 @@ class Checker {
     let result: Type | undefined;
     // What one overload infers holds for the next ones, as upstream has it: `[].min()` is an int.
     for (const overload of overloads) {
-      if (overload.parameters.length !== types.length) continue;
       const found = this.#apply(overload, types);
       if (found === undefined) continue;
       fitting.push(overload);
@@ -251,6 +251,11 @@ class Checker {
 
   /** The type of the result; undefined if the arguments do not match. */
   #apply(overload: Overload, types: readonly Type[]): Type | undefined {
+    if (overload.parameters.length !== types.length) return undefined;
+    // Most have no parameters of types: comparing two numbers tries a dozen overloads.
+    if (!overload.parameters.some(hasVariables) && !hasVariables(overload.result)) {
+      return this.#inference.assign(types, overload.parameters) ? overload.result : undefined;
+    }
     const parameters = new Map<string, Type>();
     const wanted = overload.parameters.map((type) => this.#inference.instantiate(type, parameters));
     if (!this.#inference.assign(types, wanted)) return undefined;

@@ -22,16 +22,24 @@ type Test = (value: Value) => boolean;
 export function dispatchOf(
   overloads: readonly Overload[],
 ): (args: readonly Value[]) => Overload | undefined {
-  const candidates = overloads.map((overload) => ({
-    overload,
-    tests: overload.parameters.map(testOf),
-  }));
+  const candidates = overloads.map((overload) => ({ overload, tests: testsOf(overload) }));
   return (args) => {
     for (const { overload, tests } of candidates) {
       if (takes(tests, args)) return overload;
     }
     return undefined;
   };
+}
+
+/** Every call of an overload shares them. */
+const KNOWN = new WeakMap<Overload, readonly Test[]>();
+
+function testsOf(overload: Overload): readonly Test[] {
+  const known = KNOWN.get(overload);
+  if (known !== undefined) return known;
+  const tests = overload.parameters.map(testOf);
+  KNOWN.set(overload, tests);
+  return tests;
 }
 
 function takes(tests: readonly Test[], args: readonly Value[]): boolean {

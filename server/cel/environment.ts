@@ -7,6 +7,7 @@
  * The language follows the specification (version 1) with optionals and two-variable macros; functions are
  * the standard ones and the API's extensions (functions/). Other folders import this file only.
  */
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import { Adapters, toJson } from "./adapt.js";
 import { check, type StructShapes } from "./checker.js";
 import type { Charge } from "./comparison.js";
@@ -107,6 +108,8 @@ export interface CelEnvironment {
    * @throws {CelCompileError}
    */
   compile(source: string, expected: readonly CelType[]): CelProgram;
+  /** The same in steps: one of 10 KiB takes some 10 ms the first time. */
+  compileInSteps(source: string, expected: readonly CelType[]): Steps<CelProgram>;
 }
 
 export interface CelProgram {
@@ -188,49 +191,56 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
     functions: structs === undefined ? FUNCTIONS : PATCH_FUNCTIONS,
     structs,
   };
+  function* compile(source: string, expected: readonly CelType[]): Steps<CelProgram> {
+    const patterns = new LiteralPatterns();
+    const root = parse(source, options.hasBind);
+    yield;
+    const type = check(root, source, { ...checked, patterns });
+    yield;
+    if (!expected.some((wanted) => covers(toType(wanted), type))) {
+      const nameOf = (one: Type) => formatType(one).replace(/^null$/, "null_type");
+      const names = expected.map((wanted) => nameOf(toType(wanted)));
+      const wanted = names.length === 1 ? names[0] : `one of [${names.join(" ")}]`;
+      const why = `must evaluate to ${wanted} but got ${nameOf(type)}`;
+      throw CelCompileError.ofType(why, source);
+    }
+    const planned = plan(root, source, adapts, patterns);
+    const paths = selectedPaths(root);
+    yield;
+    const estimatedCostMax = estimateCost(root, declared);
+    yield;
+    const run = (
+      bindings: Readonly<Record<string, unknown>>,
+      limit: number,
+      finish: (value: Value) => unknown,
+    ) => {
+      const frame = new Frame(planned, bindings, limit);
+      try {
+        const value = finish(planned.run(frame));
+        return { value, cost: frame.spent };
+      } catch (error) {
+        throw toEvaluationError(error, frame.spent);
+      }
+    };
+    const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) =>
+      run(bindings, limit, (value) => toJson(value, outputCharge()));
+    return {
+      resultType: formatType(type),
+      type,
+      estimatedCostMax,
+      leastCost: leastCost(root),
+      references: (path) =>
+        paths.some((found) => path.every((part, index) => found[index] === part)),
+      evaluate: (bindings) => evaluateWithin(bindings, costLimit).value,
+      evaluateWithin,
+      evaluateForBinding: (bindings, limit) => run(bindings, limit, (value) => value),
+    };
+  }
+  const compileInSteps = (source: string, expected: readonly CelType[]) =>
+    guarded(source, compile(source, expected));
   return {
-    compile(source, expected) {
-      return guarded(source, () => {
-        const patterns = new LiteralPatterns();
-        const root = parse(source, options.hasBind);
-        const type = check(root, source, { ...checked, patterns });
-        if (!expected.some((wanted) => covers(toType(wanted), type))) {
-          const nameOf = (one: Type) => formatType(one).replace(/^null$/, "null_type");
-          const names = expected.map((wanted) => nameOf(toType(wanted)));
-          const wanted = names.length === 1 ? names[0] : `one of [${names.join(" ")}]`;
-          const why = `must evaluate to ${wanted} but got ${nameOf(type)}`;
-          throw CelCompileError.ofType(why, source);
-        }
-        const planned = plan(root, source, adapts, patterns);
-        const paths = selectedPaths(root);
-        const run = (
-          bindings: Readonly<Record<string, unknown>>,
-          limit: number,
-          finish: (value: Value) => unknown,
-        ) => {
-          const frame = new Frame(planned, bindings, limit);
-          try {
-            const value = finish(planned.run(frame));
-            return { value, cost: frame.spent };
-          } catch (error) {
-            throw toEvaluationError(error, frame.spent);
-          }
-        };
-        const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) =>
-          run(bindings, limit, (value) => toJson(value, outputCharge()));
-        return {
-          resultType: formatType(type),
-          type,
-          estimatedCostMax: estimateCost(root, declared),
-          leastCost: leastCost(root),
-          references: (path) =>
-            paths.some((found) => path.every((part, index) => found[index] === part)),
-          evaluate: (bindings) => evaluateWithin(bindings, costLimit).value,
-          evaluateWithin,
-          evaluateForBinding: (bindings, limit) => run(bindings, limit, (value) => value),
-        };
-      });
-    },
+    compileInSteps,
+    compile: (source, expected) => finishNow(compileInSteps(source, expected)),
   };
 }
 
@@ -271,9 +281,9 @@ function typeOf(type: CelType, objects: ReadonlyMap<string, Type>): Type {
 }
 
 /** A stack overflow becomes a compile error, however deep text and recursion are. */
-function guarded<T>(source: string, compile: () => T): T {
+function* guarded<T>(source: string, compile: Steps<T>): Steps<T> {
   try {
-    return compile();
+    return yield* compile;
   } catch (error) {
     if (error instanceof RangeError) {
       throw new CelCompileError("expression is too complex", source, 0);

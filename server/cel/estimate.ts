@@ -136,15 +136,15 @@ class Estimator {
       this.#copySizes(expression, arg);
       return sum(1, cost);
     }
-    const inner = isMethod ? [...args.slice(1), ...args.slice(0, 1)] : args;
-    const costs = new Map<Expression, number>();
-    const parts = new Map<Expression, Part>();
-    for (const arg of inner) {
-      costs.set(arg, this.cost(arg));
-      parts.set(arg, this.#partOf(arg));
+    const ordered: Part[] = new Array(args.length);
+    const argCosts: number[] = new Array(args.length);
+    // The receiver of a method comes last.
+    for (let turn = 0; turn < args.length; turn++) {
+      const at = isMethod ? (turn + 1) % args.length : turn;
+      const arg = args[at] as Expression;
+      argCosts[at] = this.cost(arg);
+      ordered[at] = this.#partOf(arg);
     }
-    const ordered = args.map((arg) => parts.get(arg) as Part);
-    const argCosts = args.map((arg) => costs.get(arg) ?? 0);
     this.#noteEntries(expression);
     const own = this.#ownCost(expression, ordered);
     if (name === "_?_:_") {

@@ -22,8 +22,8 @@ export type Token =
 const SPACE = /(?:[ \t\r\n\f]+|\/\/[^\n]*)+/y;
 const NUMBER = /0[xX][0-9a-fA-F]+[uU]?|(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?[uU]?/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
-const QUOTED_NAME = /`([A-Za-z0-9_.\-/ ]+)`/y;
-const STRING_START = /([bB][rR]?|[rR][bB]?)?("""|'''|"|')/y;
+const QUOTED_NAME = /`[A-Za-z0-9_.\-/ ]+`/y;
+const STRING_START = /(?:[bB][rR]?|[rR][bB]?)?(?:"""|'''|"|')/y;
 const SYMBOL = /==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()[\]{}]/y;
 
 export class Lexer {
@@ -36,19 +36,25 @@ export class Lexer {
 
   /** @throws {CelCompileError} */
   next(): Token {
-    this.#match(SPACE);
+    this.#take(SPACE);
     const offset = this.#position;
     if (offset >= this.source.length) return { kind: "end", offset };
-    const start = this.#match(STRING_START);
-    if (start !== null) return this.#string(start[1] ?? "", start[2] ?? "", offset);
-    const name = this.#match(NAME);
-    if (name !== null) return { kind: "name", text: name[0], isQuoted: false, offset };
-    const number = this.#match(NUMBER);
-    if (number !== null) return { kind: "literal", value: this.#number(number[0], offset), offset };
-    const quoted = this.#match(QUOTED_NAME);
-    if (quoted !== null) return { kind: "name", text: quoted[1] ?? "", isQuoted: true, offset };
-    const symbol = this.#match(SYMBOL);
-    if (symbol !== null) return { kind: "symbol", text: symbol[0], offset };
+    const start = this.#take(STRING_START);
+    if (start !== undefined) {
+      const prefix = start.slice(0, start.search(/["']/));
+      return this.#string(prefix, start.slice(prefix.length), offset);
+    }
+    const name = this.#take(NAME);
+    if (name !== undefined) return { kind: "name", text: name, isQuoted: false, offset };
+    const number = this.#take(NUMBER);
+    if (number !== undefined)
+      return { kind: "literal", value: this.#number(number, offset), offset };
+    const quoted = this.#take(QUOTED_NAME);
+    if (quoted !== undefined) {
+      return { kind: "name", text: quoted.slice(1, -1), isQuoted: true, offset };
+    }
+    const symbol = this.#take(SYMBOL);
+    if (symbol !== undefined) return { kind: "symbol", text: symbol, offset };
     const character = String.fromCodePoint(this.source.codePointAt(offset) ?? 0);
     throw this.error(`Syntax error: token recognition error at: '${character}'`, offset);
   }
@@ -57,12 +63,14 @@ export class Lexer {
     return new CelCompileError(problem, this.source, offset);
   }
 
-  #match(pattern: RegExp): RegExpExecArray | null {
+  /** The text at the position that matches, which is passed; no list is made of it. */
+  #take(pattern: RegExp): string | undefined {
     // Sticky patterns are shared by all lexers, so the position is set before each use.
-    pattern.lastIndex = this.#position;
-    const match = pattern.exec(this.source);
-    if (match !== null) this.#position += match[0].length;
-    return match;
+    const from = this.#position;
+    pattern.lastIndex = from;
+    if (!pattern.test(this.source)) return undefined;
+    this.#position = pattern.lastIndex;
+    return this.source.slice(from, this.#position);
   }
 
   #number(text: string, offset: number): bigint | number | Uint {

@@ -151,6 +151,22 @@ export function splitTypes(text: string): readonly string[] {
   return text.trim() === "" ? [] : [...parts, text.slice(start)];
 }
 
+/** Whether variables ("A", "B") are in the type. */
+export function hasVariables(type: Type): boolean {
+  switch (type.kind) {
+    case "list":
+      return hasVariables(type.element);
+    case "map":
+      return hasVariables(type.key) || hasVariables(type.value);
+    case "optional":
+      return hasVariables(type.value);
+    case "type":
+      return hasVariables(type.of);
+    default:
+      return type.kind === "var";
+  }
+}
+
 /** The inferred type variables, and assignability under them. */
 export class Inference {
   readonly #bindings = new Map<number | string, Type>();
@@ -211,8 +227,10 @@ export class Inference {
   /** Whether every `from` is assignable to its `to`; inferred variables are kept only on success. */
   assign(from: readonly Type[], to: readonly Type[]): boolean {
     const mark = this.#trail.length;
-    const fits =
-      from.length === to.length && from.every((type, index) => this.#fits(type, to[index] ?? DYN));
+    let fits = from.length === to.length;
+    for (let at = 0; fits && at < from.length; at++) {
+      fits = this.#fits(from[at] ?? DYN, to[at] ?? DYN);
+    }
     if (!fits) this.#undo(mark);
     return fits;
   }

@@ -149,10 +149,11 @@ function ofCall(node: Call, type: Type): Expression {
   const { name, target } = node;
   const isMethod = target !== undefined && node.isNamespaced !== true;
   const args = isMethod ? [expand(target), ...node.args.map(expand)] : node.args.map(expand);
-  const overloads = (node.overloads ?? []).map((overload) => ({
-    costs: overload.costs,
-    indexes: name === "_[_]" ? indexedBy(overload) : undefined,
-  }));
+  const found = node.overloads ?? [];
+  const overloads: readonly CallOverload[] =
+    name === "_[_]"
+      ? found.map((overload) => ({ costs: overload.costs, indexes: indexedBy(overload) }))
+      : found;
   return { kind: "call", name, type, args, isMethod, overloads };
 }
 

@@ -2,6 +2,7 @@
  * Selectors of devices: expressions about `device` that a scheduler evaluates. They are compiled and
  * their cost estimated as upstream does; sizes are those that slices may have.
  */
+import { finishNow, type Steps } from "../../../storage/base/steps.js";
 import {
   forbiddenField,
   invalidValue,
@@ -86,25 +87,25 @@ export function validateSelectors(
   });
 }
 
-/** To compile one of 10 KiB takes milliseconds, and a claim may have hundreds: of a large object each is a step. */
+/** To compile one of 10 KiB takes milliseconds, and a claim may have hundreds: of a large object each has its steps. */
 function leaveExpression(expression: string, field: string, { errors, long }: RuleUse): void {
-  if (long === undefined) validateExpression(expression, field, errors);
+  if (long === undefined) finishNow(validateExpression(expression, field, errors));
   else {
     long.leave(function* (found) {
-      validateExpression(expression, field, found);
+      yield* validateExpression(expression, field, found);
       yield;
     });
   }
 }
 
-function validateExpression(expression: string, field: string, errors: FieldError[]): void {
+function* validateExpression(expression: string, field: string, errors: FieldError[]): Steps<void> {
   if (Buffer.byteLength(expression) > EXPRESSION_BYTES_MAX) {
     errors.push(tooLongValue(field, EXPRESSION_BYTES_MAX));
     return;
   }
   let program: CelProgram;
   try {
-    program = environment.compile(expression, ["dyn"]);
+    program = yield* environment.compileInSteps(expression, ["dyn"]);
   } catch (error) {
     const why = `compilation failed: ${(error as Error).message}`;
     errors.push(invalidValue(field, expression, why));
