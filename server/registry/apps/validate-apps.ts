@@ -65,11 +65,13 @@ interface Deployment extends ApiObject {
 const COMMON_COUNTS = ["replicas", "minReadySeconds", "revisionHistoryLimit"];
 
 const deploymentRules: Rules<Deployment> = {
-  object({ spec = {} }, { naming, long }) {
+  object({ spec = {} }, { naming, long }, current) {
     const errors = new Problems();
     const names = [...COMMON_COUNTS, "progressDeadlineSeconds"];
     validateCounts(spec, "spec", { names, errors });
-    validateSelectorAndTemplate(spec, "spec", { kind: "deployment", naming, errors, long });
+    const before = current?.spec?.template;
+    const use = { kind: "deployment", naming, errors, long, before } as const;
+    validateSelectorAndTemplate(spec, "spec", use);
     validateDeploymentStrategy(spec.strategy ?? {}, "spec.strategy", errors);
     const deadline = spec.progressDeadlineSeconds ?? undefined;
     if (deadline !== undefined && deadline <= (spec.minReadySeconds ?? 0)) {
@@ -142,10 +144,12 @@ interface ReplicaSet extends ApiObject {
 }
 
 const replicaSetRules: Rules<ReplicaSet> = {
-  object({ spec = {} }, { naming, long }) {
+  object({ spec = {} }, { naming, long }, current) {
     const errors = new Problems();
     validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
-    validateSelectorAndTemplate(spec, "spec", { kind: "replicaset", naming, errors, long });
+    const before = current?.spec?.template;
+    const use = { kind: "replicaset", naming, errors, long, before } as const;
+    validateSelectorAndTemplate(spec, "spec", use);
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["spec.selector"]),
@@ -174,9 +178,11 @@ const DAEMON_COUNTS = [
 ];
 
 const daemonSetRules: Rules<DaemonSet> = {
-  object({ spec = {} }, { naming, long }) {
+  object({ spec = {} }, { naming, long }, current) {
     const errors = new Problems();
-    validateSelectorAndTemplate(spec, "spec", { kind: "daemonset", naming, errors, long });
+    const before = current?.spec?.template;
+    const use = { kind: "daemonset", naming, errors, long, before } as const;
+    validateSelectorAndTemplate(spec, "spec", use);
     validateCounts(spec, "spec", { names: COMMON_COUNTS, errors });
     const { type, rollingUpdate } = spec.updateStrategy ?? {};
     if (type === "RollingUpdate") {

@@ -33,6 +33,8 @@ interface Use {
   readonly naming: Naming;
   readonly errors: FieldError[];
   readonly long?: LongWork | undefined;
+  /** What an update replaces. */
+  readonly before?: Maybe<PodTemplateSpec>;
 }
 
 const COUNTS = [
@@ -158,7 +160,8 @@ const jobRules: Rules<Job> = {
     const errors = new Problems();
     const { spec = {}, metadata } = next;
     validateGenerated(next, current, { naming, errors });
-    validateSelectingSpec(spec, { naming, errors, long });
+    const before = current?.spec?.template;
+    validateSelectingSpec(spec, { naming, errors, long, before });
     if (isIndexed(spec) && (spec.completions ?? 0) > 0) {
       // The index becomes part of the pods' host names.
       const host = `${metadata.name ?? ""}-${Number(spec.completions) - 1}`;
@@ -319,7 +322,8 @@ const cronJobRules: Rules<CronJob> = {
     }
     const job = spec.jobTemplate?.spec ?? {};
     const field = "spec.jobTemplate.spec";
-    validateJobSpec(job, field, { naming, errors, long });
+    const before = current?.spec?.jobTemplate?.spec?.template;
+    validateJobSpec(job, field, { naming, errors, long, before });
     if (job.selector) {
       const auto = "`selector` will be auto-generated";
       errors.push(invalidValue(`${field}.selector`, shownSelector(job.selector), auto));

@@ -84,6 +84,45 @@ test("R16: a setting of the network or of IPC goes with none of the node's", () 
   assert.deepEqual(ofPod({ securityContext, hostIPC: true }), []);
 });
 
+test("R16: what was stored before that rule stays changeable, with any such setting", () => {
+  const spec = (label: string, sysctl: string, isHost = true) => ({
+    metadata: { labels: { a: label } },
+    spec: {
+      containers: [main],
+      restartPolicy: "Always",
+      hostNetwork: isHost,
+      securityContext: { sysctls: [{ name: sysctl, value: "1" }] },
+    },
+  });
+  const before = spec("b", "net.ipv4.tcp_syncookies");
+  const after = { ...spec("b", "net.core.somaxconn") };
+  const once = (one: ReturnType<typeof spec>) => ({
+    ...one,
+    spec: { ...one.spec, restartPolicy: "Never" },
+  });
+  const rows: readonly (readonly [string, (one: ReturnType<typeof spec>) => TestObject])[] = [
+    ["apps/v1/deployments", (one) => ({ spec: { selector, template: one } })],
+    ["apps/v1/replicasets", (one) => ({ spec: { selector, template: one } })],
+    ["apps/v1/daemonsets", (one) => ({ spec: { selector, template: one } })],
+    ["apps/v1/statefulsets", (one) => ({ spec: { selector, template: one, serviceName: "x" } })],
+    ["v1/replicationcontrollers", (one) => ({ spec: { selector: labels, template: one } })],
+    ["v1/podtemplates", (one) => ({ template: one })],
+    [
+      "batch/v1/cronjobs",
+      (one) => ({ spec: { schedule: "@daily", jobTemplate: { spec: { template: once(one) } } } }),
+    ],
+  ];
+  for (const [kind, of] of rows) {
+    assert.deepEqual(changeProblems(kind, of(before), of(after)), [], kind);
+    const good = spec("b", "net.core.somaxconn", false);
+    const refused = changeProblems(kind, of(good), of(after));
+    assert.match(refused.join(), /sysctls\[0\].name.*may not be specified/, kind);
+    assert.equal(refused.length, 1, kind);
+  }
+  const pod = { metadata: { labels: { c: "d" } }, spec: before.spec };
+  assert.deepEqual(changeProblems("v1/pods", { spec: before.spec }, pod), []);
+});
+
 test("R38: a claim template's status is part of what a set may not change", () => {
   const claim = (status: Parts) => ({
     metadata: { name: "data" },

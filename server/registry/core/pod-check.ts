@@ -12,6 +12,8 @@ export interface PodCheck {
   readonly long?: LongWork | undefined;
   readonly naming: Naming;
   readonly spec: PodSpec;
+  /** What is stored, of which a newer rule may tolerate its own breach; undefined for a new object. */
+  readonly before?: PodSpec | undefined;
   /** Whether it is a pod rather than a template; some rules are milder for templates. */
   readonly isPod: boolean;
   /** A pod's name; "" for templates and for names still to be generated. */

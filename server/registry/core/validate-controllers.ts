@@ -19,9 +19,10 @@ interface PodTemplate extends ApiObject {
 }
 
 const podTemplateRules: Rules<PodTemplate> = {
-  object({ template }, { naming, long }) {
+  object({ template }, { naming, long }, current) {
     const errors = new Problems();
-    validatePodTemplate(template ?? {}, "template", { naming, errors, long });
+    const use = { naming, errors, long, before: current?.template };
+    validatePodTemplate(template ?? {}, "template", use);
     return errors;
   },
 };
@@ -35,7 +36,7 @@ interface ReplicationController extends ApiObject {
 }
 
 const replicationControllerRules: Rules<ReplicationController> = {
-  object({ spec = {} }, { naming, long }) {
+  object({ spec = {} }, { naming, long }, current) {
     const errors = new Problems();
     validateCounts(spec, "spec", { names: ["minReadySeconds", "replicas"], errors });
     const matchLabels = spec.selector ?? {};
@@ -46,7 +47,9 @@ const replicationControllerRules: Rules<ReplicationController> = {
     }
     if (template) {
       const kind = "replicationcontroller";
-      validateLastingTemplate(template, "spec.template", { kind, naming, errors, long });
+      const before = current?.spec?.template;
+      const use = { kind, naming, errors, long, before };
+      validateLastingTemplate(template, "spec.template", use);
     } else errors.push(requiredValue("spec.template"));
     return errors;
   },

@@ -18,6 +18,7 @@ import { validateIpAnew } from "../../api/validation-addresses.js";
 import { validateAnnotations, validateLabels } from "../../api/validation-metadata.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
+  type Maybe,
   rangeText,
   repeats,
   validateDnsLabel,
@@ -56,14 +57,17 @@ export interface PodSpecUse {
   readonly podName: string | undefined;
   readonly errors: FieldError[];
   readonly long?: LongWork | undefined;
+  /** What an update replaces. */
+  readonly before?: PodSpec | undefined;
 }
 
 const INT32_MAX = 2 ** 31 - 1;
 
 export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): void {
-  const { errors, naming, podName, long } = use;
+  const { errors, naming, podName, long, before } = use;
   const check: PodCheck = {
     errors,
+    before,
     long,
     naming,
     spec,
@@ -362,18 +366,24 @@ function validateOverhead(
   }
 }
 
+export interface TemplateUse extends Omit<PodSpecUse, "podName" | "before"> {
+  /** What an update replaces. */
+  readonly before?: Maybe<PodTemplateSpec>;
+}
+
 /** A template: the pods' metadata and specification. */
 export function validatePodTemplate(
   template: PodTemplateSpec,
   field: string,
-  { naming, errors, long }: Omit<PodSpecUse, "podName">,
+  { naming, errors, long, before }: TemplateUse,
 ): void {
   const { spec } = template;
   validateTemplateMetadata(template, field, errors);
   const annotations = template.metadata?.annotations;
   const at = `${field}.annotations`;
   validatePodAnnotations({ annotations, spec: spec ?? {} }, { field: at, naming, errors });
-  validatePodSpec(spec ?? {}, `${field}.spec`, { naming, podName: undefined, errors, long });
+  const use = { naming, podName: undefined, errors, long, before: before?.spec ?? undefined };
+  validatePodSpec(spec ?? {}, `${field}.spec`, use);
   if (annotations) {
     validateProfilesMatch(annotations, spec ?? {}, { at: `${field}.spec`, naming, errors });
   }

@@ -91,7 +91,8 @@ export function validatePodUpdate(
     return [forbiddenField("[]", "static pods do not support ephemeral containers")];
   }
   validatePodAnnotations(annotated, use);
-  validatePodSpec(spec, "spec", { naming, podName: next.metadata.name ?? "", errors, long });
+  const podName = next.metadata.name ?? "";
+  validatePodSpec(spec, "spec", { naming, podName, errors, long, before: current.spec });
   validateTokenSources(spec, errors);
   if (subresource === "resize") {
     validatePodResize(next, current, errors);

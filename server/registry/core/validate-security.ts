@@ -12,7 +12,13 @@ import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { type Maybe, repeats, validateId, validateLocalPath } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
-import type { Container, PodSecurityContext, Profile, SecurityContext } from "./pod-types.js";
+import type {
+  Container,
+  PodSecurityContext,
+  PodSpec,
+  Profile,
+  SecurityContext,
+} from "./pod-types.js";
 
 export function validateSecurityContext(
   context: SecurityContext,
@@ -61,7 +67,7 @@ function validateChoice(
 export function validatePodSecurityContext(
   context: PodSecurityContext,
   field: string,
-  { errors, spec }: PodCheck,
+  { errors, spec, before }: PodCheck,
 ): void {
   validateId(context.fsGroup, `${field}.fsGroup`, errors);
   validateId(context.runAsUser, `${field}.runAsUser`, errors);
@@ -73,7 +79,7 @@ export function validatePodSecurityContext(
     const why = "ShareProcessNamespace and HostPID cannot both be enabled";
     errors.push(invalidValue(`${field}.shareProcessNamespace`, true, why));
   }
-  validateSysctls(context.sysctls ?? [], `${field}.sysctls`, { errors, spec });
+  validateSysctls(context.sysctls ?? [], `${field}.sysctls`, { errors, spec, before });
   validateSeccomp(context.seccompProfile, `${field}.seccompProfile`, errors);
   validateWindows(context.windowsOptions, `${field}.windowsOptions`, errors);
   validateAppArmor(context.appArmorProfile, `${field}.appArmorProfile`, errors);
@@ -89,9 +95,11 @@ export function validatePodSecurityContext(
 function validateSysctls(
   sysctls: readonly { readonly name: string }[],
   field: string,
-  { errors, spec }: Pick<PodCheck, "errors" | "spec">,
+  { errors, spec, before }: Pick<PodCheck, "errors" | "spec" | "before">,
 ): void {
   const isRepeated = repeats();
+  // Objects from before the rule below stay changeable.
+  const isTolerated = before?.securityContext?.sysctls?.some(({ name }) => isOfHost(name, before));
   sysctls.forEach(({ name }, index) => {
     const at = `${field}[${index}].name`;
     if (name === "") {
@@ -104,9 +112,9 @@ function validateSysctls(
     } else if (isRepeated(name)) {
       errors.push(duplicateValue(at, name));
     }
-    const host = hostMemberOf(name);
-    if (host !== undefined && spec[host] === true) {
-      errors.push(invalidValue(at, name, `may not be specified when '${host}' is true`));
+    if (isTolerated !== true && isOfHost(name, spec)) {
+      const why = `may not be specified when '${hostMemberOf(name)}' is true`;
+      errors.push(invalidValue(at, name, why));
     }
   });
 }
@@ -122,6 +130,11 @@ function hostMemberOf(sysctl: string): "hostNetwork" | "hostIPC" | undefined {
   const name = withDots(sysctl);
   if (name.startsWith("net.")) return "hostNetwork";
   return IPC_SYSCTLS.has(name) || name.startsWith("fs.mqueue.") ? "hostIPC" : undefined;
+}
+
+function isOfHost(sysctl: string, spec: PodSpec): boolean {
+  const host = hostMemberOf(sysctl);
+  return host !== undefined && spec[host] === true;
 }
 
 /** The first separator says whether it is written with dots or with slashes, where both are exchanged. */

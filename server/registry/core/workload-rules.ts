@@ -31,6 +31,8 @@ export interface WorkloadUse {
   readonly naming: Naming;
   readonly errors: FieldError[];
   readonly long?: LongWork | undefined;
+  /** What an update replaces. */
+  readonly before?: Maybe<PodTemplateSpec>;
 }
 
 interface Selecting {
@@ -100,11 +102,11 @@ const DEADLINE_OWNERS: Readonly<Record<string, string>> = {
 export function validateLastingTemplate(
   template: Maybe<PodTemplateSpec>,
   field: string,
-  { kind, naming, errors, long }: Omit<WorkloadUse, "kind"> & { readonly kind: string },
+  { kind, naming, errors, long, before }: Omit<WorkloadUse, "kind"> & { readonly kind: string },
 ): void {
   // Claim templates add volumes to its pods, so the rules of sets judge them together.
   if (kind === "statefulset") validateTemplateMetadata(template ?? {}, field, errors);
-  else validatePodTemplate(template ?? {}, field, { naming, errors, long });
+  else validatePodTemplate(template ?? {}, field, { naming, errors, long, before });
   validateRestarts(template, field, { kind, errors });
 }
 
