@@ -210,6 +210,32 @@ test("A20: PodTolerationRestriction adds tolerations and allows none but the lis
   });
 });
 
+for (const { name, settings, spec } of [
+  {
+    name: "PodNodeSelector",
+    settings: { PodNodeSelector: new Map([["shop", "zone=a"]]) },
+    spec: { nodeSelector: { disk: "hdd" } },
+  },
+  { name: "PodTolerationRestriction", settings: {}, spec: { tolerations: [{ key: "other" }] } },
+]) {
+  test(`A20: ${name} refuses a pod before webhooks are asked and warnings written for it`, () => {
+    const { attributes } = asking({ spec });
+    const mutate = () => pluginOf(name, { settings }).mutate?.(attributes, noSignal);
+    assert.throws(mutate, (error) => error instanceof StatusError && error.status.code === 403);
+  });
+}
+
+test("A20: an event beyond the limit is not sent again, which only doubles the load", async () => {
+  const limit = { type: "Server", qps: 1, burst: 1, cacheSize: 1 } as const;
+  const plugin = pluginOf("EventRateLimit", { settings: { EventRateLimit: [limit] } });
+  const write = async () => plugin.validate?.(asking({}).attributes, noSignal);
+  await write();
+  await assert.rejects(write, ({ status }: StatusError) => {
+    assert.deepEqual([status.code, status.details?.retryAfterSeconds], [429, undefined]);
+    return true;
+  });
+});
+
 test("A20: EventRateLimit takes from token buckets by namespace, user, and source", async () => {
   const limit = (type: "Server" | "User" | "SourceAndObject", burst: number, cacheSize = 2) => ({
     type,

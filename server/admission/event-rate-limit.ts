@@ -58,11 +58,10 @@ export class EventRateLimit implements AdmissionPlugin {
     }
     if (full.length === 0) return;
     const why = full.length === 1 ? full[0] : `[${full.join(", ")}]`;
-    throw tooManyRequests(`Too many requests: ${why}`, RETRY_AFTER_SECONDS);
+    // Clients drop an event that is refused so; with a time they would send it again and again.
+    throw tooManyRequests(`Too many requests: ${why}`);
   }
 }
-
-const RETRY_AFTER_SECONDS = 1;
 
 class Buckets {
   readonly #limit: EventLimit;

@@ -35,7 +35,7 @@ export function podNodeSelector(
     const own = namespace?.metadata.annotations?.[annotation];
     return parseLabels(own ?? selectors.get(DEFAULT) ?? "");
   };
-  const check = (attributes: AdmissionAttributes, wanted: Labels) => {
+  const checkConflict = (attributes: AdmissionAttributes, wanted: Labels) => {
     const selected = selectedBy(attributes.object);
     if (Object.entries(wanted).some(([key, value]) => (selected[key] ?? value) !== value)) {
       const why = "pod node label selector conflicts with its namespace node label selector";
@@ -43,27 +43,30 @@ export function podNodeSelector(
     }
     return selected;
   };
+  const checkAllowed = (attributes: AdmissionAttributes, selected: Labels) => {
+    const allowed = parseLabels(selectors.get(attributes.namespace) ?? "");
+    const isOutside = ([key, value]: [string, string]) => allowed[key] !== value;
+    if (Object.keys(allowed).length === 0 || !Object.entries(selected).some(isOutside)) return;
+    const why = "pod node label selector labels conflict with its namespace whitelist";
+    throw refuse(attributes, why);
+  };
   return {
     name: "PodNodeSelector",
     handles: handlesOnly(PODS, ["CREATE"]),
     mutate(attributes) {
       const { object, namespace } = attributes;
       const wanted = ofNamespace(namespace);
-      const selected = check(attributes, wanted);
-      const isMissing = Object.keys(wanted).some((key) => !Object.hasOwn(selected, key));
+      const merged = { ...wanted, ...checkConflict(attributes, wanted) };
+      // Here as well, so that no webhook is asked about a pod that is refused.
+      checkAllowed(attributes, merged);
+      const isMissing = Object.keys(merged).length > Object.keys(selectedBy(object)).length;
       if (object === undefined || !isMissing) return false;
-      object.spec = { ...(object.spec ?? {}), nodeSelector: { ...wanted, ...selected } };
+      object.spec = { ...(object.spec ?? {}), nodeSelector: merged };
       return true;
     },
     validate(attributes) {
-      const { namespace } = attributes;
-      const selected = check(attributes, ofNamespace(namespace));
-      const allowed = parseLabels(selectors.get(namespace) ?? "");
-      const isOutside = ([key, value]: [string, string]) => allowed[key] !== value;
-      if (Object.keys(allowed).length > 0 && Object.entries(selected).some(isOutside)) {
-        const why = "pod node label selector labels conflict with its namespace whitelist";
-        throw refuse(attributes, why);
-      }
+      const wanted = ofNamespace(attributes.namespace);
+      checkAllowed(attributes, checkConflict(attributes, wanted));
       return undefined;
     },
   };

@@ -6,7 +6,14 @@
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { internalError } from "../api/status.js";
-import { type AdmissionPlugin, handlesOnly, PODS, refuse, WRITES } from "./admission.js";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  handlesOnly,
+  PODS,
+  refuse,
+  WRITES,
+} from "./admission.js";
 import type { PodContainers } from "./pod-amounts.js";
 import { type AdmissionView, findObject } from "./stored-objects.js";
 import { coversToleration, mergeTolerations, type Toleration } from "./tolerations.js";
@@ -34,35 +41,43 @@ export function podTolerationRestriction(
     const text = namespace?.metadata.annotations?.[`scheduler.alpha.${labelDomain}/${list}`];
     return text === undefined ? undefined : parseTolerations(text, name);
   };
+  const checkAllowed = (attributes: AdmissionAttributes) => {
+    const { object, namespace } = attributes;
+    const own = object === undefined ? [] : tolerationsOf(object);
+    if (own.length === 0) return;
+    const listed = ofNamespace(namespace, "tolerationsWhitelist");
+    const allowed = listed ?? lists.allowed;
+    if (allowed.length === 0) return;
+    const isAllowed = (one: Toleration) => allowed.some((other) => coversToleration(other, one));
+    if (own.every(isAllowed)) return;
+    const whose = listed === undefined ? "cluster" : "namespace";
+    throw refuse(
+      attributes,
+      `pod tolerations (possibly merged with namespace default tolerations) conflict with its ${whose} whitelist`,
+    );
+  };
   return {
     name: "PodTolerationRestriction",
     handles: handlesOnly(PODS, WRITES),
-    mutate({ object, operation, namespace }) {
+    mutate(attributes) {
+      const { object, operation, namespace } = attributes;
       if (object === undefined) return false;
       const isNew = operation === "CREATE";
       const added = isNew
         ? [...(ofNamespace(namespace, "defaultTolerations") ?? lists.defaults)]
         : [];
       if (asksForSomething(object)) added.push(memoryPressure);
-      if (added.length === 0) return false;
-      const own = tolerationsOf(object);
-      object.spec = { ...(object.spec ?? {}), tolerations: mergeTolerations(own, added) };
-      return true;
+      if (added.length > 0) {
+        const own = tolerationsOf(object);
+        object.spec = { ...(object.spec ?? {}), tolerations: mergeTolerations(own, added) };
+      }
+      // Here as well, so that no webhook is asked about a pod that is refused.
+      checkAllowed(attributes);
+      return added.length > 0;
     },
     validate(attributes) {
-      const { object, namespace } = attributes;
-      const own = object === undefined ? [] : tolerationsOf(object);
-      if (own.length === 0) return undefined;
-      const listed = ofNamespace(namespace, "tolerationsWhitelist");
-      const allowed = listed ?? lists.allowed;
-      if (allowed.length === 0) return undefined;
-      const isAllowed = (one: Toleration) => allowed.some((other) => coversToleration(other, one));
-      if (own.every(isAllowed)) return undefined;
-      const whose = listed === undefined ? "cluster" : "namespace";
-      throw refuse(
-        attributes,
-        `pod tolerations (possibly merged with namespace default tolerations) conflict with its ${whose} whitelist`,
-      );
+      checkAllowed(attributes);
+      return undefined;
     },
   };
 }

@@ -328,14 +328,10 @@ export function invalidOptions(
   return invalid({ group: `meta.${naming.groupDomain}`, kind }, "", errors);
 }
 
-/** 429: retry later. */
-export function tooManyRequests(message: string, retryAfterSeconds: number): StatusError {
-  return failure({
-    code: 429,
-    reason: "TooManyRequests",
-    message,
-    details: { retryAfterSeconds },
-  });
+/** 429. @param retryAfterSeconds clients send again what is answered with it */
+export function tooManyRequests(message: string, retryAfterSeconds?: number): StatusError {
+  const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } };
+  return failure({ code: 429, reason: "TooManyRequests", message, ...details });
 }
 
 /**
