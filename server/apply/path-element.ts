@@ -3,6 +3,7 @@
  * item>`, `v:<value of a set item>`, `i:<index>` (S1-SSA-02). An element's text is canonical, so
  * equal texts mean equal elements; this module makes, checks and sorts them.
  */
+import { sortInSteps } from "../../storage/base/sort-in-steps.js";
 import { finishNow, STRETCH, type Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { quoteString, stringifyJson } from "../schema/json-text.js";
@@ -94,37 +95,7 @@ export function* orderInSteps(elements: readonly string[]): Steps<readonly numbe
     if (all.length % STRETCH === 0) yield;
   }
   if (isSorted) return undefined;
-  // Stretches are sorted, and two and two merged.
-  let runs: Sortable[][] = [];
-  for (let at = 0; at < all.length; at += STRETCH) {
-    runs.push(all.slice(at, at + STRETCH).sort(compareSortable));
-    yield;
-  }
-  while (runs.length > 1) {
-    const merged: Sortable[][] = [];
-    for (let at = 0; at < runs.length; at += 2) {
-      merged.push(yield* merge(runs[at] ?? [], runs[at + 1] ?? []));
-    }
-    runs = merged;
-  }
-  return runs[0]?.map(({ at }) => at);
-}
-
-function* merge(left: readonly Sortable[], right: readonly Sortable[]): Steps<Sortable[]> {
-  const merged: Sortable[] = [];
-  let ofLeft = 0;
-  let ofRight = 0;
-  for (;;) {
-    const a = left[ofLeft];
-    const b = right[ofRight];
-    if (a === undefined && b === undefined) return merged;
-    // Of equal ones the left is first, so that the order stays.
-    const isLeft = b === undefined || (a !== undefined && compareSortable(a, b) <= 0);
-    merged.push((isLeft ? a : b) as Sortable);
-    if (isLeft) ofLeft++;
-    else ofRight++;
-    if (merged.length % STRETCH === 0) yield;
-  }
+  return (yield* sortInSteps(all, compareSortable)).map(({ at }) => at);
 }
 
 /** Whether they are so few that it is cheap to look, and in order. */

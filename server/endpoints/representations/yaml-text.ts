@@ -10,13 +10,13 @@
  */
 import { Document, type Tags, YAMLMap } from "yaml";
 import { type StringifyContext, stringifyString } from "yaml/util";
+import { sortInSteps } from "../../../storage/base/sort-in-steps.js";
+import { STRETCH } from "../../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 
 /** Values of one piece, and characters that count as another value. */
 const PIECE_VALUES = 500;
 const VALUE_CHARS = 512;
-/** Keys that are sorted or merged between two pieces. */
-const STRETCH = 2_000;
 /** A key whose text is longer has a line of its own, which begins with a question mark. */
 const SHORT_KEY_CHARS_MAX = 1_024;
 /** No reader takes such a text for anything else: words like "false" are shorter, and numbers begin otherwise. */
@@ -111,41 +111,17 @@ function openOf(members: JsonObject | JsonValue[], indent: string): Open {
   return { members, keys, size: keys.length, indent, at: 0 };
 }
 
-/** The texts in order; yields "" between stretches of many, which are sorted by themselves and merged. */
+/** The texts in order; yields "" between stretches of many. */
 function* sortTexts(texts: string[]): Generator<string, string[], undefined> {
   if (texts.length <= STRETCH) return texts.sort();
-  let runs: string[][] = [];
-  for (let at = 0; at < texts.length; at += STRETCH) {
-    runs.push(texts.slice(at, at + STRETCH).sort());
-    yield "";
-  }
-  while (runs.length > 1) {
-    const merged: string[][] = [];
-    for (let at = 0; at < runs.length; at += 2) {
-      merged.push(yield* mergeTexts(runs[at] ?? [], runs[at + 1] ?? []));
-    }
-    runs = merged;
-  }
-  return runs[0] ?? [];
+  const steps = sortInSteps(texts, compareTexts);
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) yield "";
+  return step.value;
 }
 
-function* mergeTexts(
-  left: readonly string[],
-  right: readonly string[],
-): Generator<string, string[], undefined> {
-  const merged: string[] = [];
-  let ofLeft = 0;
-  let ofRight = 0;
-  for (;;) {
-    const a = left[ofLeft];
-    const b = right[ofRight];
-    if (a === undefined && b === undefined) return merged;
-    const isLeft = b === undefined || (a !== undefined && a <= b);
-    merged.push((isLeft ? a : b) as string);
-    if (isLeft) ofLeft++;
-    else ofRight++;
-    if (merged.length % STRETCH === 0) yield "";
-  }
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Values without members. */
