@@ -2,9 +2,9 @@
  * Applier: what an apply does to an object and to its owners (S1-SSA-10 to S1-SSA-16). It merges the values, removes what its
  * manager no longer applies, and takes the changed fields from their owners, or says the conflict.
  */
-import { finishNow, type Steps } from "../../storage/base/steps.js";
+import { oneStep, type Steps } from "../../storage/base/steps.js";
 import type { JsonObject } from "../api/meta.js";
-import { conflictError } from "./conflicts.js";
+import { type Conflict, conflictError } from "./conflicts.js";
 import type { Comparisons, EntryVersions } from "./entry-versions.js";
 import { fieldsInSteps } from "./field-extraction.js";
 import {
@@ -14,10 +14,9 @@ import {
   intersectInSteps,
   isEmptySet,
   subtractAll,
-  subtractSets,
+  subtractInSteps,
   subtractTrees,
   unionInSteps,
-  unionSets,
 } from "./field-set.js";
 import { fieldsLastApplied, KUBECTL_MANAGER } from "./last-applied.js";
 import {
@@ -82,9 +81,11 @@ export class Applier {
     yield;
     let merged = yield* mergeInSteps(schema.root, live, applied);
     yield;
-    if (last !== undefined) {
+    const isSame = last?.apiVersion === apiVersion && (yield* equalSets(last.fields, fields));
+    // Who applies the same fields again removes none.
+    if (last !== undefined && !isSame) {
       merged = yield* this.#prune(merged, last, fields, entries);
-      merged = withAppliedNulls(schema.root, merged, applied);
+      merged = yield* withAppliedNulls(schema.root, merged, applied);
       yield;
     }
     const compared = yield* versions.compare(live, merged, entries, apply.ignored);
@@ -92,11 +93,9 @@ export class Applier {
     yield* this.#takeOver(live, entries, compared, apply);
     if (isEmptySet(fields)) return merged;
     const isChanged = compared.get(apiVersion) !== undefined;
-    const isSameEntry =
-      last !== undefined && last.apiVersion === apiVersion && equalSets(last.fields, fields);
     // An apply that changes no value gives no time.
     const time = isChanged ? now() : last?.time;
-    entries.set(id, isSameEntry && !isChanged ? last : { ...apply.owner, time, fields });
+    entries.set(id, isSame && !isChanged ? last : { ...apply.owner, time, fields });
     return merged;
   }
 
@@ -124,10 +123,12 @@ export class Applier {
         manager === KUBECTL_MANAGER
           ? yield* fieldsLastApplied(schema, apiVersion, annotation, live)
           : EMPTY;
-      const refused = conflicts
-        .map(({ owner, fields }) => ({ owner, fields: subtractSets(fields, allowed) }))
-        .filter(({ fields }) => !isEmptySet(fields));
-      yield;
+      const refused: Conflict[] = [];
+      for (const { owner, fields } of conflicts) {
+        const left = yield* subtractInSteps(fields, allowed);
+        if (!isEmptySet(left)) refused.push({ owner, fields: left });
+        yield;
+      }
       if (refused.length > 0) throw conflictError(refused);
     }
     for (const { id, owner, owned, fields, removed } of losses) {
@@ -149,7 +150,7 @@ export class Applier {
       kept.set(version, yield* unionInSteps(kept.get(version) ?? EMPTY, theirs));
       yield;
     }
-    let pruned = versions.transform(last.apiVersion, merged, (object, own) =>
+    let pruned = yield* versions.transform(last.apiVersion, merged, (object, own) =>
       pruneObject(own.root, object, last.fields, kept.get(last.apiVersion) ?? EMPTY),
     );
     for (const [version, theirs] of kept) {
@@ -157,11 +158,12 @@ export class Applier {
       yield;
       // In other versions: restores removed fields that have an owner there.
       const rest = pruned;
-      pruned = versions.transform(version, merged, (object, own) => {
-        const left = versions.transform(version, rest, (converted) => converted, false);
-        const stays = finishNow(fieldsInSteps(own.root, left));
-        const gone = subtractSets(finishNow(fieldsInSteps(own.root, object)), stays);
-        return pruneObject(own.root, object, gone, unionSets(stays, theirs));
+      pruned = yield* versions.transform(version, merged, function* (object, own) {
+        const left = yield* versions.transform(version, rest, oneStep, false);
+        const stays = yield* fieldsInSteps(own.root, left);
+        const gone = yield* subtractInSteps(yield* fieldsInSteps(own.root, object), stays);
+        const stay = yield* unionInSteps(stays, theirs);
+        return yield* pruneObject(own.root, object, gone, stay);
       });
     }
     return pruned;

@@ -5,6 +5,7 @@
  * when the merged object is decoded. Pure.
  */
 
+import { STRETCH, type Steps } from "../../storage/base/steps.js";
 import { printSyntax, printValue, typeOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
@@ -19,64 +20,93 @@ const PROBLEMS_MAX = 100;
 const SHOWN_CHARS_MAX = 1000;
 
 /** The problems of a configuration, each with its path: none when it is valid. */
-export function checkConfiguration(type: MapType, value: JsonObject): readonly string[] {
-  const problems: string[] = [];
-  checkMap(type, value, [], problems);
-  return problems;
+export function* checkConfiguration(type: MapType, value: JsonObject): Steps<readonly string[]> {
+  const walk: Walk = { problems: [], path: [], seen: 0 };
+  yield* checkMap(type, value, walk);
+  return walk.problems;
 }
 
-function report(problems: string[], path: readonly string[], why: string): void {
+interface Walk {
+  readonly problems: string[];
+  /** Each level pushes and pops its element. */
+  readonly path: string[];
+  /** Members and items, whose number decides when a step ends. */
+  seen: number;
+}
+
+function report({ problems, path }: Walk, why: string): void {
   if (problems.length < PROBLEMS_MAX) problems.push(`${describePath(path)}: ${why}`);
 }
 
-/** @param path one array for the whole walk: each level pushes and pops its element */
+/** @returns undefined when it is checked already */
 function checkValue(
   type: MergeType | LeafContent,
   value: JsonValue,
-  path: string[],
-  problems: string[],
-): void {
-  if (value === null) return;
+  walk: Walk,
+): Steps<void> | undefined {
+  if (value === null) return undefined;
   switch (type.form) {
     case "leaf":
-      if (type.content !== undefined) checkValue(type.content, value, path, problems);
-      return;
+      return type.content === undefined ? undefined : checkValue(type.content, value, walk);
     case "scalar":
-      if (!isScalar(type.scalar, value)) report(problems, path, wrongScalar(type.scalar, value));
-      return;
+      if (!isScalar(type.scalar, value)) report(walk, wrongScalar(type.scalar, value));
+      return undefined;
     case "map":
-      if (isJsonObject(value)) checkMap(type, value, path, problems);
-      else report(problems, path, `expected map, got &{${show(printValue(value))}}`);
-      return;
+      if (isJsonObject(value)) return checkMap(type, value, walk);
+      report(walk, `expected map, got &{${show(printValue(value))}}`);
+      return undefined;
     case "items":
     case "list":
       if (!Array.isArray(value)) {
-        report(problems, path, `expected list, got &{${show(printValue(value))}}`);
-      } else if (type.form === "list") checkList(type, value, path, problems);
-      else for (const item of value) checkValue(type.items, item, path, problems);
+        report(walk, `expected list, got &{${show(printValue(value))}}`);
+        return undefined;
+      }
+      return type.form === "list" ? checkList(type, value, walk) : checkItems(type, value, walk);
+    default:
+      return undefined;
   }
 }
 
-function checkMap(type: MapType, value: JsonObject, path: string[], problems: string[]): void {
+function* checkMap(type: MapType, value: JsonObject, walk: Walk): Steps<void> {
   const fields = type.fields();
   for (const name in value) {
+    if (++walk.seen % STRETCH === 0) yield;
     const member = value[name];
     if (member === undefined) continue;
     const memberType = fields.get(name) ?? type.others;
     if (memberType !== undefined && isPlainlyRight(memberType, member)) continue;
-    path.push(fieldElement(name));
-    if (memberType === undefined) report(problems, path, "field not declared in schema");
-    else checkValue(memberType, member, path, problems);
-    path.pop();
+    walk.path.push(fieldElement(name));
+    if (memberType === undefined) report(walk, "field not declared in schema");
+    else {
+      const rest = checkValue(memberType, member, walk);
+      if (rest !== undefined) yield* rest;
+    }
+    walk.path.pop();
   }
 }
 
-/** A quick check that saves most members the path for a message. */
+/** A quick check that saves most members, and maps of a few such members, the path for a message and a walk of their own. */
 function isPlainlyRight(type: MergeType, value: JsonValue): boolean {
+  if (type.form === "map") return isJsonObject(value) && hasPlainMembers(type, value);
   if (type.form !== "leaf") return false;
   const { content } = type;
   return content === undefined || (content.form === "scalar" && isScalar(content.scalar, value));
 }
+
+function hasPlainMembers(type: MapType, value: JsonObject): boolean {
+  const fields = type.fields();
+  let seen = 0;
+  for (const name in value) {
+    const member = value[name];
+    const memberType = fields.get(name) ?? type.others;
+    if (++seen > FEW || memberType?.form !== "leaf" || member === undefined) return false;
+    if (!isPlainlyRight(memberType, member)) return false;
+  }
+  return true;
+}
+
+/** Members of a map that is looked at at once. */
+const FEW = 16;
 
 function isScalar(scalar: ScalarForm, value: JsonValue): boolean {
   if (value === null) return true;
@@ -105,21 +135,36 @@ function wrongScalar(scalar: ScalarForm, value: Exclude<JsonValue, null>): strin
   }
 }
 
-function checkList(type: ListType, list: JsonArray, path: string[], problems: string[]): void {
+function* checkItems(
+  { items }: LeafContent & { readonly form: "items" },
+  list: JsonArray,
+  walk: Walk,
+): Steps<void> {
+  for (const item of list) {
+    if (++walk.seen % STRETCH === 0) yield;
+    const rest = checkValue(items, item, walk);
+    if (rest !== undefined) yield* rest;
+  }
+}
+
+function* checkList(type: ListType, list: JsonArray, walk: Walk): Steps<void> {
   const seen = new Set<string>();
   for (const [index, item] of list.entries()) {
+    if (++walk.seen % STRETCH === 0) yield;
     const element = elementOf(type, item);
     if (element === undefined) {
-      report(problems, path, `element ${index}: ${whyNoElement(type, item)}`);
+      report(walk, `element ${index}: ${whyNoElement(type, item)}`);
       continue;
     }
     if (seen.has(element)) {
-      report(problems, path, `duplicate entries for key ${describePath([element])}`);
+      report(walk, `duplicate entries for key ${describePath([element])}`);
     }
     seen.add(element);
-    path.push(element);
-    checkValue(type.items, item, path, problems);
-    path.pop();
+    if (isPlainlyRight(type.items, item)) continue;
+    walk.path.push(element);
+    const rest = checkValue(type.items, item, walk);
+    if (rest !== undefined) yield* rest;
+    walk.path.pop();
   }
 }
 

@@ -74,17 +74,17 @@ export class EntryVersions {
   }
 
   /** Transforms an object in another version; if that version is gone the object is unchanged. */
-  transform(
+  *transform(
     version: string,
     object: JsonObject,
-    change: (object: JsonObject, schema: MergeSchema) => JsonObject,
+    change: (object: JsonObject, schema: MergeSchema) => Steps<JsonObject>,
     isConvertedBack = true,
-  ): JsonObject {
-    if (version === this.#options.apiVersion) return change(object, this.#options.schema);
+  ): Steps<JsonObject> {
+    if (version === this.#options.apiVersion) return yield* change(object, this.#options.schema);
     const other = this.#options.otherVersion?.(version);
     if (other === undefined) return object;
     const converted = other.toVersion(object);
-    const changed = change(converted, other.schema);
+    const changed = yield* change(converted, other.schema);
     if (!isConvertedBack) return changed;
     return changed === converted ? object : other.fromVersion(changed);
   }

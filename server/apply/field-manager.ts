@@ -197,7 +197,7 @@ export class FieldManager {
     applied: JsonObject,
     write: ApplyWrite,
   ): Steps<ApiObject> {
-    this.#check(applied);
+    yield* this.#check(applied);
     yield;
     const { apiVersion, kind, schema } = this.#options;
     const current: JsonObject =
@@ -217,7 +217,7 @@ export class FieldManager {
     return yield* withEntries(result as unknown as ApiObject, entries);
   }
 
-  #check(applied: JsonObject): void {
+  *#check(applied: JsonObject): Steps<void> {
     const { apiVersion: version = "", kind = "", metadata } = applied;
     if (version !== this.#options.apiVersion || kind !== this.#options.kind) {
       throw badRequest(`invalid object type: ${showTypeOf(applied)}`);
@@ -226,7 +226,7 @@ export class FieldManager {
     if ((meta.managedFields ?? null) !== null) {
       throw badRequest("metadata.managedFields must be nil");
     }
-    const problems = checkConfiguration(this.#options.schema.root, applied);
+    const problems = yield* checkConfiguration(this.#options.schema.root, applied);
     if (problems.length === 0) return;
     const what = `${meta.namespace ?? ""}/${meta.name ?? ""}; ${showTypeOf(applied)}`;
     const why = problems.length === 1 ? problems[0] : `errors:\n  ${problems.join("\n  ")}`;

@@ -29,9 +29,18 @@ export interface FieldSetBuilder {
 export const EMPTY: FieldSet = Object.freeze({});
 
 /** Whether a stored value has the form of a set: only sets, all the way down. */
-export function isFieldSet(value: JsonValue | undefined): value is JsonObject & FieldSet {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  for (const element in value) if (!isFieldSet(value[element])) return false;
+export function* isFieldSet(value: JsonValue | undefined): Steps<boolean> {
+  if (!isJsonObject(value)) return false;
+  const left = [value];
+  let seen = 0;
+  for (let node = left.pop(); node !== undefined; node = left.pop()) {
+    for (const element in node) {
+      if (++seen % STRETCH === 0) yield;
+      const inner = node[element];
+      if (!isJsonObject(inner)) return false;
+      if (!isLeaf(inner)) left.push(inner);
+    }
+  }
   return true;
 }
 
@@ -65,7 +74,7 @@ export function setOfPaths(paths: readonly (readonly string[])[]): FieldSet {
   );
 }
 
-export function unionSets(a: FieldSet, b: FieldSet): FieldSet {
+function unionSets(a: FieldSet, b: FieldSet): FieldSet {
   return finishNow(unionInSteps(a, b));
 }
 
@@ -144,10 +153,6 @@ function* intersectChildren(a: FieldSet, b: FieldSet): Steps<FieldSet | undefine
 }
 
 /** The fields of `a` that are not in `b`; fields below those of `b` stay. */
-export function subtractSets(a: FieldSet, b: FieldSet): FieldSet {
-  return finishNow(subtractInSteps(a, b));
-}
-
 export function subtractInSteps(a: FieldSet, b: FieldSet): Steps<FieldSet> {
   return subtract(a, b, false);
 }
@@ -197,19 +202,25 @@ function* subtractNodes(a: FieldSet, b: FieldSet, withBelow: boolean): Steps<Fie
 }
 
 /** Whether every field of `b` is in `a`. */
-export function containsSet(a: FieldSet, b: FieldSet): boolean {
-  for (const element in b) {
-    if (element === SELF) continue;
-    const ours = a[element];
-    const theirs = b[element] as FieldSet;
-    if (ours === undefined || (isMember(theirs) && !isMember(ours))) return false;
-    if (!containsSet(ours, theirs)) return false;
+export function* containsSet(a: FieldSet, b: FieldSet): Steps<boolean> {
+  const left: FieldSet[] = [a, b];
+  let seen = 0;
+  while (left.length > 0) {
+    const theirs = left.pop() as FieldSet;
+    const ours = left.pop() as FieldSet;
+    for (const element in theirs) {
+      if (++seen % STRETCH === 0) yield;
+      if (element === SELF) continue;
+      const [mine, other] = [ours[element], theirs[element] as FieldSet];
+      if (mine === undefined || (isMember(other) && !isMember(mine))) return false;
+      if (mine !== other && hasChildren(other)) left.push(mine, other);
+    }
   }
   return true;
 }
 
-export function equalSets(a: FieldSet, b: FieldSet): boolean {
-  return a === b || (containsSet(a, b) && containsSet(b, a));
+export function* equalSets(a: FieldSet, b: FieldSet): Steps<boolean> {
+  return a === b || ((yield* containsSet(a, b)) && (yield* containsSet(b, a)));
 }
 
 /** How many fields are in the set. */
@@ -248,10 +259,6 @@ function walk(
 }
 
 /** The set with its elements in kube-apiserver's order. */
-export function canonicalSet(set: FieldSet): FieldSet {
-  return finishNow(canonicalInSteps(set));
-}
-
 export function* canonicalInSteps(set: FieldSet): Steps<FieldSet> {
   const elements = Object.keys(set);
   let changed: Map<string, FieldSet> | undefined;
@@ -279,36 +286,39 @@ export function* canonicalInSteps(set: FieldSet): Steps<FieldSet> {
  * A set from parsed `fieldsV1`. Elements of unknown kinds are dropped.
  * @throws {SyntaxError} for an invalid set
  */
-export function parseFields(value: JsonValue | undefined): FieldSet {
+export function* parseFields(value: JsonValue | undefined): Steps<FieldSet> {
   if (value === undefined || value === null) return EMPTY;
-  const node = parseNode(value);
+  const node = yield* parseNode(value);
   if (node[SELF] === undefined) return node;
   // Nobody owns the whole object.
   const { [SELF]: _, ...set } = node;
   return set;
 }
 
-function parseNode(value: JsonValue | undefined): FieldSet {
+function* parseNode(value: JsonValue | undefined): Steps<FieldSet> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new SyntaxError("fieldsV1 is no tree of objects");
   }
   let parsed: FieldSetBuilder | undefined;
   let hasOthers = false;
   let hasSelf = false;
+  let seen = 0;
   for (const element in value) {
+    if (++seen % STRETCH === 0) yield;
     const inner = value[element];
     const canonical = element === SELF ? SELF : canonicalElement(element);
-    const node = canonical === SELF || canonical === undefined ? LEAF : parseNode(inner);
+    const isEnd = canonical === SELF || canonical === undefined;
+    const node = isEnd ? LEAF : isLeaf(inner) ? inner : yield* parseNode(inner);
     if (canonical === SELF) hasSelf = true;
     else if (canonical !== undefined) hasOthers = true;
     if (canonical === element && (node === inner || (canonical === SELF && isLeaf(inner)))) {
       if (parsed !== undefined) parsed[element] = node;
       continue;
     }
-    parsed ??= copyUntil(value, element);
+    parsed ??= yield* copyUntil(value, element);
     if (canonical === undefined) continue;
     const before = parsed[canonical];
-    parsed[canonical] = before === undefined ? node : finishNow(unionNodes(before, node));
+    parsed[canonical] = before === undefined ? node : yield* unionNodes(before, node);
   }
   // Returns the input itself, so that valid sets are not copied.
   if (!hasOthers && hasSelf) return LEAF;
@@ -316,13 +326,15 @@ function parseNode(value: JsonValue | undefined): FieldSet {
 }
 
 /** Whatever a client puts behind "." says the same; what is no empty object is replaced, as sets are walked. */
-function isLeaf(value: JsonValue | undefined): boolean {
+function isLeaf(value: JsonValue | undefined): value is JsonObject & FieldSet {
   return isJsonObject(value) && isEmptySet(value as unknown as FieldSet);
 }
 
-function copyUntil(value: JsonObject, end: string): FieldSetBuilder {
+function* copyUntil(value: JsonObject, end: string): Steps<FieldSetBuilder> {
   const copy: FieldSetBuilder = {};
+  let seen = 0;
   for (const element in value) {
+    if (++seen % STRETCH === 0) yield;
     if (element === end) break;
     copy[element] = element === SELF ? LEAF : (value[element] as unknown as FieldSet);
   }

@@ -38,7 +38,7 @@ export function* fieldsLastApplied(
   const text = annotationsOf(live)[key];
   const applied = typeof text === "string" ? parseConfiguration(text) : undefined;
   if (applied === undefined || applied.apiVersion !== apiVersion) return EMPTY;
-  if (checkConfiguration(schema.root, applied).length > 0) return EMPTY;
+  if ((yield* checkConfiguration(schema.root, applied)).length > 0) return EMPTY;
   const fields = yield* fieldsInSteps(schema.root, applied);
   const since = yield* compareInSteps(schema.root, applied, live);
   if (since === undefined) return fields;

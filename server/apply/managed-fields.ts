@@ -3,13 +3,12 @@
  * Reads, sorts and writes them, and merges the oldest when there are too many.
  */
 
-import { finishNow, type Steps } from "../../storage/base/steps.js";
+import { finishNow, oneStep, type Steps } from "../../storage/base/steps.js";
 import { isEqual } from "../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { formatTime } from "../api/time.js";
 import {
   canonicalInSteps,
-  canonicalSet,
   EMPTY,
   type FieldSet,
   isEmptySet,
@@ -61,10 +60,12 @@ export function* readStoredEntries(
   list: readonly JsonObject[] | undefined,
 ): Steps<ManagedEntries | undefined> {
   for (const { fieldsV1 } of list ?? []) {
-    if ((fieldsV1 ?? null) !== null && !isFieldSet(fieldsV1)) return undefined;
+    if ((fieldsV1 ?? null) !== null && !(yield* isFieldSet(fieldsV1))) return undefined;
     yield;
   }
-  return yield* collect(list, (written) => written.fieldsV1 as unknown as FieldSet | undefined);
+  return yield* collect(list, ({ fieldsV1 }) =>
+    oneStep(fieldsV1 as unknown as FieldSet | undefined),
+  );
 }
 
 /**
@@ -79,7 +80,9 @@ export function* readSentEntries(
   if (list !== undefined && (yield* areEqual(list, stored, isLong)))
     return yield* readStoredEntries(stored);
   try {
-    return yield* collect(list, ({ fieldsV1 }) => canonicalSet(parseFields(fieldsV1)));
+    return yield* collect(list, function* ({ fieldsV1 }) {
+      return yield* canonicalInSteps(yield* parseFields(fieldsV1));
+    });
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
@@ -101,11 +104,11 @@ function* areEqual(
 
 function* collect(
   list: readonly JsonObject[] | undefined,
-  fieldsIn: (written: JsonObject) => FieldSet | undefined,
+  fieldsIn: (written: JsonObject) => Steps<FieldSet | undefined>,
 ): Steps<ManagedEntries | undefined> {
   const entries: ManagedEntries = new Map();
   for (const written of list ?? []) {
-    const entry = readEntry(written, fieldsIn);
+    const entry = yield* readEntry(written, fieldsIn);
     if (entry === undefined) return undefined;
     entries.set(entryId(entry), entry);
     yield;
@@ -113,16 +116,16 @@ function* collect(
   return entries;
 }
 
-function readEntry(
+function* readEntry(
   written: JsonObject,
-  fieldsIn: (written: JsonObject) => FieldSet | undefined,
-): ManagedEntry | undefined {
+  fieldsIn: (written: JsonObject) => Steps<FieldSet | undefined>,
+): Steps<ManagedEntry | undefined> {
   const { manager = "", operation, apiVersion, subresource = "", time, fieldsType } = written;
   if (operation !== "Apply" && operation !== "Update") return undefined;
   if (typeof apiVersion !== "string" || apiVersion === "") return undefined;
   if (typeof manager !== "string" || typeof subresource !== "string") return undefined;
   if (fieldsType !== "FieldsV1") return undefined;
-  const fields = fieldsIn(written) ?? EMPTY;
+  const fields = (yield* fieldsIn(written)) ?? EMPTY;
   const since = typeof time === "string" ? time : undefined;
   return { manager, operation, apiVersion, subresource, time: since, fields, written };
 }

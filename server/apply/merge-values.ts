@@ -120,14 +120,16 @@ function* mergeLists(
  * The object without the fields of `last` that are not in `kept`. A struct is removed with its
  * content once nobody owns a field of it; a map entry or a list item once nobody owns it itself.
  */
-export function pruneObject(
+export function* pruneObject(
   type: MapType,
   object: JsonObject,
   last: FieldSet,
   kept: FieldSet,
-): JsonObject {
-  let pruned: JsonObject | undefined;
+): Steps<JsonObject> {
+  let changed: Map<string, JsonValue | undefined> | undefined;
+  let seen = 0;
   for (const element in last) {
+    if (++seen % STRETCH === 0) yield;
     const name = element.slice(2);
     if (element === SELF || element !== fieldElement(name) || !Object.hasOwn(object, name))
       continue;
@@ -139,45 +141,64 @@ export function pruneObject(
     const isDeclared = type.fields().has(name);
     const isPermanent = member.form === "map" && member.isPermanent === true;
     if (!isPermanent && isDropped(lastNode, keptNode, isDeclared)) {
-      pruned ??= { ...object };
-      delete pruned[name];
+      changed ??= new Map();
+      changed.set(name, undefined);
       continue;
     }
-    const rest = pruneValue(member, value, lastNode, keptNode ?? EMPTY);
+    if (!hasChildren(lastNode)) continue;
+    const rest = yield* pruneValue(member, value, lastNode, keptNode ?? EMPTY);
     if (rest === value) continue;
-    pruned ??= { ...object };
-    setMember(pruned, name, rest);
+    changed ??= new Map();
+    changed.set(name, rest);
   }
-  return pruned ?? object;
+  return changed === undefined ? object : yield* withMembers(object, changed);
+}
+
+/** The object with other values of members that it has; without those that are undefined. */
+function* withMembers(
+  object: JsonObject,
+  changed: ReadonlyMap<string, JsonValue | undefined>,
+): Steps<JsonObject> {
+  const copy: JsonObject = {};
+  let seen = 0;
+  for (const name in object) {
+    if (++seen % STRETCH === 0) yield;
+    const value = changed.has(name) ? changed.get(name) : object[name];
+    if (value !== undefined) setMember(copy, name, value);
+  }
+  return copy;
 }
 
 /**
  * The pruned object, with null where the configuration says null and nothing is left: `mergeObjects`
  * keeps what is there for the sake of other owners.
  */
-export function withAppliedNulls(
+export function* withAppliedNulls(
   type: MapType,
   object: JsonObject,
   applied: JsonObject,
-): JsonObject {
-  let result: JsonObject | undefined;
+): Steps<JsonObject> {
+  let changed: Map<string, JsonValue | undefined> | undefined;
+  let seen = 0;
   for (const name in applied) {
+    if (++seen % STRETCH === 0) yield;
     const value = applied[name];
     const left = Object.hasOwn(object, name) ? object[name] : undefined;
     const member = memberType(type, name);
     if (!isJsonObject(left) || value === undefined || member === undefined) continue;
     if (member.form !== "map" && member.form !== "dynamic") continue;
     const own = member.form === "map" ? member : DYNAMIC_MAP;
-    const next = nullIfEmptied(own, left, value);
+    const next = isJsonObject(value)
+      ? yield* withAppliedNulls(own, left, value)
+      : nullIfEmptied(own, left, value);
     if (next === left) continue;
-    result ??= { ...object };
-    setMember(result, name, next);
+    changed ??= new Map();
+    changed.set(name, next);
   }
-  return result ?? object;
+  return changed === undefined ? object : yield* withMembers(object, changed);
 }
 
 function nullIfEmptied(type: MapType, left: JsonObject, applied: JsonValue): JsonValue {
-  if (isJsonObject(applied)) return withAppliedNulls(type, left, applied);
   return applied === null && isEmpty(left) && type.isPermanent !== true ? null : left;
 }
 
@@ -186,24 +207,36 @@ function isDropped(last: FieldSet, kept: FieldSet | undefined, isDeclared: boole
   return kept === undefined || !(isDeclared || isMember(kept));
 }
 
-function pruneValue(type: MergeType, value: JsonValue, last: FieldSet, kept: FieldSet): JsonValue {
-  if (!hasChildren(last)) return value;
+/** @param last with fields below this one */
+function pruneValue(
+  type: MergeType,
+  value: JsonValue,
+  last: FieldSet,
+  kept: FieldSet,
+): Steps<JsonValue> {
   switch (type.form) {
     case "map":
-      return isJsonObject(value) ? pruneObject(type, value, last, kept) : value;
+      return isJsonObject(value) ? pruneObject(type, value, last, kept) : oneStep(value);
     case "dynamic":
-      return isJsonObject(value) ? pruneObject(DYNAMIC_MAP, value, last, kept) : value;
+      return isJsonObject(value) ? pruneObject(DYNAMIC_MAP, value, last, kept) : oneStep(value);
     case "list":
-      return Array.isArray(value) ? pruneList(type, value, last, kept) : value;
+      return Array.isArray(value) ? pruneList(type, value, last, kept) : oneStep(value);
     default:
-      return value;
+      return oneStep(value);
   }
 }
 
-function pruneList(type: ListType, list: JsonArray, last: FieldSet, kept: FieldSet): JsonArray {
+function* pruneList(
+  type: ListType,
+  list: JsonArray,
+  last: FieldSet,
+  kept: FieldSet,
+): Steps<JsonArray> {
   let isChanged = false;
   const pruned: JsonArray = [];
+  let seen = 0;
   for (const item of list) {
+    if (++seen % STRETCH === 0) yield;
     const element = elementOf(type, item);
     const lastNode = element === undefined ? undefined : last[element];
     if (element === undefined || lastNode === undefined) {
@@ -215,7 +248,9 @@ function pruneList(type: ListType, list: JsonArray, last: FieldSet, kept: FieldS
       isChanged = true;
       continue;
     }
-    const rest = pruneValue(type.items, item, lastNode, keptNode ?? EMPTY);
+    const rest = hasChildren(lastNode)
+      ? yield* pruneValue(type.items, item, lastNode, keptNode ?? EMPTY)
+      : item;
     if (rest !== item) isChanged = true;
     pruned.push(rest);
   }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { finishNow } from "../../storage/base/steps.js";
 import type { JsonObject } from "../api/meta.js";
 import { checkConfiguration } from "../apply/check-configuration.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -25,7 +26,8 @@ const SCHEMA: JsonSchema = {
 };
 
 function problems(json: string): readonly string[] {
-  return checkConfiguration(structType(toStructural(SCHEMA)), parseJson(json) as JsonObject);
+  const type = structType(toStructural(SCHEMA));
+  return finishNow(checkConfiguration(type, parseJson(json) as JsonObject));
 }
 
 test("S1-SSA-21: an applied custom object has scalars, lists and maps where its schema has them", () => {
