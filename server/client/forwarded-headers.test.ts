@@ -59,3 +59,9 @@ function toPairs(flat: readonly string[]): [string, string][] {
   for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] ?? "", flat[i + 1] ?? ""]);
   return pairs;
 }
+
+test("no proxied server lets web pages of others read this API: its CORS headers stay behind", () => {
+  const names = ["Origin", "Credentials", "Headers", "Methods"];
+  const raw = names.flatMap((name) => [`Access-Control-Allow-${name}`, "*"]);
+  assert.deepEqual(answerHeaders([...raw, "X-Own", "1"]), [["X-Own", "1"]]);
+});

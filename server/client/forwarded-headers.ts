@@ -57,7 +57,10 @@ export function userHeaders(user: UserInfo): string[] {
   return pairs;
 }
 
-/** Of an answer: name, value, name, value, ... without hop-by-hop headers. */
+/**
+ * Of an answer: name, value, name, value, ... without hop-by-hop headers, and without those of CORS: this
+ * server says which web pages may read its API, not the servers behind it.
+ */
 export function answerHeaders(raw: readonly (Buffer | string)[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
@@ -68,7 +71,8 @@ export function answerHeaders(raw: readonly (Buffer | string)[]): [string, strin
   const dropped = connectionHeaders(connection);
   return pairs.filter(([name]) => {
     const lower = name.toLowerCase();
-    return !HOP_BY_HOP.has(lower) && !dropped.has(lower) && lower !== "audit-id";
+    if (HOP_BY_HOP.has(lower) || dropped.has(lower)) return false;
+    return lower !== "audit-id" && !lower.startsWith("access-control-");
   });
 }
 

@@ -1,6 +1,6 @@
 /**
  * Rewrites answers of proxied servers to lead through the proxy: redirect targets, and links in HTML
- * (rewrite-html.ts). This server decides about CORS, so their CORS headers are removed.
+ * (rewrite-html.ts).
  */
 import { createGunzip, createInflate } from "node:zlib";
 import type { PassedAnswer } from "../client/pass-request.js";
@@ -15,11 +15,9 @@ export interface ProxiedPlaces {
 
 export function rewriteAnswer(places: ProxiedPlaces): (answer: PassedAnswer) => PassedAnswer {
   return (answer) => {
-    const headers = answer.headers
-      .filter(([name]) => !name.toLowerCase().startsWith("access-control-"))
-      .map(([name, value]): readonly [string, string] =>
-        name.toLowerCase() === "location" ? [name, rewriteUrl(value, places)] : [name, value],
-      );
+    const headers = answer.headers.map(([name, value]): readonly [string, string] =>
+      name.toLowerCase() === "location" ? [name, rewriteUrl(value, places)] : [name, value],
+    );
     const headerOf = (wanted: string) =>
       headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
     const isRedirect = headerOf("location") !== "";

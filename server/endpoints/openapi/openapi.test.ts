@@ -314,6 +314,12 @@ test("S1-GEN-26: addresses with the right hash are immutable, a wrong hash leads
   assert.equal(protobuf.headers.ETag, hashed.headers.ETag);
 });
 
+test("A33: the list of parts has one address, and parts have no other ending", async () => {
+  for (const path of ["/openapi/v3/", "/openapi/v3//", "/openapi/v3/api/v1/"]) {
+    assert.equal(await openApi.handle(path, {}), undefined, path);
+  }
+});
+
 test("S1-GEN-26: 304 on a known ETag, gzip on request, 406 for what cannot be made", async () => {
   const first = await answer(openApi, "/openapi/v2");
   const again = await answer(openApi, "/openapi/v2", { ifNoneMatch: first.headers.ETag });

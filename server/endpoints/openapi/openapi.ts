@@ -149,7 +149,7 @@ export function createOpenApi({
         const encodings = documents.v2(remoteSpecs());
         return respond(await encodings.get(chooseEncoding("v2", headers.accept)), headers);
       }
-      if (path === V3_PATH || path === `${V3_PATH}/`) {
+      if (path === V3_PATH) {
         const root = await documents.root();
         const remote = remoteParts();
         return respond(remote.size === 0 ? root : await withParts(root, remote), headers);

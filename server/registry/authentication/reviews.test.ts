@@ -129,8 +129,9 @@ test("S2-TR-07: audiences are those that both sides name; who names none is for 
   assert.deepEqual(await statusOf("t1", [API, "vault"], [API]), [true, [API]]);
   assert.deepEqual(await statusOf("t1", undefined, [API]), [true, [API]]);
   assert.deepEqual(await statusOf("t1", [], [API]), [true, [API]]);
-  assert.deepEqual(await statusOf("t1", ["vault"], [API]), [false, undefined]);
-  assert.deepEqual(await statusOf("t1", ["vault"]), [false, undefined]);
+  const refused = { authenticated: false, error: "invalid bearer token" };
+  assert.deepEqual(await review("t1", ["vault"], [API]), refused);
+  assert.deepEqual(await review("t1", ["vault"]), refused);
 });
 
 test("S2-SSR-01, S2-SSR-02: a self review shows the user of the request, with what there is", async () => {

@@ -60,12 +60,10 @@ async function reviewToken(
   const wanted = hasAudiences ? audiences : apiAudiences;
   try {
     const user = await identify(authenticator, token, wanted, signal);
-    if (user === undefined) return { ...object, status: { authenticated: false } };
+    if (user === undefined) return refused(object, INVALID);
     // An authenticator without audiences vouches for this server's own (S2-TR-07).
     const valid = user.audiences ?? wanted.filter((audience) => apiAudiences.includes(audience));
-    if (wanted.length > 0 && valid.length === 0) {
-      return { ...object, status: { authenticated: false } };
-    }
+    if (wanted.length > 0 && valid.length === 0) return refused(object, INVALID);
     const status = {
       authenticated: true,
       user: toUserInfo(user),
@@ -75,9 +73,14 @@ async function reviewToken(
   } catch (error) {
     // An invalid token is a result here, not an error of the request.
     if (!(error instanceof StatusError) || error.code !== 401) throw error;
-    const why = error.message === "Unauthorized" ? "invalid bearer token" : error.message;
-    return { ...object, status: { authenticated: false, error: why } };
+    return refused(object, error.message === "Unauthorized" ? INVALID : error.message);
   }
+}
+
+const INVALID = "invalid bearer token";
+
+function refused(object: ApiObject, error: string): ApiObject {
+  return { ...object, status: { authenticated: false, error } };
 }
 
 /** The user of a token, authenticated as in a request that has only this header. */
