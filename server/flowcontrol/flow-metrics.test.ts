@@ -47,7 +47,7 @@ const UPSTREAM: Readonly<Record<string, readonly [type: string, string[], number
   target_seats: ["gauge", LEVEL],
   upper_limit_seats: ["gauge", LEVEL],
   watch_count_samples: ["histogram", SCHEMA, [0, 1, 10, 100, 1000, 10000]],
-  work_estimated_seats: ["histogram", SCHEMA, [1, 2, 4, 10]],
+  work_estimated_seats: ["histogram", SCHEMA, [1, 2, 4, 8, 16, 32, 64, 100]],
 };
 /** docs/run/operations.md says why. */
 const WITHOUT_COUNTERPART = ["epoch_advance_total", "read_vs_write_current_requests"];

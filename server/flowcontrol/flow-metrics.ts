@@ -10,7 +10,7 @@ import type { Turns } from "./turns.js";
 
 const PREFIX = "apiserver_flowcontrol_";
 const SECONDS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30] as const;
-const SEATS = [1, 2, 4, 10] as const;
+const SEATS = [1, 2, 4, 8, 16, 32, 64, 100] as const;
 const QUEUE_LENGTHS = [0, 10, 25, 50, 100, 250, 500, 1000] as const;
 const WATCHERS = [0, 1, 10, 100, 1000, 10_000] as const;
 const BY_LEVEL = ["priority_level"] as const;

@@ -58,4 +58,12 @@ test("verifications are timed by result", async () => {
     `${name}_sum{result="success",jwt_issuer_hash="a"} 0.003`,
     `${name}_sum{result="failure",jwt_issuer_hash="a"} 2`,
   ]);
+  const bounds = (await linesOf(metrics, `${name}_bucket`)).map(
+    (line) => /le="([^"]+)"/.exec(line)?.[1],
+  );
+  assert.deepEqual(
+    bounds.slice(0, bounds.length / 2),
+    "0.001 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 +Inf".split(" "),
+    "those of kube-apiserver 1.36",
+  );
 });

@@ -9,7 +9,7 @@ export interface AuthenticationMetrics extends JwtMetrics {
   configured(hash: string): void;
 }
 
-const LATENCY_SECONDS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 1, 10];
+const LATENCY_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const PREFIX = "apiserver_authentication";
 
