@@ -261,9 +261,42 @@ describe("conversion by webhook", () => {
       convert(call, (object) => ({ ...object, metadata: { ...object.metadata, name: "other" } }));
     assert.match(
       (await client.get(`${V1}/broken`)).expect(500).text,
-      /returned invalid converted object at index 0: must have the same name: broken != other/,
+      /returned invalid object: must have the same name: broken != other/,
     );
     (await client.get(`${V2}/broken`)).expect(200);
+    const answer = async (change: (object: ApiObject) => unknown) => {
+      hook.answer = (call) => convert(call, (object) => change(object) as ApiObject);
+      return (await client.get(`${V1}/broken`)).expect(500).text;
+    };
+    const marked = (part: object) => (object: ApiObject) => ({
+      ...object,
+      metadata: { ...object.metadata, ...part },
+    });
+    assert.match(
+      await answer(marked({ labels: { "a b": "c" } })),
+      /returned invalid metadata: metadata\.labels: Invalid value: \\"a b\\": name part must/,
+    );
+    assert.match(
+      await answer(marked({ annotations: { "a b": "c", "d e": "f" } })),
+      /returned invalid metadata: \[metadata\.annotation: .*, metadata\.annotation: .*\]/,
+    );
+    assert.match(
+      await answer(marked({ labels: { a: 1 } })),
+      /returned invalid metadata: metadata\.labels\[a\] must be a string/,
+    );
+    assert.match(
+      await answer((object) => ({ ...object, kind: "Other" })),
+      /returned invalid object at index 0: invalid kind \(expected Host, received Other\)/,
+    );
+    hook.answer = (call) => {
+      const { uid } = reviewOf(call).request;
+      const response = { uid, result: {}, convertedObjects: [] };
+      return { body: { ...call.body, response } };
+    };
+    assert.match(
+      (await client.get(`${V1}/broken`)).expect(500).text,
+      /failed: response\.result\.status was '', not 'Success'/,
+    );
     hook.answer = (call) => convert(call);
     (await client.get(`${V1}/broken`)).expect(200);
   });

@@ -3,9 +3,12 @@
  * may not change an object's identity: of the metadata only labels and annotations are taken.
  */
 
+import { deepEqual } from "../api/deep-equal.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { Problems } from "../api/problems.js";
 import { firstOf } from "../api/shown-value.js";
+import { validateAnnotations, validateLabels } from "../api/validation-metadata.js";
 import { jsonToText } from "../codec/json.js";
 
 /** The answer is missing or invalid; the message is for the client. */
@@ -55,13 +58,16 @@ export function readReview(answer: JsonValue, question: ReviewQuestion): readonl
   }
   if (version === "v1" && response.uid !== uid) {
     throw new ConversionFailure(
-      `expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response.uid)}`,
+      `expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response.uid ?? "")}`,
     );
   }
   const { result } = response;
   const status = result !== undefined && isJsonObject(result) ? result : {};
   if (status.status !== "Success") {
-    throw new ConversionFailure(typeof status.message === "string" ? status.message : "");
+    const { message } = status;
+    const got = typeof status.status === "string" ? status.status : "";
+    const unsaid = `response.result.status was '${got}', not 'Success'`;
+    throw new ConversionFailure(typeof message === "string" && message !== "" ? message : unsaid);
   }
   const converted = Array.isArray(response.convertedObjects) ? response.convertedObjects : [];
   if (converted.length !== objects.length) {
@@ -78,32 +84,51 @@ function accept(
   desiredVersion: string,
   index: number,
 ): JsonObject {
-  const refuse = (why: string) =>
-    new ConversionFailure(`returned invalid converted object at index ${index}: ${why}`);
-  if (!isJsonObject(answered)) throw refuse("must be an object");
+  const refuse = (why: string) => new ConversionFailure(`returned invalid ${why}`);
+  if (!isJsonObject(answered))
+    throw refuse(`converted object at index ${index}: must be an object`);
   if (answered.apiVersion !== desiredVersion) {
-    throw refuse(
-      `invalid groupVersion (received ${String(answered.apiVersion)}, expected ${desiredVersion})`,
-    );
+    const why = `(expected ${desiredVersion}, received ${String(answered.apiVersion ?? "")})`;
+    throw refuse(`object at index ${index}: invalid groupVersion ${why}`);
+  }
+  if (answered.kind !== sent.kind) {
+    const why = `(expected ${String(sent.kind)}, received ${String(answered.kind ?? "")})`;
+    throw refuse(`object at index ${index}: invalid kind ${why}`);
   }
   const [before, after] = [metadataOf(sent), metadataOf(answered)];
   const same: readonly (readonly [string, JsonValue | undefined, JsonValue | undefined])[] = [
-    ["kind", sent.kind, answered.kind],
     ["name", before.name, after.name],
     ["namespace", before.namespace, after.namespace],
     ["UID", before.uid, after.uid],
   ];
   for (const [what, wanted = "", got = ""] of same) {
-    if (wanted !== got)
-      throw refuse(`must have the same ${what}: ${String(wanted)} != ${String(got)}`);
+    if (wanted === got) continue;
+    throw refuse(`object: must have the same ${what}: ${String(wanted)} != ${String(got)}`);
   }
   for (const part of ["labels", "annotations"] as const) {
-    const texts = after[part] ?? {};
-    const isTexts =
-      isJsonObject(texts) && Object.values(texts).every((text) => typeof text === "string");
-    if (!isTexts) throw refuse(`metadata.${part}: must be a map of strings`);
+    const why = whyInvalidTexts(part, before[part] ?? {}, after[part] ?? {});
+    if (why !== undefined) throw refuse(`metadata: ${why}`);
   }
   return answered;
+}
+
+/** What the object had already is not judged anew. */
+function whyInvalidTexts(
+  part: "labels" | "annotations",
+  before: JsonValue,
+  after: JsonValue,
+): string | undefined {
+  if (!isJsonObject(after)) return `metadata.${part}: must be a map of strings`;
+  for (const key in after) {
+    if (typeof after[key] !== "string") return `metadata.${part}[${key}] must be a string`;
+  }
+  if (deepEqual(before, after)) return undefined;
+  const texts = after as Readonly<Record<string, string>>;
+  const errors = new Problems();
+  if (part === "labels") validateLabels(texts, "metadata.labels", errors);
+  else validateAnnotations(texts, "metadata.annotation", errors);
+  const told = [...new Set(errors.map(({ field, message }) => `${field}: ${message}`))];
+  return told.length > 1 ? `[${told.join(", ")}]` : told[0];
 }
 
 export function metadataOf({ metadata }: JsonObject): JsonObject {
