@@ -15,7 +15,6 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /** Patterns that the analysis doubts, each with why its text is short or the doubt is wrong. */
 const ALLOWED: Readonly<Record<string, string>> = {
-  "/\\/+$/": "an issuer of the operator's file",
   "/\\*+$/": "a policy of the operator's file",
   "/^\\/+|\\/+$/g": "the operator's --etcd-prefix",
   "/\\B(?=(?:\\d{3})+$)/g": "the digits of a double",

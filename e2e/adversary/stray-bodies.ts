@@ -133,6 +133,18 @@ const STRAYS: readonly Stray[] = [
     body: () => `{${meta},"spec":{"holderIdentity":"${"h".repeat(2_900_000)}"}}`,
   },
   {
+    name: "a pod whose volume has a path of 500,000 slashes",
+    path: `${CORE}/pods${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","secret":{"secretName":"s","items":[{"key":"k","path":"a${"/".repeat(500_000)}x"}]}}]}}`,
+  },
+  {
+    name: "a Service with 55,000 ranges of IPv6",
+    path: `${CORE}/services${DRY}`,
+    body: () =>
+      `{${meta},"spec":{"type":"LoadBalancer","ports":[{"port":80}],"loadBalancerSourceRanges":[${items(55_000, (at) => `"fd00::${at.toString(16)}/128"`)}]}}`,
+  },
+  {
     name: "a claim with 32 expressions of 10 KiB",
     path: `/apis/resource.k8s.io/v1/namespaces/${NAMESPACE}/resourceclaims${DRY}`,
     body: () =>

@@ -7,6 +7,9 @@ import {
   canonicalIp,
   formatIp,
   isCanonicalV4Block,
+  isCanonicalV6,
+  isCanonicalV6Block,
+  isMappedIp,
   isWithin,
   parseBlock,
   parseIp,
@@ -103,4 +106,39 @@ test("addresses that mean something else to everyone", () => {
   assert.match(problem("127.0.0.1") ?? "", /loopback/);
   assert.match(problem("fe80::1") ?? "", /link-local range/);
   assert.match(problem("224.0.0.1") ?? "", /multicast/);
+});
+
+test("39.3: a canonical address or block of IPv6 is known without large numbers, and only that", () => {
+  const group = fc.constantFrom("0", "0", "0", "1", "ffff", "a0", "0a", "A", "fd00");
+  const whole = fc.array(group, { minLength: 7, maxLength: 8 }).map((all) => all.join(":"));
+  const short = fc
+    .tuple(fc.array(group, { maxLength: 4 }), fc.array(group, { maxLength: 4 }))
+    .map(([head, tail]) => `${head.join(":")}::${tail.join(":")}`);
+  const other = fc.constantFrom(
+    "::ffff:a00:1",
+    "::ffff:10.0.0.1",
+    "fe80::1%e",
+    "10.0.0.1",
+    "x",
+    "",
+  );
+  const addresses = fc.oneof(whole, short, other);
+  const lengths = fc.oneof(
+    fc.integer({ min: 0, max: 130 }).map(String),
+    fc.constantFrom("", "064"),
+  );
+  let canonical = 0;
+  fc.assert(
+    fc.property(addresses, lengths, (text, length) => {
+      const address = parseIp(text);
+      const isOne = address?.version === 6 && !isMappedIp(address) && formatIp(address) === text;
+      assert.equal(isCanonicalV6(text), isOne, text);
+      if (isOne) canonical++;
+      const block = parseBlock(`${text}/${length}`);
+      const isPlain = block?.first === address?.value && String(block?.bits) === length;
+      assert.equal(isCanonicalV6Block(`${text}/${length}`), isOne && isPlain, `${text}/${length}`);
+    }),
+    { numRuns: 3_000 },
+  );
+  assert.ok(canonical > 100, `${canonical} of them are canonical`);
 });

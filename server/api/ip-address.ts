@@ -40,6 +40,11 @@ export function parseIp(text: string): IpAddress | undefined {
 const GROUPS = 8;
 
 function parseV6(text: string): bigint {
+  return groupsOf(text).reduce((value, group) => (value << 16n) | BigInt(group), 0n);
+}
+
+/** @param text an address of IPv6 */
+function groupsOf(text: string): readonly number[] {
   let groups = text;
   const lastAt = text.lastIndexOf(":") + 1;
   const dotted = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text.slice(lastAt));
@@ -53,7 +58,7 @@ function parseV6(text: string): bigint {
   const after = tail === undefined || tail === "" ? [] : tail.split(":");
   const zeros = new Array<string>(GROUPS - before.length - after.length).fill("0");
   const all = tail === undefined ? before : [...before, ...zeros, ...after];
-  return all.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n);
+  return all.map((group) => Number.parseInt(group, 16));
 }
 
 export function formatIp({ version, value }: IpAddress): string {
@@ -63,6 +68,10 @@ export function formatIp({ version, value }: IpAddress): string {
   const groups = Array.from({ length: GROUPS }, (_, index) =>
     Number((value >> BigInt(16 * (GROUPS - 1 - index))) & 0xffffn),
   );
+  return formatGroups(groups);
+}
+
+function formatGroups(groups: readonly number[]): string {
   const zeros = longestZeros(groups);
   const hex = (part: readonly number[]) => part.map((group) => group.toString(16)).join(":");
   if (zeros.length < 2) return hex(groups);
@@ -113,6 +122,30 @@ export function isCanonicalV4Block(text: string): boolean {
   const [a = 0, b = 0, c = 0, d = 0, bits = 0] = parts.map(Number);
   if (Math.max(a, b, c, d) > 255 || bits > 32) return false;
   return (((a << 24) | (b << 16) | (c << 8) | d) >>> 0) % 2 ** (32 - bits) === 0;
+}
+
+/**
+ * Whether the text is the one canonical spelling of an address of IPv6 that stands for none of IPv4; without numbers of
+ * 128 bits, as a Service may have tens of thousands.
+ */
+export function isCanonicalV6(text: string): boolean {
+  if (isIP(text) !== 6 || text.includes("%")) return false;
+  const groups = groupsOf(text);
+  const isMapped = groups[5] === 0xffff && groups.findIndex((group) => group !== 0) === 5;
+  return !isMapped && formatGroups(groups) === text;
+}
+
+/** The same of a block that has no bits behind its prefix. */
+export function isCanonicalV6Block(text: string): boolean {
+  const slash = text.indexOf("/");
+  const length = text.slice(slash + 1);
+  if (slash < 0 || !/^(?:0|[1-9]\d{0,2})$/.test(length) || Number(length) > 128) return false;
+  const address = text.slice(0, slash);
+  if (!isCanonicalV6(address)) return false;
+  return groupsOf(address).every((group, index) => {
+    const behind = Math.min(16, Math.max(0, (index + 1) * 16 - Number(length)));
+    return group % 2 ** behind === 0;
+  });
 }
 
 export function isWithin({ version, value }: IpAddress, block: IpBlock): boolean {

@@ -10,12 +10,14 @@
  * it as progress, and no range over the prefix contains it. With user and password the role must
  * cover it: grant the prefix "/registry" without a trailing slash.
  */
+
 import { setMaxListeners } from "node:events";
 import { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
 import { Lifecycle, type TaskObserver } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { traceOf } from "../base/trace.js";
+import { withoutTrailingSlashes } from "../base/trailing-slashes.js";
 import { StorageError } from "../kv/errors.js";
 import type {
   CommitResult,
@@ -174,7 +176,7 @@ export class EtcdStore implements RevisionedStore {
     const urls = options.endpoints.map((endpoint) => toUrl(endpoint, tls !== undefined));
     this.#logIn = new Etcd3LogIn({ urls, tls, credentials: options.credentials });
     this.#prefix = options.prefix;
-    const base = options.prefix.replace(/\/+$/, "");
+    const base = withoutTrailingSlashes(options.prefix);
     // A key with a NUL cannot exist below the prefix; only the answer's header is needed.
     const message = encodeRange({ key: `${base}/\0`, countOnly: true });
     this.#revisionRequest = { path: RANGE_PATH, message };

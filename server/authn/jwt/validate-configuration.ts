@@ -3,6 +3,7 @@
  * compiled CEL expressions of a valid one. Pure: no file, no network.
  */
 
+import { withoutTrailingSlashes } from "../../../storage/base/trailing-slashes.js";
 import {
   duplicateValue,
   invalidValue,
@@ -156,10 +157,6 @@ function validateUrl(
   }
   if (url.search !== "") refuse("URL must not contain a query");
   if (url.hash !== "") refuse("URL must not contain a fragment");
-}
-
-function withoutTrailingSlashes(url: string): string {
-  return url.replace(/\/+$/, "");
 }
 
 function validateAudiences(

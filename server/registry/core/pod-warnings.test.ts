@@ -106,6 +106,20 @@ const SPECS: readonly (readonly [spec: object, ...warnings: string[]])[] = [
     'volume "v" (ConfigMap "c"): overlapping paths: "a" with "a/b"',
   ],
   [{ volumes: [{ name: "v", secret: { items: [{ path: "a" }, { path: "ab" }] } }] }],
+  // A search for the slashes at the end that begins at each of them would not end.
+  [
+    {
+      volumes: [
+        {
+          name: "v",
+          secret: {
+            items: [{ path: `a${"/".repeat(500_000)}x` }, { path: "b///" }, { path: "b" }],
+          },
+        },
+      ],
+    },
+    'volume "v" (Secret ""): overlapping paths: "b" with "b"',
+  ],
   [
     {
       volumes: [

@@ -101,9 +101,11 @@ class PodWarnings {
 
   /** AppArmor's annotations in templates; in a pod they become the field. */
   lookAtProfiles(spec: PodSpec, prefix: string): void {
+    const prefixOfKeys = `container.apparmor.security.beta.${this.#naming.labelDomain}/`;
+    if (!Object.keys(this.#annotations).some((key) => key.startsWith(prefixOfKeys))) return;
     const ofPod = spec.securityContext?.appArmorProfile;
     eachContainer(spec, "", ({ name, securityContext }) => {
-      const key = `container.apparmor.security.beta.${this.#naming.labelDomain}/${name}`;
+      const key = `${prefixOfKeys}${name}`;
       const annotation = this.#annotations[key];
       if (annotation === undefined || securityContext?.appArmorProfile) return;
       if (ofPod && annotation === annotationOf(ofPod)) return;

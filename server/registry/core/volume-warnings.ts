@@ -4,7 +4,9 @@
  *
  *   items: [{ path: "a" }, { path: "a/b" }]      overlapping paths: "a/b" with "a"
  */
+
 import { isRecord } from "../../../storage/base/is-record.js";
+import { withoutTrailingSlashes } from "../../../storage/base/trailing-slashes.js";
 import type { WarningList } from "../generic/warning-list.js";
 import type { Volume } from "./pod-types.js";
 
@@ -127,10 +129,10 @@ function pathsIn(items: unknown, source: string): FilePath[] {
 function warnOfOverlaps(paths: readonly FilePath[], what: string, warnings: WarningList): void {
   const before: FilePath[] = [];
   for (const { path: sent, source } of paths) {
-    const file = { path: sent.replace(/\/+$/, ""), source };
+    const file = { path: withoutTrailingSlashes(sent), source };
     if (file.path === "") continue;
     for (const other of before) {
-      if (!warnings.spend()) return;
+      if (!warnings.spend(Math.min(file.path.length, other.path.length))) return;
       if (!isWithin(file.path, other.path) && !isWithin(other.path, file.path)) continue;
       warnings.add(`${what}: overlapping paths: ${show(file)} with ${show(other)}`);
     }
@@ -139,7 +141,8 @@ function warnOfOverlaps(paths: readonly FilePath[], what: string, warnings: Warn
 }
 
 function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
+  const isEnd = path.length === folder.length || path[folder.length] === "/";
+  return isEnd && path.startsWith(folder);
 }
 
 function show({ path, source }: FilePath): string {

@@ -6,6 +6,8 @@ import {
   formatIp,
   type IpAddress,
   isCanonicalV4Block,
+  isCanonicalV6,
+  isCanonicalV6Block,
   isMappedIp,
   parseBlock,
   parseIp,
@@ -19,7 +21,7 @@ import { WarningList } from "./warning-list.js";
 const CANONICAL_V4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 export function warnOfAddress(text: string, field: string, warnings: WarningList): void {
-  if (CANONICAL_V4.test(text)) return;
+  if (warnings.isFull || CANONICAL_V4.test(text) || isCanonicalV6(text)) return;
   const address = parseIp(text);
   if (address === undefined) return;
   const canonical = formatIp(unmappedIp(address));
@@ -34,7 +36,7 @@ export function warnOfAddress(text: string, field: string, warnings: WarningList
 
 /** A block may stand for its first address alone where it has bits behind its prefix. */
 export function warnOfBlock(text: string, field: string, warnings: WarningList): void {
-  if (isCanonicalV4Block(text)) return;
+  if (warnings.isFull || isCanonicalV4Block(text) || isCanonicalV6Block(text)) return;
   const block = parseBlock(text);
   if (block === undefined) return;
   const [ip = "", length = ""] = text.split("/");
