@@ -204,14 +204,15 @@ interface Namespace extends ApiObject {
 }
 
 const namespaceRules: Rules<Namespace> = {
-  object({ spec }, { naming }) {
+  object({ spec }, { naming, subresource }) {
     const errors = new Problems();
-    spec?.finalizers?.forEach((finalizer) => {
+    spec?.finalizers?.forEach((finalizer, index) => {
+      const at = subresource === "finalize" ? `spec.finalizers[${index}]` : "spec.finalizers";
       for (const why of checkQualifiedName(finalizer)) {
-        errors.push(invalidValue("spec.finalizers", finalizer, why));
+        errors.push(invalidValue(at, finalizer, why));
       }
       const why = checkFinalizerName(finalizer, naming.namespaceFinalizer);
-      if (why !== undefined) errors.push(invalidValue("spec.finalizers", finalizer, why));
+      if (why !== undefined) errors.push(invalidValue(at, finalizer, why));
     });
     return errors;
   },

@@ -512,3 +512,11 @@ test("R45: controllers that a node's first schedulers avoided are named", () => 
     ],
   ]);
 });
+
+test("R46: finalize tells which of the finalizers is wrong", () => {
+  const before = { spec: { finalizers: ["kubernetes"] } };
+  const after = { spec: { finalizers: ["kubernetes", "mine"] } };
+  assert.deepEqual(changeProblems("v1/namespaces", before, after, "finalize"), [
+    'spec.finalizers[1]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
+  ]);
+});

@@ -187,6 +187,18 @@ test("pods that are pending or over disrupt nothing", async () => {
   }
 });
 
+test("a pod that waits on its node is told why it goes, too", async () => {
+  await create("", "pods", {
+    metadata: { name: "waits" },
+    spec: { nodeName: "n1", containers: [{ name: "c", image: "i" }] },
+  });
+  await evict("waits");
+  const { metadata, status } = await read("", "pods", "waits");
+  assert.ok(metadata.deletionTimestamp);
+  const [{ type, reason }] = status.conditions;
+  assert.deepEqual([type, reason], ["DisruptionTarget", "EvictionByEvictionAPI"]);
+});
+
 test("a pod that is not ready goes uncounted when enough others are, or always when asked for", async () => {
   await createBudget("spare", "spare", {
     disruptionsAllowed: 0,

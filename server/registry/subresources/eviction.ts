@@ -2,7 +2,7 @@
  * eviction: a delete of a pod that checks its PodDisruptionBudget first (S1-GEN-08). `kubectl
  * drain` evicts every pod of a node.
  *
- *   pending, finished or already going ──► delete: nothing is disrupted
+ *   pending, finished or already going ──► mark, delete: nothing is disrupted
  *   no budget ───────────────────────────► mark, delete
  *   one budget, not ready and spare ─────► mark, delete, if the pod is still the same
  *   one budget ──────────────────────────► count it (or 429), mark, delete
@@ -23,7 +23,7 @@ import { isDeleting } from "../generic/metadata.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import type { ActionRequest, ResourceAction } from "../write/action.js";
 import { parseCurrent } from "../write/current.js";
-import { decideDelete, deleteObject, planDelete } from "../write/delete.js";
+import { deleteObject, planDelete } from "../write/delete.js";
 import { checkDeleteOptions, type DeleteOptions } from "../write/delete-options.js";
 import { checkPreconditions } from "../write/deletion.js";
 import { patchObject } from "../write/update.js";
@@ -72,7 +72,7 @@ async function evict(registry: Registry, request: Evicted, signal: AbortSignal):
   const deletion = deleteOptionsOf(registry.naming, request);
   const options = { ...request.options, isDryRun: deletion.isDryRun };
   const target = { resource: pods, namespace, name };
-  const found = await deleteUnguarded(registry, target, deletion, signal);
+  const found = await deleteUnguarded(registry, target, { deletion, options }, signal);
   if (found === undefined) return;
 
   const guards = budgetsOf(registry, budgets, found.pod);
@@ -106,31 +106,53 @@ interface PodTarget {
   readonly name: string;
 }
 
-/** Deletes a pod that no budget counts. @returns the pod when budgets must be checked */
+/** Marks and deletes a pod that no budget counts. @returns the pod when budgets must be checked */
 async function deleteUnguarded(
   registry: Registry,
   target: PodTarget,
-  options: DeleteOptions,
+  { deletion, options }: { readonly deletion: DeleteOptions; readonly options: WriteOptions },
   signal: AbortSignal,
 ): Promise<FoundPod | undefined> {
-  const deletion = { ...target, options };
-  let guarded: FoundPod | undefined;
-  const plan = planDelete(registry, deletion);
-  const decide: WritePlan["decide"] = ({ current, write }, deadline) => {
-    guarded = undefined;
+  const isVersioned = deletion.preconditions?.resourceVersion !== undefined;
+  for (let tries = 1; ; tries++) {
+    const found = await findPod(registry, target, signal);
+    const phase = phaseOf(found.pod);
+    const isPending = phase === "Pending";
+    if (!isPending && !OVER.has(phase) && !isDeleting(found.pod)) return found;
+    // A pending pod may start meanwhile, and then it is looked at again.
+    const isPinned = isPending && !isVersioned;
+    const pinned = isPinned ? withVersion(deletion, found.resourceVersion) : deletion;
+    try {
+      await markAndDelete(registry, target, pinned, options, signal);
+      return undefined;
+    } catch (error) {
+      const isRace = error instanceof StatusError && error.reason === "Conflict";
+      if (!isRace || isVersioned || tries === TRIES_MAX) throw error;
+    }
+  }
+}
+
+const OVER: ReadonlySet<string> = new Set(["Succeeded", "Failed"]);
+/** Of a pod that others write meanwhile. */
+const TRIES_MAX = 20;
+
+/** The pod as it is stored now. @throws {StatusError} 404 */
+async function findPod(
+  registry: Registry,
+  target: PodTarget,
+  signal: AbortSignal,
+): Promise<FoundPod> {
+  let found: FoundPod | undefined;
+  const plan = planDelete(registry, { ...target, options: { isDryRun: false } });
+  const decide: WritePlan["decide"] = ({ current }) => {
     if (current === undefined) throw notFound(target.resource, target.name);
     const pod = parseCurrent(current);
-    const phase = phaseOf(pod);
-    const isOver = phase === "Succeeded" || phase === "Failed" || isDeleting(pod);
-    // A pending pod may start meanwhile, and then it is checked again.
-    if (isOver || phase === "Pending") {
-      return decideDelete(registry, deletion, { current, write }, deadline);
-    }
-    guarded = { pod, resourceVersion: String(current.revision) };
+    found = { pod, resourceVersion: String(current.revision) };
     return { action: "same", object: pod };
   };
   await runWrite(registry, { ...plan, decide }, signal);
-  return guarded;
+  if (found === undefined) throw notFound(target.resource, target.name);
+  return found;
 }
 
 function phaseOf({ status }: ApiObject): string {

@@ -188,6 +188,8 @@ test("a pod is bound to a node once, by whichever path", async () => {
   const stored = await read("", "pods", "bound");
   assert.equal(stored.spec.nodeName, "n1");
   assert.deepEqual(stored.metadata.annotations, { by: "me" });
+  // Where it runs is no change of what was asked for.
+  assert.equal(stored.metadata.generation, 1);
   const [condition] = stored.status.conditions;
   assert.equal(condition.type, "PodScheduled");
   assert.equal(condition.status, "True");

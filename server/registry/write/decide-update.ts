@@ -352,8 +352,8 @@ function* encodeNext(attempt: Attempt, next: ApiObject): Steps<Decision> {
   const isLong = pause !== undefined;
   let value = yield* storedBytes(registry, resource, next, isLong);
   const isSame = isSameValue(value, next.metadata.uid ?? "", current);
-  // Some types count their annotations too, which a status write may carry.
-  const isCounted = !isSame && subresource !== "status";
+  // Some types count their annotations too, which a status write may carry. Where a pod runs is counted of none.
+  const isCounted = !isSame && subresource !== "status" && subresource !== "binding";
   if (isCounted && (yield* hasNewGeneration(resource, { next, before, value, isLong }))) {
     next.metadata.generation = (before.metadata.generation ?? 0) + 1;
     yield;
