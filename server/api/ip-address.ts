@@ -129,23 +129,81 @@ export function isCanonicalV4Block(text: string): boolean {
  * 128 bits, as a Service may have tens of thousands.
  */
 export function isCanonicalV6(text: string): boolean {
-  if (isIP(text) !== 6 || text.includes("%")) return false;
-  const groups = groupsOf(text);
-  const isMapped = groups[5] === 0xffff && groups.findIndex((group) => group !== 0) === 5;
-  return !isMapped && formatGroups(groups) === text;
+  return readCanonicalV6(text, text.length);
 }
 
 /** The same of a block that has no bits behind its prefix. */
 export function isCanonicalV6Block(text: string): boolean {
   const slash = text.indexOf("/");
-  const length = text.slice(slash + 1);
-  if (slash < 0 || !/^(?:0|[1-9]\d{0,2})$/.test(length) || Number(length) > 128) return false;
-  const address = text.slice(0, slash);
-  if (!isCanonicalV6(address)) return false;
-  return groupsOf(address).every((group, index) => {
-    const behind = Math.min(16, Math.max(0, (index + 1) * 16 - Number(length)));
-    return group % 2 ** behind === 0;
-  });
+  const bits = slash < 0 ? Number.NaN : Number(text.slice(slash + 1));
+  if (!(bits <= 128) || String(bits) !== text.slice(slash + 1)) return false;
+  if (!readCanonicalV6(text, slash)) return false;
+  for (let index = bits >> 4; index < GROUPS; index++) {
+    const behind = Math.min(16, (index + 1) * 16 - bits);
+    if ((READ[index] as number) % 2 ** behind !== 0) return false;
+  }
+  return true;
+}
+
+/** The groups of the address that was read last. */
+const READ = new Uint16Array(GROUPS);
+
+/** Reads what is in front of `end` in one pass, by the rules of RFC 5952. */
+function readCanonicalV6(text: string, end: number): boolean {
+  let count = 0;
+  let gap = -1;
+  let at = 0;
+  if (text.startsWith("::")) {
+    gap = 0;
+    at = 2;
+  }
+  while (at < end) {
+    const from = at;
+    let value = 0;
+    for (; at < end; at++) {
+      const digit = hexDigit(text.charCodeAt(at));
+      if (digit < 0) break;
+      value = value * 16 + digit;
+    }
+    const digits = at - from;
+    if (count === GROUPS || digits === 0 || digits > 4) return false;
+    if (digits > 1 && text[from] === "0") return false;
+    READ[count++] = value;
+    if (at === end) break;
+    if (text[at++] !== ":" || at > end) return false;
+    if (text[at] === ":" && at < end) {
+      if (gap >= 0) return false;
+      gap = count;
+      at++;
+    } else if (at === end) return false;
+  }
+  if (gap < 0 ? count !== GROUPS : count > GROUPS - 2) return false;
+  const elided = gap < 0 ? 0 : GROUPS - count;
+  if (elided > 0) {
+    READ.copyWithin(gap + elided, gap, count);
+    READ.fill(0, gap, gap + elided);
+  }
+  const isMapped = gap === 0 && elided === 5 && READ[5] === 0xffff;
+  return !isMapped && isLongestGap(gap, elided);
+}
+
+/** Whether the zeros that are left out are the first of the longest that there are; none are where there are no two. */
+function isLongestGap(gap: number, elided: number): boolean {
+  let length = 0;
+  let longest = 1;
+  let first = -1;
+  for (let index = 0; index < GROUPS; index++) {
+    length = READ[index] === 0 ? length + 1 : 0;
+    if (length <= longest) continue;
+    longest = length;
+    first = index - length + 1;
+  }
+  return first === gap && (gap < 0 || longest === elided);
+}
+
+function hexDigit(code: number): number {
+  if (code >= 48 && code <= 57) return code - 48;
+  return code >= 97 && code <= 102 ? code - 87 : -1;
 }
 
 export function isWithin({ version, value }: IpAddress, block: IpBlock): boolean {

@@ -8,6 +8,8 @@ import {
   formatIp,
   type IpAddress,
   isCanonicalV4Block,
+  isCanonicalV6,
+  isCanonicalV6Block,
   isMappedIp,
   parseBlock,
   parseIp,
@@ -49,6 +51,7 @@ export function checkCanonicalIp(text: string): string[] {
 }
 
 function ipProblem(text: string): string | undefined {
+  if (isCanonicalV6(text)) return undefined;
   const address = parseIp(text);
   if (address === undefined) return NOT_AN_IP;
   if (ipVersion(text) === 0) return "must not have leading 0s";
@@ -86,7 +89,7 @@ function spellingProblem(text: string): string | undefined {
 }
 
 function cidrProblem(text: string): string | undefined {
-  if (isCanonicalV4Block(text)) return undefined;
+  if (isCanonicalV4Block(text) || isCanonicalV6Block(text)) return undefined;
   const block = parseBlock(text);
   if (block === undefined || parseCidr(text) === undefined) return NOT_A_CIDR;
   const [ip = "", bits = ""] = text.split("/");

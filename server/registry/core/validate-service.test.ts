@@ -1,7 +1,11 @@
 /** Rules for Services, and the allocated values that an update keeps. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LongWork, STRETCH } from "../../api/long-work.js";
+import { createNaming } from "../../api/naming.js";
 import { changeProblems, checkProblems, problemsOf, type TestObject } from "../testing/problems.js";
+import type { ServiceObject } from "./service-types.js";
+import { serviceRules } from "./validate-service.js";
 
 const http = { name: "http", port: 80 };
 const service = (spec: object = {}): TestObject => ({ spec: { ports: [http], ...spec } });
@@ -233,4 +237,37 @@ test("R29: annotations of a service that older clients write, in pairs", () => {
     ],
   ]);
   assert.deepEqual(changeProblems("v1/services", ranges("x"), ranges("x")), []);
+});
+
+test("39.3: the ranges and addresses of a Service are looked at in steps, and what is wrong is found", () => {
+  const ranges = Array.from({ length: 20 * STRETCH }, (_, at) => `fd00::${at + 1}/128`);
+  const addresses = Array.from({ length: 10 * STRETCH }, (_, at) => `10.1.${at >> 8}.${at & 255}`);
+  const spec = {
+    type: "LoadBalancer",
+    ports: [],
+    loadBalancerSourceRanges: [...ranges, "fd00::1/64"],
+    externalIPs: [...addresses, "127.0.0.1"],
+  };
+  const next = {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {},
+    spec,
+  } as unknown as ServiceObject;
+  const long = new LongWork();
+  const naming = createNaming("kubernetes");
+  const fields = (errors: readonly { readonly field: string }[]) =>
+    errors.map(({ field }) => field);
+  const found = serviceRules.object?.(next, { naming, long } as never, undefined) ?? [];
+  const isOfLists = (field: string) => /Ranges|externalIPs/.test(field);
+  assert.deepEqual(fields(found).filter(isOfLists), []);
+  const steps = long.finish();
+  let taken = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) taken++;
+  assert.ok(taken >= 30, `${taken} steps`);
+  assert.deepEqual(fields(step.value), [
+    `spec.externalIPs[${addresses.length}]`,
+    `spec.LoadBalancerSourceRanges[${ranges.length}]`,
+  ]);
 });

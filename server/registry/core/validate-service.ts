@@ -59,14 +59,15 @@ export const serviceRules: Rules<ServiceObject> = {
 function validateService(spec: ServiceSpec, long: LongWork | undefined): FieldError[] {
   const errors = new Problems();
   validateType(spec, errors);
-  validatePorts(spec, { errors, long });
+  const use: RuleUse = { errors, long };
+  validatePorts(spec, use);
   if (spec.selector) validateLabels(spec.selector, "spec.selector", errors);
   validateAffinity(spec, errors);
   errors.push(...validateAddresses(spec));
-  spec.externalIPs?.forEach((ip, index) => {
-    validateReachableIp(ip, `spec.externalIPs[${index}]`, errors);
+  eachItem(spec.externalIPs ?? [], use, (ip, index, found) => {
+    validateReachableIp(ip, `spec.externalIPs[${index}]`, found);
   });
-  validateLoadBalancer(spec, errors);
+  validateLoadBalancer(spec, use);
   validateTraffic(spec, errors);
   return errors;
 }
@@ -254,14 +255,15 @@ export function validateReachableIp(
   }
 }
 
-function validateLoadBalancer(spec: ServiceSpec, errors: FieldError[]): void {
+function validateLoadBalancer(spec: ServiceSpec, use: RuleUse): void {
+  const { errors } = use;
   const isBalanced = spec.type === "LoadBalancer";
   const why = "may only be used when `type` is 'LoadBalancer'";
   const ranges = spec.loadBalancerSourceRanges ?? [];
   const field = "spec.LoadBalancerSourceRanges";
   if (ranges.length > 0 && !isBalanced) errors.push(forbiddenField(field, why));
-  ranges.forEach((range, index) => {
-    validateCidr(range.trim(), `${field}[${index}]`, errors);
+  eachItem(ranges, use, (range, index, found) => {
+    validateCidr(range.trim(), `${field}[${index}]`, found);
   });
   if (!isBalanced) {
     const member = "allocateLoadBalancerNodePorts";
