@@ -10,6 +10,7 @@ import {
   isCanonicalV6,
   isCanonicalV6Block,
   isMappedIp,
+  isReachableV6,
   isWithin,
   parseBlock,
   parseIp,
@@ -109,7 +110,19 @@ test("addresses that mean something else to everyone", () => {
 });
 
 test("39.3: a canonical address or block of IPv6 is known without large numbers, and only that", () => {
-  const group = fc.constantFrom("0", "0", "0", "1", "ffff", "a0", "0a", "A", "fd00");
+  const group = fc.constantFrom(
+    "0",
+    "0",
+    "0",
+    "1",
+    "ffff",
+    "a0",
+    "0a",
+    "A",
+    "fd00",
+    "ff02",
+    "fe80",
+  );
   const whole = fc.array(group, { minLength: 7, maxLength: 8 }).map((all) => all.join(":"));
   const short = fc
     .tuple(fc.array(group, { maxLength: 4 }), fc.array(group, { maxLength: 4 }))
@@ -128,12 +141,17 @@ test("39.3: a canonical address or block of IPv6 is known without large numbers,
     fc.constantFrom("", "064"),
   );
   let canonical = 0;
+  let reachable = 0;
   fc.assert(
     fc.property(addresses, lengths, (text, length) => {
       const address = parseIp(text);
       const isOne = address?.version === 6 && !isMappedIp(address) && formatIp(address) === text;
       assert.equal(isCanonicalV6(text), isOne, text);
       if (isOne) canonical++;
+      if (isReachableV6(text)) {
+        assert.ok(isOne && specialIpProblem(text, address) === undefined, text);
+        reachable++;
+      }
       const block = parseBlock(`${text}/${length}`);
       const isPlain = block?.first === address?.value && String(block?.bits) === length;
       assert.equal(isCanonicalV6Block(`${text}/${length}`), isOne && isPlain, `${text}/${length}`);
@@ -141,4 +159,5 @@ test("39.3: a canonical address or block of IPv6 is known without large numbers,
     { numRuns: 3_000 },
   );
   assert.ok(canonical > 100, `${canonical} of them are canonical`);
+  assert.ok(reachable > 30, `${reachable} of them are reachable`);
 });

@@ -132,6 +132,13 @@ export function isCanonicalV6(text: string): boolean {
   return readCanonicalV6(text, text.length);
 }
 
+/** Whether it is one that is none of the special ones either (`specialIpProblem`), known by its first group. */
+export function isReachableV6(text: string): boolean {
+  if (!isCanonicalV6(text)) return false;
+  const [first = 0] = READ;
+  return first !== 0 && first !== 0xff02 && (first & 0xffc0) !== 0xfe80;
+}
+
 /** The same of a block that has no bits behind its prefix. */
 export function isCanonicalV6Block(text: string): boolean {
   const slash = text.indexOf("/");

@@ -44,6 +44,7 @@ export function validateCanonicalIp(text: string, field: string, errors: FieldEr
 
 /** As `validateCanonicalIp`, for names. */
 export function checkCanonicalIp(text: string): string[] {
+  if (isCanonicalV6(text)) return [];
   const why = ipProblem(text);
   if (why !== undefined) return [why];
   const canonical = formatIp(parseIp(text) as IpAddress);
@@ -51,7 +52,8 @@ export function checkCanonicalIp(text: string): string[] {
 }
 
 function ipProblem(text: string): string | undefined {
-  if (isCanonicalV6(text)) return undefined;
+  // Of IPv4 only what has no zeros in front is known by this.
+  if (ipVersion(text) === 4 || isCanonicalV6(text)) return undefined;
   const address = parseIp(text);
   if (address === undefined) return NOT_AN_IP;
   if (ipVersion(text) === 0) return "must not have leading 0s";

@@ -9,6 +9,7 @@ import {
   requiredValue,
 } from "../../api/field-errors.js";
 import { isJsonObject } from "../../api/json-object.js";
+import { eachItem, type RuleUse } from "../../api/long-work.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
@@ -250,10 +251,10 @@ interface EndpointAddress {
 }
 
 const endpointsRules: Rules<Endpoints> = {
-  object({ subsets }) {
+  object({ subsets }, { long }) {
     const errors = new Problems();
     subsets?.forEach((subset, index) => {
-      validateSubset(subset, `subsets[${index}]`, errors);
+      validateSubset(subset, `subsets[${index}]`, { errors, long });
     });
     return errors;
   },
@@ -280,18 +281,19 @@ export function endpointsWarnings(
   return warnings.texts;
 }
 
-function validateSubset(subset: Subset, field: string, errors: FieldError[]): void {
+function validateSubset(subset: Subset, field: string, use: RuleUse): void {
+  const { errors } = use;
   const { addresses, notReadyAddresses, ports } = subset;
   if ((addresses?.length ?? 0) === 0 && (notReadyAddresses?.length ?? 0) === 0) {
     errors.push(requiredValue(field, "must specify `addresses` or `notReadyAddresses`"));
   }
   for (const list of ["addresses", "notReadyAddresses"] as const) {
-    subset[list]?.forEach(({ ip, hostname = "", nodeName }, index) => {
+    eachItem(subset[list] ?? [], use, ({ ip, hostname = "", nodeName }, index, found) => {
       const at = `${field}.${list}[${index}]`;
-      validateReachableIp(ip, `${at}.ip`, errors, true);
-      if (hostname !== "") validateDnsLabel(hostname, `${at}.hostname`, errors);
+      validateReachableIp(ip, `${at}.ip`, found, true);
+      if (hostname !== "") validateDnsLabel(hostname, `${at}.hostname`, found);
       if (nodeName !== undefined && nodeName !== null)
-        validateDnsSubdomain(nodeName, `${at}.nodeName`, errors);
+        validateDnsSubdomain(nodeName, `${at}.nodeName`, found);
     });
   }
   ports?.forEach(({ name = "", port, appProtocol }, index) => {

@@ -3,7 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LongWork, STRETCH } from "../../api/long-work.js";
 import { createNaming } from "../../api/naming.js";
-import { changeProblems, checkProblems, problemsOf, type TestObject } from "../testing/problems.js";
+import {
+  changeProblems,
+  checkProblems,
+  problemsOf,
+  resourceOf,
+  type TestObject,
+} from "../testing/problems.js";
 import type { ServiceObject } from "./service-types.js";
 import { serviceRules } from "./validate-service.js";
 
@@ -270,4 +276,39 @@ test("39.3: the ranges and addresses of a Service are looked at in steps, and wh
     `spec.externalIPs[${addresses.length}]`,
     `spec.LoadBalancerSourceRanges[${ranges.length}]`,
   ]);
+});
+
+test("39.3: the addresses of large Endpoints, slices and policies are looked at in steps", () => {
+  const addresses = Array.from({ length: 500 }, (_, at) => `2001:db8::${at + 1}`);
+  const subsets = [{ addresses: [...addresses, "::1"].map((ip) => ({ ip })) }];
+  const except = [...addresses, "2001:db9::1"].map((address) => `${address}/128`);
+  const endpoints = [...addresses, "::1"].map((address) => ({ addresses: [address] }));
+  const cases = [
+    ["v1/endpoints", { subsets }, "subsets[0].addresses[500].ip"],
+    [
+      "discovery.k8s.io/v1/endpointslices",
+      { addressType: "IPv6", endpoints },
+      "endpoints[500].addresses[0]",
+    ],
+    [
+      "networking.k8s.io/v1/networkpolicies",
+      { spec: { ingress: [{ from: [{ ipBlock: { cidr: "2001:db8::/32", except } }] }] } },
+      "spec.ingress[0].from[0].ipBlock.except[500]",
+    ],
+  ] as const;
+  for (const [name, content, field] of cases) {
+    const long = new LongWork();
+    const next = { apiVersion: "", kind: "", metadata: {}, ...content } as unknown as ServiceObject;
+    const context = { naming: createNaming("kubernetes"), long } as never;
+    assert.deepEqual([...(resourceOf(name).strategy.validate?.(next, context) ?? [])], []);
+    const steps = long.finish();
+    let taken = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) taken++;
+    assert.ok(taken >= 5, `${name}: ${taken} steps`);
+    assert.deepEqual(
+      step.value.map((found) => found.field),
+      [field],
+    );
+  }
 });

@@ -11,7 +11,7 @@ import {
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
-import { parseIp, specialIpProblem } from "../../api/ip-address.js";
+import { isReachableV6, parseIp, specialIpProblem } from "../../api/ip-address.js";
 import { eachItem, type LongWork, type RuleUse } from "../../api/long-work.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
@@ -242,6 +242,7 @@ export function validateReachableIp(
   errors: FieldError[],
   seesThrough = false,
 ): void {
+  if (isReachableV6(ip)) return;
   const before = errors.length;
   if (seesThrough) validateIpAnew(ip, field, errors);
   else validateIp(ip, field, errors);

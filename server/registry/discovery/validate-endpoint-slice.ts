@@ -7,6 +7,7 @@ import {
   requiredValue,
   tooManyItems,
 } from "../../api/field-errors.js";
+import { eachItem } from "../../api/long-work.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
@@ -48,7 +49,7 @@ const TOPOLOGY_MAX = 16;
 const HINTS_MAX = 8;
 
 const endpointSliceRules: Rules<EndpointSlice> = {
-  object({ addressType = "", endpoints, ports }, _context, current) {
+  object({ addressType = "", endpoints, ports }, { long }, current) {
     const errors = new Problems();
     validatePorts(ports ?? [], errors);
     // What an older release accepted may stay.
@@ -56,8 +57,8 @@ const endpointSliceRules: Rules<EndpointSlice> = {
     const count = endpoints?.length ?? 0;
     if (count > ENDPOINTS_MAX) errors.push(tooManyItems("endpoints", count, ENDPOINTS_MAX));
     else {
-      endpoints?.forEach((endpoint, index) => {
-        validateEndpoint(endpoint, `endpoints[${index}]`, { addressType, errors });
+      eachItem(endpoints ?? [], { errors, long }, (endpoint, index, found) => {
+        validateEndpoint(endpoint, `endpoints[${index}]`, { addressType, errors: found });
       });
     }
     return errors;

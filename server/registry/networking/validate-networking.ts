@@ -9,7 +9,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import { isWithin, parseBlock, parseIp } from "../../api/ip-address.js";
-import { eachItem } from "../../api/long-work.js";
+import { eachItem, type RuleUse } from "../../api/long-work.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
@@ -72,7 +72,7 @@ const networkPolicyRules: Rules<NetworkPolicy> = {
           validatePolicyPort(port, `${field}.ports[${portIndex}]`, found);
         });
         eachItem(rule[peers] ?? [], { errors, long }, (peer, peerIndex, found) => {
-          validatePeer(peer, `${field}.${peers}[${peerIndex}]`, found);
+          validatePeer(peer, `${field}.${peers}[${peerIndex}]`, { errors: found, long });
         });
       });
     }
@@ -122,12 +122,13 @@ function validatePolicyPort(
   validatePort(end, `${field}.endPort`, errors);
 }
 
-function validatePeer(peer: Peer, field: string, errors: FieldError[]): void {
+function validatePeer(peer: Peer, field: string, use: RuleUse): void {
+  const { errors } = use;
   const { podSelector, namespaceSelector, ipBlock } = peer;
   validateLabelSelector(podSelector, `${field}.podSelector`, errors);
   validateLabelSelector(namespaceSelector, `${field}.namespaceSelector`, errors);
   if (ipBlock) {
-    validateBlock(ipBlock, `${field}.ipBlock`, errors);
+    validateBlock(ipBlock, `${field}.ipBlock`, use);
     if (podSelector || namespaceSelector) {
       errors.push(forbiddenField(field, "may not specify both ipBlock and another peer"));
     }
@@ -139,13 +140,13 @@ function validatePeer(peer: Peer, field: string, errors: FieldError[]): void {
 function validateBlock(
   { cidr, except }: NonNullable<NonNullable<Peer["ipBlock"]>>,
   field: string,
-  errors: FieldError[],
+  use: RuleUse,
 ): void {
   if (cidr === "") return;
-  validateCidr(cidr, `${field}.cidr`, errors);
+  validateCidr(cidr, `${field}.cidr`, use.errors);
   if (except === undefined || except === null || except.length === 0) return;
   const whole = parseBlock(cidr);
-  except.forEach((text, index) => {
+  eachItem(except, use, (text, index, errors) => {
     const at = `${field}.except[${index}]`;
     validateCidr(text, at, errors);
     const part = parseBlock(text);
