@@ -44,11 +44,14 @@ describe("tokens of one issuer", () => {
     ["S2-OIDC-13: a beginning that is a text", { nbf: "soon" }],
     ["S2-OIDC-13: another issuer", { iss: "https://another.example" }],
     ["S2-OIDC-13: an issuer with a slash too many", { iss: "/" }],
+    ["S2-OIDC-13: an expiry that no integer of 64 bits holds", { exp: 1e20 }],
     ["S2-OIDC-03: no subject", { sub: undefined }],
     ["S2-OIDC-03: an empty subject", { sub: "" }],
     ["S2-OIDC-03: a subject that is no text", { sub: 7 }],
     ["S2-OIDC-14: an unknown key", {}, { kid: "unknown" }],
     ["S2-OIDC-13: a critical extension", {}, { crit: ["b64"], b64: true }],
+    ["S2-OIDC-14: a key within the token that is none", {}, { jwk: {} }],
+    ["S2-OIDC-14: a secret key within the token", {}, { jwk: { kty: "oct", k: "AAAA" } }],
   ];
   for (const [title, claims, header] of refused) {
     test(`${title} is refused`, async () => {

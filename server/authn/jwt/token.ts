@@ -6,7 +6,8 @@
  * key cannot be used as one (S2-OIDC-11).
  */
 
-import { compactVerify, errors, type JWTHeaderParameters } from "jose";
+import { createPublicKey, type JsonWebKey } from "node:crypto";
+import { compactVerify, errors, type JWK, type JWTHeaderParameters } from "jose";
 import { isJsonObject } from "../../api/json-object.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { parseJson } from "../../schema/parse-json.js";
@@ -87,7 +88,8 @@ export async function verifyToken(
   if (!hasAudience(aud, audiences)) throw new TokenRefusal("none of the audiences is expected");
   if (typeof exp !== "number") throw new TokenRefusal("no expiry");
   const expiresAtMs = exp * 1000;
-  if (nowMs >= expiresAtMs) throw new TokenRefusal("expired");
+  // As in kube-apiserver, what is beyond an integer of 64 bits is in the past.
+  if (nowMs >= expiresAtMs || exp >= 2 ** 63) throw new TokenRefusal("expired");
   if (nbf !== undefined && nbf !== null) {
     if (typeof nbf !== "number") throw new TokenRefusal("nbf is not a number");
     if (nowMs + NOT_BEFORE_LEEWAY_MS < nbf * 1000) throw new TokenRefusal("not valid yet");
@@ -104,7 +106,7 @@ async function verifySignature(
   const options = { algorithms: [...algorithms] };
   try {
     const { payload, protectedHeader } = await compactVerify(token, keys.resolve, options);
-    refuseExtensions(protectedHeader);
+    checkHeader(protectedHeader);
     return payload;
   } catch (error) {
     if (error instanceof errors.JWKSMultipleMatchingKeys) {
@@ -123,7 +125,7 @@ async function verifyWithAny(
   for await (const key of candidates) {
     try {
       const { payload, protectedHeader } = await compactVerify(token, key, options);
-      refuseExtensions(protectedHeader);
+      checkHeader(protectedHeader);
       return payload;
     } catch (error) {
       if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw toRefusal(error);
@@ -132,9 +134,23 @@ async function verifyWithAny(
   throw new UnknownKeyRefusal("the signature is of none of the issuer's keys");
 }
 
-/** Tokens have no critical extensions; the one that the library supports would change the payload. */
-function refuseExtensions({ crit }: JWTHeaderParameters): void {
+/**
+ * Tokens have no critical extensions; the one that the library supports would change the payload. A key within the token is
+ * never used, but has to be one, as in kube-apiserver.
+ */
+function checkHeader({ crit, jwk }: JWTHeaderParameters): void {
   if (crit !== undefined) throw new TokenRefusal("critical header parameters");
+  if (jwk !== undefined && !isPublicKey(jwk)) throw new TokenRefusal("its key is no public key");
+}
+
+function isPublicKey(jwk: JWK): boolean {
+  if (jwk === null || typeof jwk !== "object" || "d" in jwk) return false;
+  try {
+    createPublicKey({ key: jwk as JsonWebKey, format: "jwk" });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function toRefusal(error: unknown): Error {
