@@ -185,6 +185,21 @@ test("A20: settings that make no sense end the start", () => {
     ["PodNodeSelector", { selectors: {} }, /unknown field ".*selectors"/],
     ["PodSecurity", pods({ defaults: { enforce: "strict" } }), /must be one of privileged/],
     ["PodSecurity", pods({ exemptions: { usernames: ["a", "a"] } }), /there twice/],
+    [
+      "PodSecurity",
+      pods({ exemptions: { namespaces: ["A_b"] } }),
+      /"A_b": a lowercase RFC 1123 label/,
+    ],
+    [
+      "PodSecurity",
+      pods({ exemptions: { namespaces: ["a.b"] } }),
+      /"a.b": a lowercase RFC 1123 label/,
+    ],
+    [
+      "PodSecurity",
+      pods({ exemptions: { runtimeClasses: ["X y"] } }),
+      /"X y": a lowercase RFC 1123 subdomain/,
+    ],
   ];
   for (const [name, configuration, message] of table) {
     assert.throws(() => settingsOf(name, configuration), { message }, name);

@@ -4,6 +4,7 @@
  * ends the start.
  */
 import type { Naming } from "../../api/naming.js";
+import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
 import {
   type Members,
   membersOf,
@@ -175,17 +176,23 @@ function readPodSecurity(members: Members, where: string): PodSecuritySettings {
   const at = `${where}.exemptions`;
   const exemptions = membersOf(members.exemptions ?? {}, at);
   refuseUnknown(exemptions, ["usernames", "namespaces", "runtimeClasses"], at);
-  const set = (name: string): ReadonlySet<string> => {
+  const set = (name: string, check = (_: string): readonly string[] => []): ReadonlySet<string> => {
     const texts = optionalTexts(exemptions, name, at);
-    const bad = texts.find((text, index) => text === "" || texts.indexOf(text) !== index);
-    if (bad === undefined) return new Set(texts);
-    throw new Error(`${at}.${name}: Invalid value: ${JSON.stringify(bad)}: empty or there twice`);
+    const refuse = (text: string, why: string): never => {
+      throw new Error(`${at}.${name}: Invalid value: ${JSON.stringify(text)}: ${why}`);
+    };
+    for (const [index, text] of texts.entries()) {
+      const [problem] = check(text);
+      if (problem !== undefined) refuse(text, problem);
+      if (text === "" || texts.indexOf(text) !== index) refuse(text, "empty or there twice");
+    }
+    return new Set(texts);
   };
   return {
     defaults: readStandardDefaults(members.defaults ?? {}, `${where}.defaults`),
     usernames: set("usernames"),
-    namespaces: set("namespaces"),
-    runtimeClasses: set("runtimeClasses"),
+    namespaces: set("namespaces", checkDnsLabel),
+    runtimeClasses: set("runtimeClasses", checkDnsSubdomain),
   };
 }
 
