@@ -166,11 +166,12 @@ describe("connecting to nodes", () => {
       );
       assert.match(stdout, /got hello/);
       assert.match(stdout, /err/);
-      assert.match(stdout, /size \{"Width":\d+,"Height":\d+\}/);
 
       const started = 'echo started; read x; echo "got $x"';
       await using process = kubectl.startAtTerminal([...args, started]);
       await process.waitFor(/^started/m);
+      // Told behind the start: a command that ends at once may not hear of it.
+      await process.waitFor(/size \{"Width":\d+,"Height":\d+\}/);
       await process.resize(99, 33);
       await process.waitFor(/size \{"Width":99,"Height":33\}/);
       process.type("hello\n");
