@@ -129,13 +129,12 @@ export function isCanonicalV4Block(text: string): boolean {
  * 128 bits, as a Service may have tens of thousands.
  */
 export function isCanonicalV6(text: string): boolean {
-  return readCanonicalV6(text, text.length);
+  return readCanonicalV6(text, text.length) !== undefined;
 }
 
 /** Whether it is one that is none of the special ones either (`specialIpProblem`), known by its first group. */
 export function isReachableV6(text: string): boolean {
-  if (!isCanonicalV6(text)) return false;
-  const [first = 0] = READ;
+  const [first = 0] = readCanonicalV6(text, text.length) ?? [];
   return first !== 0 && first !== 0xff02 && (first & 0xffc0) !== 0xfe80;
 }
 
@@ -144,20 +143,18 @@ export function isCanonicalV6Block(text: string): boolean {
   const slash = text.indexOf("/");
   const bits = slash < 0 ? Number.NaN : Number(text.slice(slash + 1));
   if (!(bits <= 128) || String(bits) !== text.slice(slash + 1)) return false;
-  if (!readCanonicalV6(text, slash)) return false;
+  const groups = readCanonicalV6(text, slash);
+  if (groups === undefined) return false;
   for (let index = bits >> 4; index < GROUPS; index++) {
     const behind = Math.min(16, (index + 1) * 16 - bits);
-    if ((READ[index] as number) % 2 ** behind !== 0) return false;
+    if ((groups[index] as number) % 2 ** behind !== 0) return false;
   }
   return true;
 }
 
-/** The groups of the address that was read last. */
-const READ = new Uint16Array(GROUPS);
-
-/** Reads what is in front of `end` in one pass, by the rules of RFC 5952. */
-function readCanonicalV6(text: string, end: number): boolean {
-  let count = 0;
+/** The groups of what is in front of `end`, read in one pass by the rules of RFC 5952; undefined if it is not canonical. */
+function readCanonicalV6(text: string, end: number): readonly number[] | undefined {
+  const read: number[] = [];
   let gap = -1;
   let at = 0;
   if (text.startsWith("::")) {
@@ -173,34 +170,31 @@ function readCanonicalV6(text: string, end: number): boolean {
       value = value * 16 + digit;
     }
     const digits = at - from;
-    if (count === GROUPS || digits === 0 || digits > 4) return false;
-    if (digits > 1 && text[from] === "0") return false;
-    READ[count++] = value;
+    if (read.length === GROUPS || digits === 0 || digits > 4) return undefined;
+    if (digits > 1 && text[from] === "0") return undefined;
+    read.push(value);
     if (at === end) break;
-    if (text[at++] !== ":" || at > end) return false;
+    if (text[at++] !== ":" || at > end) return undefined;
     if (text[at] === ":" && at < end) {
-      if (gap >= 0) return false;
-      gap = count;
+      if (gap >= 0) return undefined;
+      gap = read.length;
       at++;
-    } else if (at === end) return false;
+    } else if (at === end) return undefined;
   }
-  if (gap < 0 ? count !== GROUPS : count > GROUPS - 2) return false;
-  const elided = gap < 0 ? 0 : GROUPS - count;
-  if (elided > 0) {
-    READ.copyWithin(gap + elided, gap, count);
-    READ.fill(0, gap, gap + elided);
-  }
-  const isMapped = gap === 0 && elided === 5 && READ[5] === 0xffff;
-  return !isMapped && isLongestGap(gap, elided);
+  if (gap < 0 ? read.length !== GROUPS : read.length > GROUPS - 2) return undefined;
+  const elided = gap < 0 ? 0 : GROUPS - read.length;
+  for (let left = elided; left > 0; left--) read.splice(gap, 0, 0);
+  const isMapped = gap === 0 && elided === 5 && read[5] === 0xffff;
+  return !isMapped && isLongestGap(read, gap, elided) ? read : undefined;
 }
 
 /** Whether the zeros that are left out are the first of the longest that there are; none are where there are no two. */
-function isLongestGap(gap: number, elided: number): boolean {
+function isLongestGap(groups: readonly number[], gap: number, elided: number): boolean {
   let length = 0;
   let longest = 1;
   let first = -1;
   for (let index = 0; index < GROUPS; index++) {
-    length = READ[index] === 0 ? length + 1 : 0;
+    length = groups[index] === 0 ? length + 1 : 0;
     if (length <= longest) continue;
     longest = length;
     first = index - length + 1;

@@ -2,13 +2,10 @@
  * Long pieces: large objects in an encoding that takes long are written in steps, so that none of them holds the
  * thread. Small objects, and all objects in other encodings, are put at once.
  */
-import type { Steps } from "../../storage/base/steps.js";
+import { type Steps, takeStepsFor } from "../../storage/base/steps.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
-import { LONG_BYTES } from "../registry/write/long-write.js";
+import { LONG_BYTES, STEP_MS_MIN } from "../registry/write/long-write.js";
 import type { Representation, StepwiseEncoding } from "./representation.js";
-
-/** Steps that are shorter share a turn. */
-const STEP_MS_MIN = 5;
 
 /** How to write an object in steps; undefined = it is put at once. */
 export function stepwise(
@@ -29,9 +26,6 @@ export async function putInTurns(
 ): Promise<boolean> {
   for (;;) {
     if (!(await rest())) return false;
-    const sinceMs = performance.now();
-    do {
-      if (steps.next().done === true) return true;
-    } while (performance.now() - sinceMs < STEP_MS_MIN);
+    if (takeStepsFor(steps, STEP_MS_MIN).done === true) return true;
   }
 }

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { finishNow } from "../../storage/base/steps.js";
 import type { JsonValue } from "../api/meta.js";
 import { Problems } from "../api/problems.js";
 import type { JsonSchema } from "./json-schema.js";
-import { validateListTypes } from "./list-types.js";
+import { listTypeSteps } from "./list-types.js";
 import { toStructural } from "./structural.js";
 
 function told(schema: JsonSchema, list: JsonValue): string[] {
   const errors = new Problems();
-  validateListTypes(list, toStructural(schema), "list", errors);
+  finishNow(listTypeSteps(list, toStructural(schema), "list", errors));
   return errors.map(({ field, message }) => `${field}: ${message}`);
 }
 

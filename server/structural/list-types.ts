@@ -2,7 +2,7 @@
  * Checks that set and map lists have unique items: `x-kubernetes-list-type`. Numbers are equal by
  * value, objects by content.
  */
-import { finishNow, STRETCH, type Steps } from "../../storage/base/steps.js";
+import { STRETCH, type Steps } from "../../storage/base/steps.js";
 import { duplicateValue, invalidValue } from "../api/field-errors.js";
 import { isJsonObject, setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -10,16 +10,6 @@ import type { FieldError } from "../api/status.js";
 import { sortedKeys } from "../schema/sorted-keys.js";
 import { memberOf, type Structural } from "./structural.js";
 
-export function validateListTypes(
-  value: JsonValue,
-  node: Structural,
-  path: string,
-  errors: FieldError[],
-): void {
-  finishNow(listTypeSteps(value, node, path, errors));
-}
-
-/** The same in steps. */
 export function* listTypeSteps(
   value: JsonValue,
   node: Structural,

@@ -27,11 +27,17 @@ interface Problem {
 export const WHOLE = "<nil>";
 
 export class Findings {
+  /** Whether they are those of a default: kube-apiserver takes any value as one of an int-or-string. */
+  readonly areOfDefault: boolean;
   readonly #problems: Problem[] = [];
   /** Number of checks made: if all alternatives fail, the one with the most is reported. */
   matches = 0;
   /** What patterns took since the last step: characters times instructions. */
   work = 0;
+
+  constructor({ areOfDefault = false } = {}) {
+    this.areOfDefault = areOfDefault;
+  }
 
   get size(): number {
     return this.#problems.length;

@@ -122,7 +122,8 @@ function typeOf(value: JsonValue): string {
 function typeCheck(schema: JsonSchema): Check {
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
   const { type: own = "", format = "" } = schema;
-  const wanted = own === "" && isIntOrString ? "integer,string" : own;
+  const isEither = own === "" && isIntOrString;
+  const wanted = isEither ? "integer,string" : own;
   const types = new Set(wanted === "" ? [] : wanted.split(","));
   // Every integer is a number.
   if (types.has("number")) types.add("integer");
@@ -136,6 +137,7 @@ function typeCheck(schema: JsonSchema): Check {
     const type = typeOf(value);
     if (isAny || types.has(type)) return;
     if (value === null && isNullable) return;
+    if (isEither && findings.areOfDefault) return;
     const isText = type === "string" || type === "array";
     if (isFormatted && isText) return;
     // For other values the error names the schema's format and the value's own.

@@ -1,7 +1,7 @@
 /** Work that can be cut gives the same whether it is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { finishNow, oneStep, type Steps } from "./steps.js";
+import { finishNow, oneStep, type Steps, takeStepsFor } from "./steps.js";
 
 function* sum(numbers: readonly number[]): Steps<number> {
   let total = 0;
@@ -26,6 +26,24 @@ test("steps that are taken at once give what they give one by one", () => {
     [false, false, false, false, true],
   );
   assert.equal(given.at(-1)?.value, 6);
+});
+
+test("steps are taken for a while, one at least, and the rest later", () => {
+  let nowMs = 0;
+  const clock = { now: () => nowMs };
+  function* slow(): Steps<string> {
+    for (let step = 0; step < 4; step++) {
+      nowMs += 2;
+      yield;
+    }
+    return "all";
+  }
+  const steps = slow();
+  assert.deepEqual(takeStepsFor(steps, 5, clock), { value: undefined, done: false });
+  assert.equal(nowMs, 6);
+  assert.deepEqual(takeStepsFor(steps, 0, clock), { value: undefined, done: false });
+  assert.equal(nowMs, 8);
+  assert.deepEqual(takeStepsFor(steps, 5, clock), { value: "all", done: true });
 });
 
 test("what a step throws ends the work", () => {

@@ -18,6 +18,19 @@ export function finishNow<Result>(steps: Steps<Result>): Result {
   return step.value;
 }
 
+/** Takes steps until so many milliseconds have passed, one at least. @returns the last one */
+export function takeStepsFor<Result>(
+  steps: Steps<Result>,
+  ms: number,
+  clock: { now(): number } = performance,
+): IteratorResult<undefined, Result> {
+  const sinceMs = clock.now();
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true || clock.now() - sinceMs >= ms) return step;
+  }
+}
+
 /** Work of one step. */
 // biome-ignore lint/correctness/useYield: there is nothing to cut
 export function* oneStep<Result>(result: Result): Steps<Result> {

@@ -10,7 +10,6 @@
  * it as progress, and no range over the prefix contains it. With user and password the role must
  * cover it: grant the prefix "/registry" without a trailing slash.
  */
-
 import { setMaxListeners } from "node:events";
 import { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";

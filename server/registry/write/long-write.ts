@@ -8,7 +8,7 @@
  *
  * A stage that may take long itself is given as Steps, which say where they can be cut.
  */
-import { finishNow, type Steps } from "../../../storage/base/steps.js";
+import { finishNow, type Steps, takeStepsFor } from "../../../storage/base/steps.js";
 
 /** The request that writes. */
 export interface WritingRequest {
@@ -59,14 +59,9 @@ export function afterCostlySteps<Made, Result>(
   stage: (made: Made) => Result | Promise<Result>,
 ): Result | Promise<Result> {
   if (pause !== undefined || request === undefined) return afterSteps(pause, steps, stage);
-  const sinceMs = now.now();
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return stage(step.value);
-    if (now.now() - sinceMs >= STEP_MS_MIN) {
-      return finishInTurns(() => request.nextTurn(), steps).then(stage);
-    }
-  }
+  const step = takeStepsFor(steps, STEP_MS_MIN, now);
+  if (step.done === true) return stage(step.value);
+  return finishInTurns(() => request.nextTurn(), steps).then(stage);
 }
 
 export interface CostlyWrite {
@@ -76,18 +71,14 @@ export interface CostlyWrite {
 }
 
 /** Steps that are shorter share a turn. */
-const STEP_MS_MIN = 5;
+export const STEP_MS_MIN = 5;
 
 async function finishInTurns<Made>(pause: () => Promise<void>, steps: Steps<Made>): Promise<Made> {
   for (;;) {
     await pause();
-    const sinceMs = performance.now();
-    do {
-      const step = steps.next();
-      if (step.done === true) {
-        await pause();
-        return step.value;
-      }
-    } while (performance.now() - sinceMs < STEP_MS_MIN);
+    const step = takeStepsFor(steps, STEP_MS_MIN);
+    if (step.done !== true) continue;
+    await pause();
+    return step.value;
   }
 }

@@ -114,12 +114,11 @@ function withDot(field: string, path: string): string {
 }
 
 function checkValue(node: Structural, value: JsonValue, path: string): FieldError[] {
-  const findings = new Findings();
+  // As with kube-apiserver the keys of lists are not compared.
+  const findings = new Findings({ areOfDefault: true });
   compileValidator(node.schema)(value, findings);
   const errors = findings
     .toErrors(path)
-    // As with kube-apiserver: any value is a default of an int-or-string, and keys of lists are not compared.
-    .filter(({ message }) => !message.includes(" in body must be of type integer,string: "))
     .map((error) => ({ ...error, field: withDot(error.field, path) }));
   if (errors.length > 0 || !node.has.rules) return errors;
   // A default may exist from the start, and so replace itself, or appear without an old value.

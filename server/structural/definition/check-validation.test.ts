@@ -227,6 +227,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [of({ ...text, default: "a", enum: ["a"] })],
     // As with kube-apiserver the types of an int-or-string and the keys of lists are not asked for here.
     [of({ "x-kubernetes-int-or-string": true, default: true })],
+    [
+      of({ ...text, enum: ["a"], default: "x in body must be of type integer,string: y" }),
+      `${X}.default: Unsupported value: "x in body must be of type integer,string: y": supported values: "a"`,
+    ],
     [of({ type: "array", items: text, "x-kubernetes-list-type": "set", default: ["a", "a"] })],
     [
       of({ type: "array", items: text, default: [1] }),
