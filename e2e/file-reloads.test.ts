@@ -4,7 +4,6 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { Etcd3 } from "etcd3";
 import { FLAGS } from "../server/config/flags.js";
 import { COMMAND } from "./harness/command.js";
 import { eventually } from "./harness/eventually.js";
@@ -13,6 +12,7 @@ import { makeTempDir } from "./harness/temp-dir.js";
 import { TestAuthority } from "./harness/test-authority.js";
 import { Child } from "./tools/child.js";
 import { startEtcd } from "./tools/etcd.js";
+import { etcdTls, requireLogIn } from "./tools/etcd-access.js";
 import { freePort } from "./tools/free-port.js";
 
 /** By the flag that names it. */
@@ -135,17 +135,14 @@ test("P10: every flag that names a file is read again, or is known to be read on
 
 test("P10: files that cannot be used are counted once each, and the next good ones are in force: on etcd", async () => {
   await using folder = await makeTempDir("etcd-tls");
-  const server = await ETCD.issue({ hosts: ["127.0.0.1"], usage: "any" });
-  const tls = {
-    caFile: join(folder.path, "ca"),
-    certFile: join(folder.path, "cert"),
-    keyFile: join(folder.path, "key"),
+  await using etcd = await startEtcd({ tls: await etcdTls(folder.path, ETCD) });
+  const client = await ETCD.issue({ commonName: "admin" });
+  const credentials = {
+    rootCertificate: Buffer.from(ETCD.certificate),
+    privateKey: Buffer.from(client.key),
+    certChain: Buffer.from(client.cert),
   };
-  await writeFile(tls.caFile, ETCD.certificate);
-  await writeFile(tls.certFile, server.cert);
-  await writeFile(tls.keyFile, server.key);
-  await using etcd = await startEtcd({ tls });
-  await requireLogIn(etcd.endpoint);
+  await requireLogIn({ hosts: etcd.endpoint, credentials });
   const [one, two] = [await contentsOnEtcd("one"), await contentsOnEtcd("two")];
   await replaceAll(one, two, {
     etcdEndpoints: [etcd.endpoint],
@@ -299,24 +296,6 @@ function countsIn(metrics: string): Record<string, number> {
 /** One flag of each watch. */
 function watchesOf(names: readonly string[]): readonly string[] {
   return names.filter((name) => !PAIRS.some((pair) => pair.slice(1).includes(name)));
-}
-
-async function requireLogIn(endpoint: string): Promise<void> {
-  const client = await ETCD.issue({ commonName: "admin" });
-  const admin = new Etcd3({
-    hosts: endpoint,
-    credentials: {
-      rootCertificate: Buffer.from(ETCD.certificate),
-      privateKey: Buffer.from(client.key),
-      certChain: Buffer.from(client.cert),
-    },
-  });
-  const root = admin.user("root");
-  await root.create("secret");
-  await admin.role("root").create();
-  await root.addRole("root");
-  await admin.auth.authEnable();
-  admin.close();
 }
 
 function newKey(): string {

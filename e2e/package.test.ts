@@ -10,7 +10,6 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
-import { Etcd3 } from "etcd3";
 import { type Keelson, startKeelson } from "../server/start-keelson.js";
 import { HttpsClient } from "./harness/https-client.js";
 import { isLong } from "./harness/is-long.js";
@@ -18,6 +17,7 @@ import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
 import { Child } from "./tools/child.js";
 import { examplesOf, snippetsOf } from "./tools/document-examples.js";
 import { startEtcd } from "./tools/etcd.js";
+import { requireLogIn } from "./tools/etcd-access.js";
 import { findTool, repositoryRoot, requireTool } from "./tools/find-tool.js";
 
 const run = promisify(execFile);
@@ -147,13 +147,7 @@ if (isLong) {
     const project = theProject();
     assert.ok(!existsSync(join(project.path, "node_modules", "etcd3")));
     await using etcd = await startEtcd({ args: ["--bcrypt-cost=4"] });
-    const admin = new Etcd3({ hosts: etcd.endpoint });
-    const root = admin.user("root");
-    await root.create("secret");
-    await admin.role("root").create();
-    await root.addRole("root");
-    await admin.auth.authEnable();
-    admin.close();
+    await requireLogIn({ hosts: etcd.endpoint });
 
     const passwordFile = join(project.path, "password");
     const folder = join(project.path, "replica");

@@ -3,23 +3,10 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { http2Frame } from "../../server/http/testing/http2-frame.js";
 import type { Attack, Attacker } from "./attack.js";
 
 const FLOOD_MS = 2_000;
-
-function frame(
-  type: number,
-  flags: number,
-  stream: number,
-  payload: Uint8Array = Buffer.alloc(0),
-): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
 
 /** A connection that has said which protocol it speaks. */
 async function openRaw(attacker: Attacker): Promise<TLSSocket> {
@@ -28,7 +15,9 @@ async function openRaw(attacker: Attacker): Promise<TLSSocket> {
   const socket = connectTls({ host: hostname, port: Number(port), ca, ALPNProtocols: ["h2"] });
   socket.on("error", () => {});
   await once(socket, "secureConnect");
-  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0)]));
+  socket.write(
+    Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), http2Frame(4, 0, 0)]),
+  );
   socket.resume();
   return socket;
 }
@@ -138,19 +127,19 @@ async function sayFirstTogether({ client, signal }: Attacker): Promise<void> {
 export const CONNECTION_ATTACKS: readonly Attack[] = [
   { name: "http/2: rapid resets of nobody", run: rapidReset(false), isShort: true },
   { name: "http/2: rapid resets of a user", run: rapidReset(true) },
-  { name: "http/2: pings", run: flood(repeat(500, frame(6, 0, 0, Buffer.alloc(8)))) },
-  { name: "http/2: settings", run: flood(repeat(500, frame(4, 0, 0))) },
-  { name: "http/2: priorities", run: flood(repeat(500, frame(2, 0, 1, Buffer.alloc(5)))) },
+  { name: "http/2: pings", run: flood(repeat(500, http2Frame(6, 0, 0, Buffer.alloc(8)))) },
+  { name: "http/2: settings", run: flood(repeat(500, http2Frame(4, 0, 0))) },
+  { name: "http/2: priorities", run: flood(repeat(500, http2Frame(2, 0, 1, Buffer.alloc(5)))) },
   {
     name: "http/2: window updates",
-    run: flood(repeat(500, frame(8, 0, 0, Buffer.from([0, 0, 0, 1])))),
+    run: flood(repeat(500, http2Frame(8, 0, 0, Buffer.from([0, 0, 0, 1])))),
   },
   {
     name: "http/2: continuations without end",
     run: flood(
       Buffer.concat([
-        frame(1, 0, 1, Buffer.from([0x82])),
-        repeat(500, frame(9, 0, 1, Buffer.from([0x82]))),
+        http2Frame(1, 0, 1, Buffer.from([0x82])),
+        repeat(500, http2Frame(9, 0, 1, Buffer.from([0x82]))),
       ]),
     ),
   },
@@ -166,13 +155,13 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
     name: "http/2: bodies in frames of a byte",
     run: floodAfter(
       (attacker) =>
-        frame(
+        http2Frame(
           1,
           4,
           1,
           requestHead(attacker, "POST", "/api/v1/namespaces/red/configmaps?dryRun=All"),
         ),
-      repeat(500, frame(0, 0, 1, Buffer.from(" "))),
+      repeat(500, http2Frame(0, 0, 1, Buffer.from(" "))),
     ),
   },
   {
@@ -181,9 +170,9 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
       (attacker) =>
         Buffer.concat([
           // An initial window of one byte.
-          frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1])),
+          http2Frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1])),
           ...Array.from({ length: 100 }, (_, at) =>
-            frame(
+            http2Frame(
               1,
               5,
               1 + 2 * at,
@@ -192,7 +181,9 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
           ),
         ]),
       Buffer.concat(
-        Array.from({ length: 100 }, (_, at) => frame(8, 0, 1 + 2 * at, Buffer.from([0, 0, 0, 1]))),
+        Array.from({ length: 100 }, (_, at) =>
+          http2Frame(8, 0, 1 + 2 * at, Buffer.from([0, 0, 0, 1])),
+        ),
       ),
     ),
   },

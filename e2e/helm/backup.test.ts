@@ -8,6 +8,7 @@ import { eventually } from "../harness/eventually.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { TestAuthority, type TestIdentity } from "../harness/test-authority.js";
 import { etcdReleases, startEtcd, startEtcdCluster } from "../tools/etcd.js";
+import { etcdTls, requireLogIn } from "../tools/etcd-access.js";
 import { etcdAdmin } from "../tools/etcd-admin.js";
 import { missingHelm, renderChart, type Values } from "./chart.js";
 import { findRendered } from "./release-pods.js";
@@ -91,16 +92,7 @@ test("CARD-06: the backup shows etcd the release's certificate, and is refused w
   await using volume = await makeTempDir("backup");
   await using folder = await makeTempDir("etcd-tls");
   const authority = await TestAuthority.create("etcd");
-  const server = await authority.issue({ hosts: ["127.0.0.1"], usage: "any" });
-  const tls = {
-    caFile: join(folder.path, "ca.crt"),
-    certFile: join(folder.path, "tls.crt"),
-    keyFile: join(folder.path, "tls.key"),
-  };
-  await writeFile(tls.caFile, authority.certificate);
-  await writeFile(tls.certFile, server.cert);
-  await writeFile(tls.keyFile, server.key);
-  await using etcd = await startEtcd({ tls });
+  await using etcd = await startEtcd({ tls: await etcdTls(folder.path, authority) });
   const backup = (client: TestIdentity) => {
     const secret = {
       "ca.crt": authority.certificate,
@@ -124,13 +116,7 @@ for (const { binary, title, skip: missing } of await etcdReleases()) {
   }, async () => {
     await using volume = await makeTempDir("backup");
     await using etcd = await startEtcd({ binary });
-    const admin = new Etcd3({ hosts: etcd.endpoint });
-    const root = admin.user("root");
-    await root.create("secret");
-    await admin.role("root").create();
-    await root.addRole("root");
-    await admin.auth.authEnable();
-    admin.close();
+    await requireLogIn({ hosts: etcd.endpoint });
     const values = {
       "etcd.auth.username": "root",
       "etcd.auth.passwordSecretName": "etcd-password",

@@ -6,6 +6,7 @@ import { constants, createServer as createHttp2Server, type ServerHttp2Stream } 
 import { type AddressInfo, connect } from "node:net";
 import { test } from "node:test";
 import { countChunks, countFrames } from "./chunked-bodies.js";
+import { http2Frame } from "./testing/http2-frame.js";
 
 const HEAD = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -45,9 +46,9 @@ test("39.2: of a body in frames of a byte no more than a thousand are kept, and 
   socket.resume();
   const opening = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   // POST / over http at the authority "a", by the static table of HPACK.
-  const head = frame(1, 4, 1, Buffer.from([0x83, 0x86, 0x84, 0x41, 1, 0x61]));
-  const pieces = Array.from({ length: 3_000 }, () => frame(0, 0, 1, Buffer.from("x")));
-  socket.write(Buffer.concat([opening, frame(4, 0, 0), head, ...pieces]));
+  const head = http2Frame(1, 4, 1, Buffer.from([0x83, 0x86, 0x84, 0x41, 1, 0x61]));
+  const pieces = Array.from({ length: 3_000 }, () => http2Frame(0, 0, 1, Buffer.from("x")));
+  socket.write(Buffer.concat([opening, http2Frame(4, 0, 0), head, ...pieces]));
   const stream = await ended;
   assert.equal(stream.rstCode, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   assert.ok(counted > 1_024, `${counted} frames were counted`);
@@ -55,12 +56,3 @@ test("39.2: of a body in frames of a byte no more than a thousand are kept, and 
   socket.destroy();
   server.close();
 });
-
-function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}

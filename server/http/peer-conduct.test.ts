@@ -14,6 +14,7 @@ import { type Front, openFront } from "../chain/testing/test-front.js";
 import { PeerConduct } from "./peer-conduct.js";
 import { PeerConducts } from "./peer-conducts.js";
 import { type ReadConnection, ReadingTurns } from "./reading-turns.js";
+import { http2Frame } from "./testing/http2-frame.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } =
@@ -38,15 +39,6 @@ async function ask(session: ClientHttp2Session, path = PODS): Promise<number | u
 const FRAME = { headers: 1, priority: 2, reset: 3, settings: 4, ping: 6, goaway: 7 } as const;
 const END_STREAM_AND_HEADERS = 5;
 
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
 /** GET, https, and a path that is not indexed (RFC 7541, 6.1 and 6.2.2). */
 const HEADER_BLOCK = Buffer.concat([
   Buffer.from([0x82, 0x87, 0x04, PODS.length]),
@@ -59,8 +51,8 @@ function takenBack(index: number): Buffer {
   const stream = 2 * index + 1;
   const cancel = Buffer.from([0, 0, 0, NGHTTP2_CANCEL]);
   return Buffer.concat([
-    frame(FRAME.headers, END_STREAM_AND_HEADERS, stream, HEADER_BLOCK),
-    frame(FRAME.reset, 0, stream, cancel),
+    http2Frame(FRAME.headers, END_STREAM_AND_HEADERS, stream, HEADER_BLOCK),
+    http2Frame(FRAME.reset, 0, stream, cancel),
   ]);
 }
 
@@ -86,7 +78,7 @@ async function misuse(front: Front, send: (index: number) => Buffer): Promise<nu
 }
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-const SETTINGS = frame(FRAME.settings, 0, 0, Buffer.alloc(0));
+const SETTINGS = http2Frame(FRAME.settings, 0, 0, Buffer.alloc(0));
 
 function goawayOf(received: readonly Buffer[]): number | undefined {
   const bytes = Buffer.concat(received);
@@ -219,9 +211,9 @@ test("39.2: what many connections of HTTP/1.1 send without waiting is read in ma
 test("H5, CVE-2019-9512: who sends frames of control all the time loses the connection", async () => {
   await using front = await openFront();
   for (const one of [
-    frame(FRAME.ping, 0, 0, Buffer.alloc(8)),
+    http2Frame(FRAME.ping, 0, 0, Buffer.alloc(8)),
     SETTINGS,
-    frame(FRAME.priority, 0, 1, Buffer.from([0, 0, 0, 0, 16])),
+    http2Frame(FRAME.priority, 0, 1, Buffer.from([0, 0, 0, 0, 16])),
   ]) {
     assert.equal(await misuse(front, () => one), NGHTTP2_ENHANCE_YOUR_CALM);
   }
@@ -320,12 +312,12 @@ test("39.8: window updates without end lose the connection as soon as somebody e
   flooding.on("data", (data: Buffer) => void received.push(data));
   /** The answer to a ping says that all before it has been read. */
   const ping = async (payload: string) => {
-    flooding.write(frame(FRAME.ping, 0, 0, Buffer.from(payload)));
+    flooding.write(http2Frame(FRAME.ping, 0, 0, Buffer.from(payload)));
     while (goawayOf(received) === undefined && !Buffer.concat(received).includes(payload)) {
       await once(flooding, "data");
     }
   };
-  const update = frame(8, 0, 0, Buffer.from([0, 0, 0, 1]));
+  const update = http2Frame(8, 0, 0, Buffer.from([0, 0, 0, 1]));
   const flood = Array.from({ length: 20_000 }, () => update);
   flooding.write(Buffer.concat([PREFACE, SETTINGS, ...flood]));
   await ping("the last");
