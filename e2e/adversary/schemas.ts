@@ -104,7 +104,12 @@ const OBJECTS: readonly (readonly [name: string, members: () => object, isShort?
   ["a text of 2.9 MB for a pattern of loops", () => ({ loops: `${"a".repeat(2_900_000)}!` })],
   ["50,000 hosts", () => ({ hosts: list(50_000, () => "a".repeat(50)) })],
   ["59,000 amounts", () => ({ amounts: list(59_000, () => "100Mi") })],
-  ["a text that is nearly a duration", () => ({ waits: [`${"11s".repeat(40)}x`] }), true],
+  // A number too large for any unit: the text is none with names of units either.
+  [
+    "a text that is nearly a duration",
+    () => ({ waits: [`${"11s".repeat(33)}99999999999999999999sx`] }),
+    true,
+  ],
   ["700 durations of 4,000 digits", () => ({ waits: list(700, () => "1".repeat(4_000)) })],
   [
     "29,000 choices among ten",
