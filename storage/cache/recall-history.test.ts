@@ -10,7 +10,9 @@ import { Lifecycle } from "../base/lifecycle.js";
 import { silentLogger } from "../base/logger.js";
 import { openEmbeddedStore } from "../embedded/embedded-store.js";
 import { openEtcdStore } from "../etcd/etcd-store.js";
+import { SharedFeed } from "../kv/shared-feed.js";
 import { type Operation, type Revision, type RevisionedStore, toRevision } from "../kv/store.js";
+import { ObjectPatterns } from "../objects/object-patterns.js";
 import { RegistryView } from "./registry-view.js";
 
 const NAMES = 40;
@@ -24,9 +26,9 @@ after(() => clearInterval(heartbeat));
 
 const soon = () => AbortSignal.timeout(60_000);
 
-function put(name: string): Operation {
+function put(name: string, prefix = "/registry/"): Operation {
   const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name, namespace: "default" } };
-  const key = `/registry/core/configmaps/default/${name}`;
+  const key = `${prefix}core/configmaps/default/${name}`;
   return { type: "put", key, value: Buffer.from(JSON.stringify(object)) };
 }
 
@@ -52,11 +54,15 @@ async function fill(store: RevisionedStore): Promise<Revision> {
 }
 
 /** The store's events, read by one watch from the beginning: "put a1@7". */
-async function toldByStore(store: RevisionedStore, until: Revision): Promise<string[]> {
+async function toldByStore(
+  store: RevisionedStore,
+  until: Revision,
+  prefix = "/registry",
+): Promise<string[]> {
   const told: string[] = [];
   const push = setInterval(() => store.requestProgress(), 20);
   try {
-    const watch = { prefix: "/registry", after: toRevision(0) };
+    const watch = { prefix, after: toRevision(0) };
     for await (const batch of store.watch(watch, soon())) {
       for (const event of batch.events) {
         const { key, modRevision } = event.type === "put" ? event.kv : event;
@@ -83,6 +89,11 @@ async function toldByView(store: RevisionedStore): Promise<string[]> {
   await view.start(lifecycle, soon());
   view.recall(lifecycle);
   await view.waitForHistory(toRevision(0), soon());
+  return toldToWatch(view, toRevision(0)) ?? [];
+}
+
+/** The events that a watch from a revision gets; undefined = it is told to list anew. */
+function toldToWatch(view: RegistryView, after: Revision): string[] | undefined {
   const told: string[] = [];
   const watcher = view.partition("core/configmaps").watch(
     {
@@ -97,10 +108,10 @@ async function toldByView(store: RevisionedStore): Promise<string[]> {
         ended: assert.fail,
       },
     },
-    toRevision(0),
+    after,
   );
   watcher?.resume();
-  return told;
+  return watcher && told;
 }
 
 async function check(store: RevisionedStore): Promise<void> {
@@ -133,6 +144,85 @@ test("S1-WATCH-10: all of the embedded store's history is told again, each event
       logger: silentLogger,
     });
     await check(store);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+const PARTS = "/registry/.control-planes/";
+
+/** A part of a store whose feed runs, and how often somebody asked the store for its history. */
+async function openParts(store: RevisionedStore) {
+  const counts = { histories: 0 };
+  const counted = new Proxy(store, {
+    get(target, name: keyof RevisionedStore) {
+      if (name !== "watch") return target[name].bind(target);
+      return (options: Parameters<RevisionedStore["watch"]>[0], signal: AbortSignal) => {
+        if (options.withPrevious === true) counts.histories++;
+        return target.watch(options, signal);
+      };
+    },
+  });
+  const feed = new SharedFeed({ store: counted, prefix: "/registry/", partsPrefix: PARTS });
+  const lifecycle = new Lifecycle(silentLogger);
+  const options = { clock: systemClock, logger: silentLogger, traits: () => ({}) };
+  const root = new RegistryView({ store: feed.store, prefix: "/registry", ...options });
+  await root.start(lifecycle, soon());
+  const fresh = async () => {
+    const revision = await store.currentRevision(soon());
+    store.requestProgress();
+    await root.waitForRevision(revision, soon());
+    return revision;
+  };
+  const open = async (name: string) => {
+    const part = feed.part(name, fresh);
+    const small = { patterns: new ObjectPatterns(() => false), changed() {} };
+    const view = new RegistryView({
+      store: part,
+      prefix: part.prefix.slice(0, -1),
+      small,
+      ...options,
+    });
+    await view.start(lifecycle, soon());
+    view.recall(lifecycle);
+    return view;
+  };
+  return { counts, lifecycle, open };
+}
+
+test("44: what happened in a control plane before it was loaded is told without the history of all others", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "keelson-recall-"));
+  try {
+    await using store = await openEmbeddedStore({
+      directory,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    const commit = (...operations: Operation[]) =>
+      store.commit({ compares: [], operations }, soon());
+    const [shop, blog] = [`${PARTS}shop/`, `${PARTS}blog/`];
+    await commit(put("early", shop));
+    const { counts, lifecycle, open } = await openParts(store);
+    const began = await store.currentRevision(soon());
+    await commit(put("a", shop), put("b", shop));
+    await commit(put("a", blog));
+    const { revision: middle } = await commit(put("a", shop));
+    await commit({ type: "delete", key: put("b", shop).key });
+    await commit(put("early", shop), put("b", shop));
+    const until = await store.currentRevision(soon());
+    const expected = await toldByStore(store, until, shop);
+    const view = await open("shop");
+    // Who needs less comes first: what lies before is read for those who need it.
+    for (const after of [until - 1, middle, began].map(toRevision)) {
+      await view.waitForHistory(after, soon());
+      const later = expected.filter((text) => Number(text.split("@")[1]) > after);
+      assert.deepEqual(toldToWatch(view, after), later);
+    }
+    assert.equal(counts.histories, 0);
+    await view.waitForHistory(toRevision(0), soon());
+    assert.deepEqual(toldToWatch(view, toRevision(0)), expected, "from before the feed began");
+    assert.equal(counts.histories, 1);
+    await lifecycle[Symbol.asyncDispose]();
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -15,7 +15,7 @@ import type { KeySpace } from "../objects/keys.js";
 import { RecalledHistory, type RecalledHistoryOptions } from "./recalled-history.js";
 
 /** How many revisions are recalled: less than a second of work at start. */
-const RECALL_REVISIONS_MAX = 20_000;
+export const RECALL_REVISIONS_MAX = 20_000;
 const RECALL_MS_MAX = 5_000;
 const RECALL_PROGRESS_MS = 20;
 /** Revisions that etcd gives to one watch in one round. */
@@ -25,11 +25,13 @@ const STRETCH_REVISIONS = 1_000;
  */
 const STRETCHES_AHEAD = 3;
 
-/** `until` is the revision that the view was loaded at. */
-export interface RecallOptions extends Omit<RecalledHistoryOptions, "after"> {
+/** `until` is the revision from which on everything is known. */
+export interface RecallOptions extends RecalledHistoryOptions {
   readonly store: RevisionedStore;
   readonly keys: KeySpace;
   readonly logger: Logger;
+  /** Whether it is read in one stretch: little has happened, or the store knows where. */
+  readonly isShort: boolean;
 }
 
 /**
@@ -40,10 +42,9 @@ export async function recallHistory(
   options: RecallOptions,
   signal: AbortSignal,
 ): Promise<RecalledHistory | undefined> {
-  const { until } = options;
-  const first = toRevision(Math.max(0, until - RECALL_REVISIONS_MAX));
+  const { after, until } = options;
   try {
-    return await recallAfter(first, options, signal);
+    return await recallAfter(after, options, signal);
   } catch (error) {
     if (signal.aborted || !(error instanceof StorageError)) throw error;
     const { compactedTo } = error;
@@ -57,7 +58,8 @@ async function recallAfter(
   options: RecallOptions,
   signal: AbortSignal,
 ): Promise<RecalledHistory | undefined> {
-  const { store, keys, logger, until } = options;
+  const { store, keys, logger, until, isShort } = options;
+  const stretchRevisions = isShort ? until - after : STRETCH_REVISIONS;
   const ended = new AbortController();
   const deadline = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(RECALL_MS_MAX)]);
   const history = new RecalledHistory({ ...options, after });
@@ -67,8 +69,8 @@ async function recallAfter(
   let next: number = after;
   try {
     while (history.reached < until) {
-      for (; open.length < STRETCHES_AHEAD && next < until; next += STRETCH_REVISIONS) {
-        const to = toRevision(Math.min(next + STRETCH_REVISIONS, until));
+      for (; open.length < STRETCHES_AHEAD && next < until; next += stretchRevisions) {
+        const to = toRevision(Math.min(next + stretchRevisions, until));
         open.push(
           openStretch(store, { prefix: keys.prefix, after: toRevision(next), to }, deadline),
         );

@@ -15,7 +15,13 @@ import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { nextTurn } from "../base/next-turn.js";
 import { StorageError } from "../kv/errors.js";
-import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
+import {
+  type Revision,
+  type RevisionedStore,
+  type StoreEvent,
+  toRevision,
+  type WatchBatch,
+} from "../kv/store.js";
 import { ByteArena, type BytePlacer } from "../objects/byte-arena.js";
 import { decodeStoredObject } from "../objects/decode-object.js";
 import { describeEncoded, type Encodable } from "../objects/encoded-object.js";
@@ -28,7 +34,7 @@ import type { FeedLag } from "./feed-lag.js";
 import { ObjectTree } from "./object-tree.js";
 import { type ExpectedWrite, OwnWrites } from "./own-writes.js";
 import { Partition, type PartitionHost, type PartitionTraits } from "./partition.js";
-import { recallHistory } from "./recall-history.js";
+import { RECALL_REVISIONS_MAX, recallHistory } from "./recall-history.js";
 import type { RecalledHistory } from "./recalled-history.js";
 import { Retention } from "./retention.js";
 import { RevisionWaiters } from "./revision-waiters.js";
@@ -116,10 +122,14 @@ export class RegistryView implements PartitionHost {
   #reloads = 0;
   /** What was asked for before the load. */
   #readAhead: StatePages | undefined;
-  /** The revision of the last load, as long as its history was not recalled. */
+  /** The revision from which on everything is known, as long as what lies before can be recalled. */
   #recalling: Revision | undefined;
-  /** Begins the recall, where it waits for somebody who needs it. */
-  #recallNow: (() => void) | undefined;
+  /** Nothing before it is ever recalled. */
+  #recallFloor = 0 as Revision;
+  /** Recalls what lies behind a revision, where only somebody who needs it has it recalled. */
+  #recallBehind: ((after: Revision) => void) | undefined;
+  /** One recall at a time. */
+  #isRecalling = false;
   readonly #recallWaiters = new RevisionWaiters();
   /** Where the search for sparse slabs continues. */
   #swept = { index: 0, after: "" };
@@ -244,15 +254,19 @@ export class RegistryView implements PartitionHost {
 
   /**
    * Reads the events from before the load in the background; watches that resume wait for them. Of a small view
-   * they are read when the first watch asks for them: mostly nobody does.
+   * they are read when a watch asks for them, and no more than it needs: mostly nobody does.
    */
   recall(lifecycle: Lifecycle): void {
-    const until = this.#recalling;
-    if (until === undefined) return;
-    const recall = () =>
-      lifecycle.spawn("history recall", "leave", (closing) => this.#recallUntil(until, closing));
-    if (this.#options.small === undefined) recall();
-    else this.#recallNow = recall;
+    const recall = (after: Revision) => {
+      const until = this.#recalling;
+      if (until === undefined || this.#isRecalling) return;
+      this.#isRecalling = true;
+      lifecycle.spawn("history recall", "leave", (closing) =>
+        this.#recallUntil(until, after, closing),
+      );
+    };
+    if (this.#options.small === undefined) recall(this.#recallFloor);
+    else this.#recallBehind = recall;
   }
 
   /**
@@ -293,9 +307,18 @@ export class RegistryView implements PartitionHost {
    */
   waitForHistory(revision: Revision, signal: AbortSignal): Promise<void> | undefined {
     if (this.#recalling === undefined || revision >= this.#recalling) return undefined;
-    this.#recallNow?.();
-    this.#recallNow = undefined;
-    return this.#recallWaiters.wait(this.#recalling, signal);
+    if (this.#options.small === undefined) return this.#recallWaiters.wait(this.#recalling, signal);
+    return revision < this.#recallFloor ? undefined : this.#waitForRecall(revision, signal);
+  }
+
+  async #waitForRecall(revision: Revision, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const until = this.#recalling;
+      if (until === undefined || revision >= until) return;
+      // Another one may be under way, for somebody who needs less.
+      this.#recallBehind?.(revision);
+      await this.#recallWaiters.wait(until, signal);
+    }
   }
 
   /**
@@ -380,20 +403,27 @@ export class RegistryView implements PartitionHost {
     const durationMs = Math.round(this.#clock.monotonic() - startedAt);
     this.#logger.info({ objects, revision, durationMs }, "view loaded");
     this.#recalling = revision;
+    this.#recallFloor = toRevision(Math.max(0, revision - RECALL_REVISIONS_MAX));
   }
 
-  /** Puts the events from before a load into the rings. A later load makes it useless. */
-  async #recallUntil(until: Revision, signal: AbortSignal): Promise<void> {
+  /** Puts the events from before a load, or from before those, into the rings. A later load makes it useless. */
+  async #recallUntil(until: Revision, after: Revision, signal: AbortSignal): Promise<void> {
+    // Without any history watches are told to list anew.
+    let before: Revision | undefined;
     try {
       for (;;) {
-        const history = await this.#readHistory(until, signal);
+        const history = await this.#readHistory(until, after, signal);
         if (history === "later") await this.#clock.sleep(RESTART_DELAY_MS, signal);
         else if (this.#recalling === until) this.#tellHistory(history, until);
-        if (history !== "later" || this.#recalling !== until) break;
+        if (history === "later" && this.#recalling === until) continue;
+        // All that was asked for is there: there may be more.
+        const isAll = history !== "later" && history?.floor === after;
+        if (isAll && after > this.#recallFloor) before = after;
+        break;
       }
     } finally {
-      // Without it watches are told to list anew.
-      if (this.#recalling === until) this.#recalling = undefined;
+      this.#isRecalling = false;
+      if (this.#recalling === until) this.#recalling = before;
       if (signal.aborted) this.#recallWaiters.end(signal.reason);
       else this.#recallWaiters.reached(until);
     }
@@ -402,13 +432,15 @@ export class RegistryView implements PartitionHost {
   /** @returns undefined when it is gone; "later" when the store is down */
   async #readHistory(
     until: Revision,
+    after: Revision,
     signal: AbortSignal,
   ): Promise<RecalledHistory | undefined | "later"> {
     const { limits, past } = this.retention;
     const [store, keys, logger] = [this.#store, this.keys, this.#logger];
     const decode = this.#decode.bind(this);
     const current = ({ partition, path }: ParsedKey) => this.#partitions.get(partition)?.get(path);
-    const options = { store, keys, limits, past, logger, until, decode, current };
+    const isShort = this.#options.small !== undefined;
+    const options = { store, keys, limits, past, logger, after, until, decode, current, isShort };
     try {
       return await recallHistory(options, signal);
     } catch (error) {

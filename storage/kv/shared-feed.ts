@@ -11,9 +11,14 @@
  *
  * A part is told that time has passed only when it asks, or with all others now and then (`tellAll`): else each
  * write of one would wake all of them.
+ *
+ * What happened in a part before it was loaded is read key by key, as the feed has seen which ones changed: a watch from
+ * the past would make etcd read what all parts wrote since, for each of a thousand that are loaded behind a restart.
  */
 import { StorageError } from "./errors.js";
 import { PartFeed } from "./part-feed.js";
+import { readChanges } from "./read-changes.js";
+import { RecentChanges } from "./recent-changes.js";
 import type { Revision, RevisionedStore, StoreEvent, WatchBatch, WatchOptions } from "./store.js";
 
 export interface SharedFeedOptions {
@@ -39,6 +44,7 @@ export class SharedFeed {
   readonly #store: RevisionedStore;
   readonly #partsPrefix: string;
   readonly #parts = new Map<string, PartFeed>();
+  readonly #recent = new RecentChanges();
   #unread: UnreadListener = () => {};
   /** All events up to it have been given to the parts. */
   #revision = 0 as Revision;
@@ -80,28 +86,26 @@ export class SharedFeed {
     const prefix = `${this.#partsPrefix}${name}/`;
     const feed = new PartFeed(this.#revision);
     this.#parts.set(name, feed);
-    const isFeed = (options: WatchOptions) =>
-      options.prefix === prefix && options.withPrevious !== true;
-    return Object.assign(
-      withWatch(store, (options, signal) =>
-        isFeed(options) ? feed.read(options.after, signal) : store.watch(options, signal),
-      ),
-      {
-        prefix,
-        currentRevision: async () => {
-          const revision = await fresh();
-          feed.tell(this.#revision);
-          return revision;
-        },
-        requestProgress: () => {
-          if (!feed.tell(this.#revision)) store.requestProgress();
-        },
-        [Symbol.asyncDispose]: async () => {
-          feed.end(new StorageError("Closed", "the part of the store is closed"));
-          this.#parts.delete(name);
-        },
+    const watch = (options: WatchOptions, signal: AbortSignal) => {
+      if (options.prefix !== prefix) return store.watch(options, signal);
+      if (options.withPrevious !== true) return feed.read(options.after, signal);
+      return this.#past(name, fresh, options, signal);
+    };
+    return Object.assign(withWatch(store, watch), {
+      prefix,
+      currentRevision: async () => {
+        const revision = await fresh();
+        feed.tell(this.#revision);
+        return revision;
       },
-    );
+      requestProgress: () => {
+        if (!feed.tell(this.#revision)) store.requestProgress();
+      },
+      [Symbol.asyncDispose]: async () => {
+        feed.end(new StorageError("Closed", "the part of the store is closed"));
+        this.#parts.delete(name);
+      },
+    });
   }
 
   /** Tells all parts how far the feed is, so that the bookmarks of their quiet watches move. */
@@ -109,10 +113,25 @@ export class SharedFeed {
     for (const feed of this.#parts.values()) feed.tell(this.#revision);
   }
 
+  /** The events of a part with their previous values, for whoever loads it: those up to now, where they are known. */
+  async *#past(
+    name: string,
+    fresh: () => Promise<Revision>,
+    options: WatchOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<WatchBatch> {
+    await fresh();
+    const until = this.#revision;
+    const changes = this.#recent.since(name, options.after);
+    if (changes === undefined) yield* this.#store.watch(options, signal);
+    else yield* await readChanges(this.#store, changes, until, signal);
+  }
+
   #follow(watch: AsyncIterable<WatchBatch>, after: Revision): AsyncIterable<WatchBatch> {
     // What lies between was never seen: the parts have to load anew, as the registry above does.
     if (after !== this.#revision) {
       for (const feed of this.#parts.values()) feed.lose(after);
+      this.#recent.reset(after);
     }
     this.#revision = after;
     return { [Symbol.asyncIterator]: () => this.#splitBatches(watch[Symbol.asyncIterator]()) };
@@ -144,10 +163,13 @@ export class SharedFeed {
       const start = this.#partsPrefix.length;
       const end = key.indexOf("/", start);
       const name = key.slice(start, end);
+      const isDeletion = event.type === "delete";
+      const changed = isDeletion ? event.modRevision : event.kv.modRevision;
+      this.#recent.saw(name, { key, revision: changed, isDeletion });
       const feed = this.#parts.get(name);
       if (feed === undefined) {
         this.#dropped++;
-        this.#unread(name, key.slice(end + 1), event.type === "delete");
+        this.#unread(name, key.slice(end + 1), isDeletion);
         continue;
       }
       feed.take(event);
