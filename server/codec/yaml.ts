@@ -28,6 +28,7 @@ import { cutPath } from "../api/shown-value.js";
 import { JsonSyntaxError } from "../schema/json-parser.js";
 import { parseJson } from "../schema/parse-json.js";
 import { findRepeatedKeys, type RepeatedKey } from "./json.js";
+import { parsePlainYaml } from "./plain-yaml.js";
 
 export interface YamlResult {
   readonly value: JsonValue;
@@ -58,12 +59,18 @@ const MERGE_KEY = "<<";
 const LEFT_OUT = new Set(["timestamp", "binary", "omap", "pairs", "set"]);
 
 /**
- * JSON text is parsed as JSON. Anything else takes about a millisecond per KiB: clients' texts are read by
- * YamlReader. @throws {YamlSyntaxError}
+ * JSON text is parsed as JSON, and common texts by parsePlainYaml. Anything else takes about a millisecond per KiB:
+ * clients' texts are read by YamlReader. @throws {YamlSyntaxError}
  */
 export function parseYaml(text: string): YamlResult {
   const json = parseYamlAsJson(text);
   if (json !== undefined) return json;
+  const value = parsePlainYaml(text);
+  return value === undefined ? parseAnyYaml(text) : toResult(text, value, []);
+}
+
+/** By the library, whatever it is. @throws {YamlSyntaxError} */
+export function parseAnyYaml(text: string): YamlResult {
   const tokens = [...new Parser().parse(text)];
   // Composing recurses, and V8 does not survive every stack overflow.
   refuseDepth(tokens);
