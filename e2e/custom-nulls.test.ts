@@ -42,8 +42,19 @@ const CASES: readonly (readonly [sent: object, kept: object, ...refused: string[
 ];
 
 const server = await startServer();
+const STATES = "/apis/nulls.example.com/v1/namespaces/default/states";
+const STATE_TYPE = { apiVersion: "nulls.example.com/v1", kind: "State" };
+const either = { "x-kubernetes-int-or-string": true };
+const states = definitionOf("states.nulls.example.com", "State", {
+  versions: [
+    versionOf(struct({ spec: struct({ either }), status: struct({ phase: text }) }), {
+      subresources: { status: {} },
+    }),
+  ],
+});
 before(async () => {
   const free = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  (await server.client.post(DEFINITIONS, states)).expect(201);
   (await server.client.post(DEFINITIONS, definition("jars", "Jar", struct({ spec })))).expect(201);
   (await server.client.post(DEFINITIONS, definition("freejars", "FreeJar", free))).expect(201);
 });
@@ -134,3 +145,45 @@ test("S1-SSA-16: null applied over what may not be null is refused, whatever was
 interface Details {
   readonly causes?: readonly { readonly reason: string; readonly field: string }[];
 }
+
+test("S1-SSA-16: a status that is applied as null is one without what was applied, or none", async () => {
+  const path = `${STATES}/stated`;
+  const object = { ...STATE_TYPE, metadata: { name: "stated" } };
+  (await server.client.post(STATES, object)).expect(201);
+  const state = async (status: unknown) => {
+    const { object: now } = (await apply(`${path}/status`, { ...object, status })).expect(200);
+    return now.status;
+  };
+  assert.equal(await state(null), undefined);
+  assert.deepEqual(await state({ phase: "up" }), { phase: "up" });
+  assert.deepEqual(await state(null), {});
+});
+
+test("S1-FV: members of what is neither integer nor text are no unknown fields of an apply", async () => {
+  const object = { ...STATE_TYPE, metadata: { name: "neither" }, spec: { either: { a: 1 } } };
+  const answer = await apply(`${STATES}/neither`, object);
+  assert.match(answer.expect(422).text, /must be of type integer,string/);
+  assert.equal(answer.headers.warning, undefined);
+});
+
+test("D14, S1-CRUD-03: a PUT is told of the namespace, the name, the version and the kind, in this order", async () => {
+  const path = `${STATES}/put`;
+  const object = { ...STATE_TYPE, metadata: { name: "put" } };
+  (await server.client.post(STATES, object)).expect(201);
+  const told = async (change: object, metadata: object) => {
+    const body = { ...object, ...change, metadata: { ...object.metadata, ...metadata } };
+    const answer = await server.client.put(path, body);
+    return `${answer.status} ${String(answer.object.message)}`;
+  };
+  const other = { kind: "Other", zz: 1 };
+  assert.match(await told(other, { name: "x", namespace: "x" }), /^400 the namespace of/);
+  assert.match(await told(other, { name: "x" }), /^400 the name of/);
+  assert.match(await told(other, {}), /^422 .*resourceVersion: Invalid value: 0/);
+  const { metadata } = (await server.client.get(path)).expect(200).object;
+  assert.match(
+    await told(other, metadata),
+    /^422 Other\.nulls\.example\.com "put" is invalid: kind/,
+  );
+  const sent = { ...object, kind: "Other", metadata: { name: "put2", namespace: "x" } };
+  (await server.client.post(STATES, sent)).expect(400);
+});

@@ -100,7 +100,8 @@ test("D17: an applied scale sets replicas at the path of the definition", async 
       headers: { "content-type": "application/apply-patch+yaml" },
       body: { ...scale({ replicas }), metadata: { name: "applied" } },
     });
-  (await apply(3)).expect(409);
+  const { message } = (await apply(3)).expect(409).object;
+  assert.match(String(message), / using autoscaling\/v1: \.spec\.size\.replicas$/);
   (await apply(3, "&force=true")).expect(200);
   const { spec } = (await server.client.get(path)).expect(200).object;
   assert.deepEqual(spec, { size: { replicas: 3 } });

@@ -47,6 +47,8 @@ export interface Apply {
   readonly ignored: FieldSet;
   /** Whether fields are taken from their owners instead of causing a conflict. */
   readonly force: boolean;
+  /** The version in refusals; undefined = each owner's. */
+  readonly shownVersion?: string | undefined;
 }
 
 /** What an owner loses by an apply: the fields that it changes, and those that it removes. */
@@ -104,7 +106,7 @@ export class Applier {
     live: JsonObject,
     entries: ManagedEntries,
     compared: Comparisons,
-    { owner: { manager }, force }: Apply,
+    { owner: { manager }, force, shownVersion }: Apply,
   ): Steps<void> {
     const { schema, apiVersion, annotation, versions } = this.#options;
     const losses: Loss[] = [];
@@ -129,7 +131,7 @@ export class Applier {
         if (!isEmptySet(left)) refused.push({ owner, fields: left });
         yield;
       }
-      if (refused.length > 0) throw conflictError(refused);
+      if (refused.length > 0) throw conflictError(refused, shownVersion);
     }
     for (const { id, owner, owned, fields, removed } of losses) {
       replaceFields(entries, id, owner, yield* subtractAll(owned, [fields, removed]));

@@ -27,9 +27,17 @@ interface Listed {
   readonly paths: readonly string[];
 }
 
-export function conflictError(conflicts: readonly Conflict[]): StatusError {
+/** @param shownVersion of a part with a kind of its own: whoever owns its fields is shown with it */
+export function conflictError(
+  conflicts: readonly Conflict[],
+  shownVersion: string | undefined,
+): StatusError {
   const sorted = [...conflicts].sort((a, b) => compareTexts(orderOf(a.owner), orderOf(b.owner)));
-  const owners = listed(sorted);
+  const shown = sorted.map(({ owner, fields }) => ({
+    owner: shownVersion === undefined ? owner : { ...owner, apiVersion: shownVersion },
+    fields,
+  }));
+  const owners = listed(shown);
   const count = sorted.reduce((sum, { fields }) => sum + countFields(fields), 0);
   const causes = owners.flatMap(({ name, paths }) =>
     paths.map((field) => ({

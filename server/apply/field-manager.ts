@@ -65,6 +65,8 @@ export interface Write {
 export interface ApplyWrite extends Write {
   /** Whether fields are taken from their owners instead of causing a conflict. */
   readonly force: boolean;
+  /** The version in refusals for a part with a kind of its own; absent = each owner's. */
+  readonly shownVersion?: string;
 }
 
 /** The owner of fields set before ownership was tracked. */
@@ -211,6 +213,7 @@ export class FieldManager {
       owner: this.#ownerOf(write, "Apply"),
       ignored: this.#ignoredBy(write.subresource),
       force: write.force,
+      shownVersion: write.shownVersion,
     });
     const isKubectl = write.manager === KUBECTL_MANAGER;
     const result = isKubectl ? withLastApplied(this.#annotation, merged, applied) : merged;

@@ -33,3 +33,15 @@ test("D23: a duplicate key is shown with its members in order, however the schem
   const item = { name: "a", port: 1 };
   assert.deepEqual(told(map, [item, item]), ['list[1]: Duplicate value: {"name":"a","port":1}']);
 });
+
+test("of items that are none of a map the first is told, and nothing of the others", () => {
+  const map = {
+    type: "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    items: { type: "object" },
+  } as const;
+  assert.deepEqual(told(map, [{ name: "a" }, { name: "a" }, null, 1, "b"]), [
+    "list[3]: Invalid value: 1: must be an object for an array of list-type map",
+  ]);
+});

@@ -50,17 +50,18 @@ function* validateMap(
   errors: FieldError[],
 ): Steps<void> {
   if (node.items?.type !== "object" || node.listMapKeys.length === 0) return;
+  // The schema decides about null.
+  const other = list.findIndex((item) => item !== null && !isJsonObject(item));
+  if (other !== -1) {
+    const why = "must be an object for an array of list-type map";
+    errors.push(invalidValue(`${path}[${other}]`, list[other], why));
+    return;
+  }
   const keyAt = (item: JsonValue | undefined) =>
     isJsonObject(item) ? keyOf(item, node.listMapKeys) : undefined;
-  const found = yield* repeated(list, (item, index) => {
+  const found = yield* repeated(list, (item) => {
     const key = keyAt(item);
-    if (key !== undefined) return identityOf(key);
-    // The schema decides about null.
-    if (item !== null) {
-      const why = "must be an object for an array of list-type map";
-      errors.push(invalidValue(`${path}[${index}]`, item, why));
-    }
-    return undefined;
+    return key === undefined ? undefined : identityOf(key);
   });
   for (const index of found) {
     errors.push(duplicateValue(`${path}[${index}]`, shown(keyAt(list[index]))));

@@ -117,6 +117,20 @@ test("definitions of types are accepted or refused by their rules, field by fiel
       "spec.versions[1].schema.openAPIV3Schema: Required value",
       'spec.selectableFields: Invalid value: "": may only be set when validations.schema is included',
     ],
+    [
+      definition({
+        versions: [
+          { ...version, selectableFields, schema: { openAPIV3Schema: withDefault } },
+          {
+            ...version,
+            name: "v2",
+            storage: false,
+            schema: { openAPIV3Schema: withDefault },
+          },
+        ],
+      }),
+      'spec.versions[0].selectableFields: Invalid value: "": may only be set when `version.schema.openAPIV3Schema` is not included',
+    ],
   ]);
 });
 

@@ -237,8 +237,9 @@ function checkParts(versions: readonly DefinitionVersion[], errors: FieldError[]
   each("additionalPrinterColumns", (value, path) => checkColumns(value, path, errors));
   each("selectableFields", (value, path, version, isShared) => {
     if (value.length === 0) return;
-    // Fields of all versions are judged by the schema of all.
-    const isOfNone = isShared && !areShared(versions, schemaOf);
+    // Fields of all versions are judged by the schema of all, and those of one by its own, which is none
+    // where all versions have the same.
+    const isOfNone = isShared !== areShared(versions, schemaOf);
     const schema = isOfNone ? undefined : schemaOf(version);
     if (schema === undefined) {
       const why = path.startsWith("spec.versions")

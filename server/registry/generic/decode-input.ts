@@ -52,7 +52,7 @@ export function* decodeInSteps(
   options: InputOptions,
   isLong: boolean,
 ): Steps<ApiObject> {
-  if (isCustom(resource) && !isScale(resource)) refuseOtherNames(resource, input);
+  if (input.refuse !== undefined) refuseOtherNames(resource, input);
   try {
     return yield* decode(resource, input, options, isLong);
   } catch (error) {
@@ -77,7 +77,10 @@ function* decode(
     isLong && codec.decodeInSteps !== undefined
       ? yield* codec.decodeInSteps(value, input)
       : codec.decode(value, input);
-  reportStrictProblems(resource, unknownFields, input, options);
+  // An apply is judged by the types of the schema, which take what an untyped member holds. Another kind has none.
+  const isOther = isJsonObject(value) && (value.kind ?? "") !== resource.kind;
+  const isUntyped = isCustom(resource) && (input.keepsNulls === true || isOther);
+  reportStrictProblems(resource, isUntyped ? [] : unknownFields, input, options);
   yield;
   if (isLong && codec.applyDefaultsInSteps !== undefined) yield* codec.applyDefaultsInSteps(object);
   else codec.applyDefaults(object);
@@ -108,10 +111,11 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
       `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${stringifyJson(value).slice(0, SHOWN_CHARS_MAX)}'`,
     );
   }
-  if (apiVersion !== "" && !acceptedVersions(resource).includes(apiVersion)) {
+  const isNamed = isCustom(resource) && !isScale(resource);
+  if ((apiVersion !== "" || isNamed) && !acceptedVersions(resource).includes(apiVersion)) {
     throw otherVersion(apiVersion, expected);
   }
-  if (kind !== "" && kind !== resource.kind) {
+  if (kind !== "" && kind !== resource.kind && !isNamed) {
     throw cannotBeHandled(
       resource,
       kind,
@@ -121,17 +125,15 @@ function refuseOtherTypes(resource: ServedResource, value: JsonValue): void {
 }
 
 /**
- * Nothing but its version and kind says what a custom object is: the version is required, and another kind is a
- * mistake in a field. So is whatever a patch makes of them. @throws {StatusError} 400, 422
+ * Nothing but its version and kind says what a custom object is: another kind is a mistake in a field, found when
+ * the object is judged. So is whatever a patch makes of them. @throws {StatusError} 422
  */
-function refuseOtherNames(resource: ServedResource, input: ObjectInput): void {
-  const { value, refuse } = input;
-  if (!isJsonObject(value)) return;
+export function refuseOtherNames(resource: ServedResource, { value }: ObjectInput): void {
+  if (!isCustom(resource) || isScale(resource) || !isJsonObject(value)) return;
   const expected = formatGroupVersion(kindVersionOf(resource));
   const { apiVersion = "", kind = "" } = value;
   if (typeof apiVersion !== "string" || typeof kind !== "string" || kind === "") return;
   const isOtherVersion = apiVersion !== expected;
-  if (isOtherVersion && refuse === undefined) throw otherVersion(apiVersion, expected);
   const problems = [
     ...(kind === resource.kind ? [] : [invalidValue("kind", kind, `must be ${resource.kind}`)]),
     ...(isOtherVersion ? [invalidValue("apiVersion", apiVersion, `must be ${expected}`)] : []),

@@ -101,7 +101,8 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
           : served(main.conversion, before);
       if (!isOwnShape(resource)) return yield* fieldManager.applySteps(live, applied, write);
       const own = ofMain(resource, main, applied);
-      const merged = yield* fieldManager.applySteps(live, own, write);
+      const shownVersion = formatGroupVersion(kindVersionOf(resource));
+      const merged = yield* fieldManager.applySteps(live, own, { ...write, shownVersion });
       return inOwnShape(resource, main, merged);
     },
   };

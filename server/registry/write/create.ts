@@ -10,8 +10,9 @@ import {
   decodeInSteps,
   type InputOptions,
   type ObjectInput,
+  refuseOtherNames,
 } from "../generic/decode-input.js";
-import { createIdentity, generateName, type Identity } from "../generic/metadata.js";
+import { createIdentity, fillNamespace, generateName, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry, WriteOptions } from "../registry.js";
 import { servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { type CreateTarget, decideCreate } from "./decide-create.js";
@@ -52,6 +53,8 @@ export async function createObject(
         }
         identity ??= createIdentity(registry.clock.now());
         const made = { served: decode.next(), proposedName: current, identity };
+        fillNamespace(made.served.metadata, resource.isNamespaced, namespace);
+        refuseOtherNames(resource, input);
         return decideCreate(registry, request, made, seen, deadline);
       },
       lost: () => internalError(`${namespace} changes too often to create objects in it`),

@@ -49,6 +49,8 @@ export interface UpdateTarget {
   readonly isApplied?: true;
   /** Set when the client sent the whole object, so that its uid is a precondition. */
   readonly isReplaced?: true;
+  /** Called once the preconditions hold. @throws {StatusError} for what the object says of its kind */
+  readonly judgeSent?: () => void;
 }
 
 /**
@@ -94,6 +96,7 @@ function decideNext(attempt: Attempt, signal: SignalSource): Decision | Promise<
   const { resource } = target;
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
+  target.judgeSent?.();
   const { resourceVersion: sentRevision = "", ...metadata } = served.metadata;
   served.metadata = metadata;
   dedupeOwners(served.metadata, target.options);
@@ -170,14 +173,12 @@ interface Attempt {
 
 /** The object to store, prepared by the strategy. @throws {StatusError} 422 */
 function prepare({ registry, target, before }: Attempt, sent: ApiObject): ApiObject {
-  const { resource, subresource } = target;
+  const { resource } = target;
   const { strategy } = resource;
   const part = partOf(resource);
   const context = contextOf(registry, target);
   const next =
-    part === undefined
-      ? keepOtherParts(resource, subresource, sent, before)
-      : part.merge(sent, before, context);
+    part === undefined ? keepOtherParts(target, sent, before) : part.merge(sent, before, context);
   prepareMetadataForUpdate(next.metadata, before.metadata);
   strategy.prepareForUpdate?.(next, before, context);
   return next;
@@ -331,13 +332,16 @@ function checkPreconditions(
  * (S1-CRUD-08).
  */
 function keepOtherParts(
-  resource: StoredResource,
-  subresource: string,
+  { resource, subresource, isApplied }: UpdateTarget,
   next: ApiObject,
   before: ApiObject,
 ): ApiObject {
   if (subresource === "status") {
-    return { ...before, metadata: next.metadata, status: next.status };
+    // Only an apply leaves null here: of a status it takes all that it had given.
+    const emptied = before.status === undefined ? undefined : {};
+    const status = isApplied === true && next.status === null ? emptied : next.status;
+    const { status: _, ...rest } = before;
+    return { ...rest, metadata: next.metadata, ...(status !== undefined && { status }) };
   }
   if (resource.subresources.has("status")) {
     if (before.status === undefined) delete next.status;

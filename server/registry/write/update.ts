@@ -10,8 +10,13 @@ import { badRequest, conflict } from "../../api/status.js";
 import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
-import { decodeInSteps, type ObjectInput, type RefuseInput } from "../generic/decode-input.js";
-import { createIdentity, type Identity } from "../generic/metadata.js";
+import {
+  decodeInSteps,
+  type ObjectInput,
+  type RefuseInput,
+  refuseOtherNames,
+} from "../generic/decode-input.js";
+import { createIdentity, fillNamespace, type Identity } from "../generic/metadata.js";
 import type { ObjectResult, Registry } from "../registry.js";
 import { answerCreated, decodeOnce, refuseOtherObject } from "./create.js";
 import { orUnreadableInTurns, servedBytes, servedCurrent, servedUnstored } from "./current.js";
@@ -45,15 +50,18 @@ export async function updateObject(
 ): Promise<ObjectResult> {
   const { resource, namespace, name, subresource, options, input } = target;
   const decode = await decodeOnce(resource, input, options);
+  fillNamespace(decode.first.metadata, resource.isNamespaced, namespace);
   refuseOtherName(decode.first, name);
   const canCreate = resource.strategy.allowCreateOnUpdate === true && subresource === "";
   const isReplaced = true as const;
-  const update = { resource, namespace, name, subresource, options, isReplaced };
+  const judgeSent = () => refuseOtherNames(resource, input);
+  const update = { resource, namespace, name, subresource, options, isReplaced, judgeSent };
   let identity: Identity | undefined;
   const create = async (seen: Seen): Promise<Decision> => {
     await target.authorizeCreate?.();
     const served = decode.next();
     refuseOtherObject(resource, served, name);
+    judgeSent();
     identity ??= createIdentity(registry.clock.now());
     return await decideCreate(registry, target, { served, identity }, seen, signal);
   };
