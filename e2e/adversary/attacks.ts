@@ -2,6 +2,7 @@
 import type { Attack } from "./attack.js";
 import { BODY_ATTACKS } from "./bodies.js";
 import { CONNECTION_ATTACKS } from "./connections.js";
+import { CROWD_ATTACKS } from "./crowds.js";
 import { PATCH_ATTACKS } from "./patches.js";
 import { QUERY_ATTACKS } from "./queries.js";
 import { SCHEMA_ATTACKS } from "./schemas.js";
@@ -14,4 +15,5 @@ export const ATTACKS: readonly Attack[] = [
   ...CONNECTION_ATTACKS,
   ...STRAY_ATTACKS,
   ...SCHEMA_ATTACKS,
+  ...CROWD_ATTACKS,
 ];

@@ -43,7 +43,11 @@ async function makeUser(admin: HttpsClient, namespace: string, role: string): Pr
     metadata: { name: "things" },
     rules: [
       { apiGroups: ["adversary.example.com"], resources: ["*"], verbs: ["*"] },
-      { apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles"], verbs: ["create"] },
+      {
+        apiGroups: ["rbac.authorization.k8s.io"],
+        resources: ["roles", "rolebindings"],
+        verbs: ["create"],
+      },
     ],
   });
   for (const [kind, name] of [

@@ -11,6 +11,7 @@
  */
 
 import { setMaxListeners } from "node:events";
+import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
@@ -30,12 +31,17 @@ import { WorkQueue } from "./work-queue.js";
 
 /** Objects processed concurrently; most of the time is the store's. */
 const WORKERS = 20;
+/** How often the dependents that an owner waits for are looked at again. */
+const URGE_EVERY_MS = 10_000;
 /** Delay before objects with undecidable owners are checked again. */
 const UNKNOWN_OWNER_RETRY_MS = 300_000;
 
 export class GarbageCollector {
   readonly #objects: ObjectsApi;
   readonly #logger: Logger;
+  readonly #clock: Clock;
+  /** When the dependents of an owner that waits were last looked at because of it. */
+  readonly #urgedMs = new WeakMap<GraphNode, number>();
   readonly #graph = new OwnerGraph();
   readonly #queue: WorkQueue;
   readonly #lookup: OwnerLookup;
@@ -45,6 +51,7 @@ export class GarbageCollector {
   constructor(options: LoopParts) {
     this.#objects = options.objects.because({ by: "garbage-collector", name: "" });
     this.#logger = options.logger;
+    this.#clock = options.clock;
     this.#queue = new WorkQueue(options.clock);
     this.#lookup = new OwnerLookup(options);
   }
@@ -253,11 +260,14 @@ export class GarbageCollector {
 
   /** Foreground deletion: finishes the owner if its dependents are gone. */
   async #awaitDependents(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
-    const dependents = this.#graph.dependents(node);
-    const isBlocking = ({ owners }: GraphNode) =>
-      owners.some(({ uid, blockOwnerDeletion }) => uid === node.uid && blockOwnerDeletion === true);
-    if (dependents.some(isBlocking)) {
-      for (const { key, deletion } of dependents) if (deletion === "none") this.#queue.add(key);
+    if (this.#graph.isBlocked(node)) {
+      // Each of them that goes leads here again, so they are not gone through each time.
+      const nowMs = this.#clock.monotonic();
+      if (nowMs - (this.#urgedMs.get(node) ?? Number.NEGATIVE_INFINITY) < URGE_EVERY_MS) return;
+      this.#urgedMs.set(node, nowMs);
+      for (const { key, deletion } of this.#graph.dependents(node)) {
+        if (deletion === "none") this.#queue.add(key);
+      }
       return;
     }
     await this.#finish(node, object, FOREGROUND_FINALIZER, signal);

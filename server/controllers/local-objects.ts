@@ -16,7 +16,8 @@ import { SERVER_USER } from "../request/user-info.js";
 import { type NamedCause, WriteNotes } from "../request/write-notes.js";
 import { parseJson } from "../schema/parse-json.js";
 import { ControlledResources } from "./controlled-resources.js";
-import type { ControlledResource, Follower, ObjectsApi } from "./objects-api.js";
+import type { ControlledResource, Follower, ObjectsApi, OwnerState } from "./objects-api.js";
+import { deletionOf } from "./owner-graph.js";
 import { readMetadata } from "./stored-metadata.js";
 
 /** @param fieldManager the name under which they own fields */
@@ -71,6 +72,22 @@ function localObjects(parts: LocalParts): ObjectsApi {
       if (found === undefined) return undefined;
       return readMetadata(found) ?? "unreadable";
     },
+    owner(resource, { namespace, name }) {
+      const found = partitionOf(resource).get(objectPath(namespace, name));
+      return found === undefined ? undefined : ownerStateOf(found);
+    },
+    allMetadata: (resource, namespace) =>
+      readAll(partitionOf(resource).snapshot().tree, namespace, readMetadata),
+    names(resource) {
+      const names: string[] = [];
+      partitionOf(resource)
+        .snapshot()
+        .tree.visit("", "", (stored) => {
+          names.push(stored.path);
+          return undefined;
+        });
+      return names;
+    },
     get(resource, { namespace, name }) {
       const found = partitionOf(resource).get(objectPath(namespace, name));
       return found === undefined ? undefined : parseStored(found);
@@ -88,7 +105,7 @@ function localObjects(parts: LocalParts): ObjectsApi {
     },
     snapshot(resource, namespace) {
       const { tree } = partitionOf(resource).snapshot();
-      return { count: tree.count(namespace, ""), objects: parsedObjects(tree, namespace) };
+      return { count: tree.count(namespace, ""), objects: readAll(tree, namespace, parseStored) };
     },
     count: (resource, namespace) => partitionOf(resource).snapshot().tree.count(namespace, ""),
     async refresh() {
@@ -221,7 +238,11 @@ function observe(
 /** Objects per chunk of a snapshot, because its walk cannot be interrupted. */
 const SNAPSHOT_PAGE = 100;
 
-function* parsedObjects(tree: ObjectTree, namespace: string): Generator<ApiObject, void> {
+function* readAll<T>(
+  tree: ObjectTree,
+  namespace: string,
+  read: (stored: StoredObject) => T | undefined,
+): Generator<T, void> {
   let page: StoredObject[];
   let after = "";
   do {
@@ -230,7 +251,7 @@ function* parsedObjects(tree: ObjectTree, namespace: string): Generator<ApiObjec
       page.push(stored) < SNAPSHOT_PAGE ? undefined : STOP,
     );
     for (const stored of page) {
-      const object = parseStored(stored);
+      const object = read(stored);
       if (object !== undefined) yield object;
     }
     after = page.at(-1)?.path ?? "";
@@ -239,6 +260,19 @@ function* parsedObjects(tree: ObjectTree, namespace: string): Generator<ApiObjec
 
 function inputOf(object: ApiObject) {
   return { value: object as unknown as JsonValue, duplicateFields: [] };
+}
+
+/** Of objects that others name as owners: the metadata of one may be a megabyte, and thousands may name it. */
+const OWNER_STATES = new WeakMap<StoredObject, OwnerState>();
+
+function ownerStateOf(object: StoredObject): OwnerState | "unreadable" {
+  const known = OWNER_STATES.get(object);
+  if (known !== undefined) return known;
+  const metadata = readMetadata(object);
+  if (metadata === undefined) return "unreadable";
+  const state = { uid: metadata.uid, deletion: deletionOf(metadata) };
+  OWNER_STATES.set(object, state);
+  return state;
 }
 
 /** Unreadable objects are left to administrators (S1-UNS-08). */

@@ -9,6 +9,7 @@
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { ShortTurns } from "../../storage/base/short-turns.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
@@ -151,7 +152,7 @@ async function deleteContent(
     await sweep(resources.filter((resource) => !isPods(resource)));
   }
   const others = await remote?.sweep(namespace, signal);
-  const own = inventory(objects, resources, namespace, failures);
+  const own = await inventory(objects, resources, namespace, failures);
   return others === undefined ? own : together(own, others);
 }
 
@@ -169,12 +170,16 @@ function together(own: Leftovers, others: Leftovers): Leftovers {
   };
 }
 
-function inventory(
+/** Different finalizers that are counted: objects may have tens of thousands each, and a message tells few. */
+const FINALIZERS_MAX = 10_000;
+
+async function inventory(
   objects: ObjectsApi,
   resources: readonly ControlledResource[],
   namespace: string,
   failures: readonly string[],
-): Leftovers {
+): Promise<Leftovers> {
+  const turns = new ShortTurns();
   const byResource = new Map<string, number>();
   const byFinalizer = new Map<string, number>();
   let count = 0;
@@ -183,9 +188,12 @@ function inventory(
     if (left === 0) continue;
     count += left;
     byResource.set(`${resource.resource}.${resource.group}`, left);
-    for (const { metadata } of objects.list(resource, namespace)) {
-      for (const finalizer of metadata.finalizers ?? []) {
-        byFinalizer.set(finalizer, (byFinalizer.get(finalizer) ?? 0) + 1);
+    for (const { finalizers } of objects.allMetadata(resource, namespace)) {
+      await turns.rest();
+      for (const finalizer of finalizers ?? []) {
+        const before = byFinalizer.get(finalizer);
+        if (before === undefined && byFinalizer.size === FINALIZERS_MAX) continue;
+        byFinalizer.set(finalizer, (before ?? 0) + 1);
       }
     }
   }

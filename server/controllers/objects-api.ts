@@ -50,6 +50,22 @@ export interface ObjectKey {
   readonly name: string;
 }
 
+/** What an object's deletion waits for. */
+export type Deletion =
+  | "none"
+  /** Under deletion; only others' finalizers hold it. */
+  | "begun"
+  /** Waits for its dependents' deletion. */
+  | "foreground"
+  /** Waits for its dependents to drop their references. */
+  | "orphan";
+
+/** Small, however large the owner's metadata is. */
+export interface OwnerState {
+  readonly uid: string | undefined;
+  readonly deletion: Deletion;
+}
+
 /** Receives the changes of a resource's objects. Must be quick and not throw. */
 export interface Follower {
   /** Earlier notifications are void: all existing objects follow as changed. */
@@ -94,6 +110,12 @@ export interface ObjectsApi {
   byKind(apiVersion: string, kind: string): ControlledResource | undefined;
   /** From memory: only the metadata, which is cheaper. An unreadable object counts as existing. */
   metadata(resource: ControlledResource, key: ObjectKey): ObjectMeta | "unreadable" | undefined;
+  /** From memory: what dependents ask of an owner, read once for each of its versions. */
+  owner(resource: ControlledResource, key: ObjectKey): OwnerState | "unreadable" | undefined;
+  /** From memory: the metadata of a namespace's objects as of now, read on iteration; "" = all namespaces. */
+  allMetadata(resource: ControlledResource, namespace: string): Iterable<ObjectMeta>;
+  /** From memory: the names of cluster-scoped objects. */
+  names(resource: ControlledResource): readonly string[];
   /** From memory, with resourceVersion; may be stale, because writes verify it. */
   get(resource: ControlledResource, key: ObjectKey): ApiObject | undefined;
   /** From memory; "" = all namespaces. */

@@ -54,6 +54,45 @@ test("S1-META-18: whatever the graph remembers is never left out, whatever else 
   );
 });
 
+test("39.2: whether an owner is blocked is what its dependents say, however they come and go", () => {
+  const node = fc.record({
+    name: fc.constantFrom("a", "b", "c"),
+    namespace: fc.constantFrom("n", "m"),
+    isThere: fc.boolean(),
+    owners: fc.array(
+      fc.record({
+        uid: fc.constantFrom("u1", "u2"),
+        blockOwnerDeletion: fc.constantFrom(undefined, false, true),
+      }),
+      { maxLength: 4 },
+    ),
+  });
+  fc.assert(
+    fc.property(fc.array(node, { maxLength: 12 }), (changes) => {
+      const graph = new OwnerGraph();
+      for (const { name, namespace, isThere, owners } of changes) {
+        const ownerReferences = owners.map(({ uid, blockOwnerDeletion }) => ({
+          ...OWNER,
+          uid,
+          ...(blockOwnerDeletion !== undefined && { blockOwnerDeletion }),
+        }));
+        if (isThere) graph.put(RESOURCE, { name, namespace, uid: name, ownerReferences });
+        else graph.delete(RESOURCE, { name, namespace });
+      }
+      for (const owner of ["u1", "u2"].flatMap((uid) =>
+        ["", "n", "m"].map((namespace) => ({ uid, namespace })),
+      )) {
+        const blocking = graph
+          .dependents(owner)
+          .filter(({ owners }) =>
+            owners.some(({ uid, blockOwnerDeletion }) => uid === owner.uid && blockOwnerDeletion),
+          );
+        assert.equal(graph.isBlocked(owner), blocking.length > 0);
+      }
+    }),
+  );
+});
+
 test("an object without owners that nobody deletes is left out, a name that JSON disguises is not", () => {
   const head = '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a"';
   const owners = JSON.stringify([OWNER]);

@@ -6,7 +6,7 @@
  * The collector's followers are its only writer; everything is synchronous.
  */
 import type { ObjectMeta, OwnerReference } from "../api/meta.js";
-import type { ControlledResource, ObjectKey } from "./objects-api.js";
+import type { ControlledResource, Deletion, ObjectKey } from "./objects-api.js";
 
 /** Set on an owner that must go after its blocking dependents. */
 export const FOREGROUND_FINALIZER = "foregroundDeletion";
@@ -24,21 +24,18 @@ export interface GraphNode {
   readonly deletion: Deletion;
 }
 
-export type Deletion =
-  | "none"
-  /** Under deletion; only others' finalizers hold it. */
-  | "begun"
-  /** Waits for its dependents' deletion. */
-  | "foreground"
-  /** Waits for its dependents to drop their references. */
-  | "orphan";
+interface Dependents {
+  readonly keys: Set<string>;
+  /** How many of them block the owner's deletion, by their namespace; absent until one does. */
+  blocking: Map<string, number> | undefined;
+}
 
 const NO_OWNERS: readonly OwnerReference[] = Object.freeze([]);
-const NO_KEYS: ReadonlySet<string> = new Set();
 
 export class OwnerGraph {
   readonly #nodes = new Map<string, GraphNode>();
-  readonly #dependents = new Map<string, Set<string>>();
+  /** By the owner's uid. */
+  readonly #dependents = new Map<string, Dependents>();
   /** Nodes that wait for their dependents, by uid. */
   readonly #waiting = new Map<string, string>();
 
@@ -84,12 +81,19 @@ export class OwnerGraph {
   /** Dependents with a valid reference: in the owner's namespace, or any for a cluster-scoped owner. */
   dependents(owner: { readonly uid: string; readonly namespace: string }): GraphNode[] {
     const found: GraphNode[] = [];
-    for (const key of this.#dependents.get(owner.uid) ?? NO_KEYS) {
+    for (const key of this.#dependents.get(owner.uid)?.keys ?? []) {
       const node = this.#nodes.get(key);
       if (node === undefined) continue;
       if (owner.namespace === "" || node.namespace === owner.namespace) found.push(node);
     }
     return found;
+  }
+
+  /** Whether any of the dependents blocks its deletion; looks at none of them. */
+  isBlocked({ uid, namespace }: { readonly uid: string; readonly namespace: string }): boolean {
+    const blocking = this.#dependents.get(uid)?.blocking;
+    if (blocking === undefined) return false;
+    return namespace === "" ? blocking.size > 0 : blocking.has(namespace);
   }
 
   /** The key of the object with this uid, if it waits for its dependents. */
@@ -100,11 +104,29 @@ export class OwnerGraph {
   #remember(node: GraphNode): void {
     this.#nodes.set(node.key, node);
     if (isWaiting(node)) this.#waiting.set(node.uid, node.key);
-    for (const { uid } of node.owners) {
-      const keys = this.#dependents.get(uid);
-      if (keys === undefined) this.#dependents.set(uid, new Set([node.key]));
-      else keys.add(node.key);
+    for (const uid of new Set(node.owners.map((owner) => owner.uid))) {
+      let dependents = this.#dependents.get(uid);
+      if (dependents === undefined) {
+        dependents = { keys: new Set(), blocking: undefined };
+        this.#dependents.set(uid, dependents);
+      }
+      dependents.keys.add(node.key);
     }
+    for (const dependents of this.#blockedBy(node)) {
+      dependents.blocking ??= new Map();
+      const { blocking } = dependents;
+      blocking.set(node.namespace, (blocking.get(node.namespace) ?? 0) + 1);
+    }
+  }
+
+  /** What is known of the owners that a node blocks, each once. */
+  #blockedBy({ owners }: GraphNode): ReadonlySet<Dependents> {
+    const found = new Set<Dependents>();
+    for (const { uid, blockOwnerDeletion } of owners) {
+      const dependents = blockOwnerDeletion === true ? this.#dependents.get(uid) : undefined;
+      if (dependents !== undefined) found.add(dependents);
+    }
+    return found;
   }
 
   #forget(key: string): GraphNode | undefined {
@@ -112,8 +134,13 @@ export class OwnerGraph {
     if (node === undefined) return undefined;
     this.#nodes.delete(key);
     if (this.#waiting.get(node.uid) === key) this.#waiting.delete(node.uid);
+    for (const { blocking } of this.#blockedBy(node)) {
+      const left = (blocking?.get(node.namespace) ?? 0) - 1;
+      if (left > 0) blocking?.set(node.namespace, left);
+      else blocking?.delete(node.namespace);
+    }
     for (const { uid } of node.owners) {
-      const keys = this.#dependents.get(uid);
+      const keys = this.#dependents.get(uid)?.keys;
       keys?.delete(key);
       if (keys?.size === 0) this.#dependents.delete(uid);
     }

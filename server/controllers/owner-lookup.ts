@@ -7,11 +7,11 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
-import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
+import type { ApiObject, OwnerReference } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import { formatTime } from "../api/time.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
-import { deletionOf, type GraphNode } from "./owner-graph.js";
+import type { GraphNode } from "./owner-graph.js";
 
 export interface OwnerFindings {
   /** They exist and stay. */
@@ -26,6 +26,8 @@ export interface OwnerFindings {
 
 /** Objects with cross-namespace references, each reported once. */
 const REPORTED_MAX = 1_000;
+/** References of one object that are looked for in all namespaces: each costs a look into every one of them. */
+const SOUGHT_MAX = 10;
 
 export class OwnerLookup {
   readonly #objects: ObjectsApi;
@@ -56,10 +58,10 @@ export class OwnerLookup {
         continue;
       }
       const key = { namespace: resource.isNamespaced ? namespace : "", name: reference.name };
-      const owner = this.#objects.metadata(resource, key);
+      const owner = this.#objects.owner(resource, key);
       if (owner === "unreadable") unknown.push(reference);
       else if (owner?.uid !== reference.uid) absent.push(reference);
-      else if (deletionOf(owner) === "foreground") waiting.push(reference);
+      else if (owner.deletion === "foreground") waiting.push(reference);
       else solid.push(reference);
     }
     return { solid, absent, waiting, unknown };
@@ -71,7 +73,7 @@ export class OwnerLookup {
     references: readonly OwnerReference[],
     signal: AbortSignal,
   ): Promise<void> {
-    for (const reference of references) {
+    for (const reference of references.slice(0, SOUGHT_MAX)) {
       const resource = this.#objects.byKind(reference.apiVersion, reference.kind);
       if (resource?.isNamespaced !== true) continue;
       const reportKey = `${node.uid}/${reference.uid}`;
@@ -89,12 +91,10 @@ export class OwnerLookup {
     { name, uid }: OwnerReference,
     own: string,
   ): string | undefined {
-    const namespaces = this.#objects.list(this.#objects.resource("", "namespaces"), "");
-    for (const { metadata } of namespaces) {
-      const namespace = metadata.name ?? "";
+    for (const namespace of this.#objects.names(this.#objects.resource("", "namespaces"))) {
       if (namespace === own) continue;
-      const found = this.#objects.metadata(resource, { namespace, name });
-      if (isMeta(found) && found.uid === uid) return namespace;
+      const found = this.#objects.owner(resource, { namespace, name });
+      if (found !== "unreadable" && found?.uid === uid) return namespace;
     }
     return undefined;
   }
@@ -137,8 +137,4 @@ export class OwnerLookup {
       if (!signal.aborted) this.#logger.warn({ err: error, event }, "an event was not recorded");
     }
   }
-}
-
-function isMeta(found: ObjectMeta | "unreadable" | undefined): found is ObjectMeta {
-  return found !== undefined && found !== "unreadable";
 }

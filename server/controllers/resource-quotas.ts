@@ -7,7 +7,7 @@
  * charged in between has changed the quota, so no charge is ever lost.
  */
 
-import { nextTurn } from "../../storage/base/next-turn.js";
+import { ShortTurns } from "../../storage/base/short-turns.js";
 import type { DeviceFacts } from "../admission/quota/device-facts.js";
 import { Evaluators } from "../admission/quota/evaluators.js";
 import { isQuota, type QuotaObject } from "../admission/quota/quota-object.js";
@@ -129,7 +129,8 @@ class ResourceQuotas {
     const startedMs = clock.monotonic();
     // All in one turn, so that the quota and the counted objects are of one moment.
     const countables = this.#countablesOf(quota, place.namespace);
-    const used = await recount(quota, countables, clock.now(), nextTurn);
+    const turns = new ShortTurns();
+    const used = await recount(quota, countables, clock.now(), () => turns.rest());
     const restMs = (clock.monotonic() - startedMs) * REST_FACTOR;
     if (this.#names.get(place.namespace)?.has(place.name) === true) {
       this.#windowsMs.set(key, Math.min(Math.max(WINDOW_MS, restMs), WINDOW_MS_MAX));

@@ -1,6 +1,7 @@
 /** The queue: unique keys, only moved forward, and growing delays after failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ShortTurns } from "../../storage/base/short-turns.js";
 import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import { WorkQueue } from "./work-queue.js";
 
@@ -91,4 +92,36 @@ test("several keys are looked at at a time, one key never twice at once", async 
   finish.get("a")?.();
   await running;
   assert.deepEqual(handled, ["b", "a", "c", "a"]);
+});
+
+test("39.3: keys whose handling waits for nothing leave the thread to others after some milliseconds", async () => {
+  let ms = 0;
+  // A millisecond passes at each look.
+  const turns = new ShortTurns({ now: () => ms++ });
+  const queue = new WorkQueue(new ManualClock(), turns);
+  const seen: string[] = [];
+  const stop = new AbortController();
+  for (const key of "abcdefghij") queue.add(key);
+  setImmediate(() => seen.push("another"));
+  const running = queue.run(async (key) => void seen.push(key), stop.signal, 3);
+  while (queue.pending > 0) await new Promise((resolve) => setImmediate(resolve));
+  stop.abort();
+  await running;
+  assert.ok(seen.indexOf("another") > 0 && seen.indexOf("another") < 5, seen.join(" "));
+  assert.equal(seen.filter((key) => key !== "another").join(""), "abcdefghij");
+});
+
+test("39.2: due times that were brought forward again and again are not kept", async () => {
+  const { clock, queue, handled, end } = open();
+  for (let at = 0; at < 5_000; at++) {
+    queue.add("a", 300_000);
+    queue.add("b", 600_000 - at);
+    queue.add("a");
+    if (at % 500 === 0) await settle();
+  }
+  await settle();
+  const before = handled.length;
+  await clock.advanceInSteps(700_000, 50_000);
+  assert.deepEqual(handled.slice(before), ["b"]);
+  await end();
 });

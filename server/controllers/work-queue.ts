@@ -2,9 +2,12 @@
  * WorkQueue: keys to process, and when. A key is queued at most once; adding it again can only bring it
  * forward. Failures are retried with growing delays. Time is the clock's, so tests control it.
  *
- * A key added while it is being processed runs again afterwards, never concurrently.
+ * A key added while it is being processed runs again afterwards, never concurrently. Keys are as many as clients make objects, so
+ * taking one costs the same however many wait, and many that need no waiting are not all processed in one turn.
  */
 import type { Clock } from "../../storage/base/clock.js";
+import { ShortTurns } from "../../storage/base/short-turns.js";
+import { MinHeap } from "../flowcontrol/min-heap.js";
 
 /** The delay after the first failure or unfinished pass; doubles each time. */
 const RETRY_MIN_MS = 100;
@@ -14,20 +17,32 @@ const IDLE_MS = 60_000;
 
 const WOKEN = "woken";
 
+/** Due times that no longer count are dropped beyond so many, when they are most of them. */
+const OUTDATED_MAX = 1_000;
+
+interface DueKey {
+  readonly key: string;
+  readonly dueMs: number;
+}
+
 export class WorkQueue {
   readonly #clock: Clock;
   /** Due keys, in FIFO order. */
   readonly #ready = new Set<string>();
-  /** Delayed keys with their due time; few, because only delays and retries are here. */
+  /** Delayed keys with their due time. */
   readonly #waiting = new Map<string, number>();
+  /** The same by time; one counts if the key still waits for that time. */
+  readonly #due = new MinHeap<DueKey>((a, b) => a.dueMs - b.dueMs);
   readonly #active = new Set<string>();
   /** Keys added while being processed. */
   readonly #again = new Set<string>();
   readonly #tries = new Map<string, number>();
   readonly #sleepers = new Set<() => void>();
+  readonly #turns: ShortTurns;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, turns = new ShortTurns()) {
     this.#clock = clock;
+    this.#turns = turns;
   }
 
   /** The number of queued keys, due or not. */
@@ -54,6 +69,8 @@ export class WorkQueue {
     const before = this.#waiting.get(key);
     if (before !== undefined && before <= dueMs) return;
     this.#waiting.set(key, dueMs);
+    this.#due.push({ key, dueMs });
+    if (this.#due.size > 2 * this.#waiting.size + OUTDATED_MAX) this.#due.keep(this.#counts);
     this.#wakeOne();
   }
 
@@ -77,9 +94,16 @@ export class WorkQueue {
   ): Promise<void> {
     const worker = async () => {
       while (!signal.aborted) {
+        const resting = this.#turns.rest();
+        if (resting !== undefined) {
+          await resting;
+          continue;
+        }
         const key = this.#take();
-        if (key === undefined) await this.#sleep(signal);
-        else await this.#handle(key, handle);
+        if (key === undefined) {
+          await this.#sleep(signal);
+          this.#turns.begin();
+        } else await this.#handle(key, handle);
       }
     };
     await Promise.all(Array.from({ length: concurrency }, worker));
@@ -97,16 +121,26 @@ export class WorkQueue {
 
   /** Takes the next due key. */
   #take(): string | undefined {
-    const nowMs = this.#clock.monotonic();
-    for (const [key, dueMs] of this.#waiting) {
-      if (dueMs > nowMs || this.#active.has(key)) continue;
-      this.#waiting.delete(key);
-      this.#ready.add(key);
+    for (const nowMs = this.#clock.monotonic(); ; ) {
+      const next = this.#nextDue();
+      if (next === undefined || next.dueMs > nowMs) break;
+      this.#due.pop();
+      this.#waiting.delete(next.key);
+      // A key in progress is handled afterwards.
+      if (this.#active.has(next.key)) this.#again.add(next.key);
+      else this.#ready.add(next.key);
     }
     const [first] = this.#ready;
     if (first !== undefined) this.#ready.delete(first);
     return first;
   }
+
+  #nextDue(): DueKey | undefined {
+    while (this.#due.first !== undefined && !this.#counts(this.#due.first)) this.#due.pop();
+    return this.#due.first;
+  }
+
+  readonly #counts = ({ key, dueMs }: DueKey): boolean => this.#waiting.get(key) === dueMs;
 
   #wakeOne(): void {
     const [first] = this.#sleepers;
@@ -135,11 +169,7 @@ export class WorkQueue {
   }
 
   #idleMs(): number {
-    let earliestMs = Number.POSITIVE_INFINITY;
-    for (const [key, dueMs] of this.#waiting) {
-      // A key in progress is handled afterwards.
-      if (!this.#active.has(key)) earliestMs = Math.min(earliestMs, dueMs);
-    }
+    const earliestMs = this.#nextDue()?.dueMs ?? Number.POSITIVE_INFINITY;
     return Math.max(0, Math.min(IDLE_MS, earliestMs - this.#clock.monotonic()));
   }
 }

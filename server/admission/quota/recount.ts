@@ -1,6 +1,6 @@
 /**
- * Recounts the usage of a quota. Reads the objects of a namespace as of one moment, and yields the
- * thread between chunks.
+ * Recounts the usage of a quota. Reads the objects of a namespace as of one moment, and lets others have the
+ * thread between two of them.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { Quantity } from "../../schema/quantity.js";
@@ -18,15 +18,15 @@ export interface Countable {
   readonly count: number;
 }
 
-/** Objects per turn; about a millisecond. */
-const OBJECTS_PER_TURN = 50;
-
-/** Recounts the quota resources that have an evaluator; the others keep their recorded usage. */
+/**
+ * Recounts the quota resources that have an evaluator; the others keep their recorded usage.
+ * @param rest awaited before each object, as one may be a megabyte; see ShortTurns
+ */
 export async function recount(
   quota: QuotaObject,
   countables: readonly Countable[],
   nowMs: number,
-  pause: () => Promise<void>,
+  rest: () => Promise<void> | undefined,
 ): Promise<Usage> {
   const hard = Object.keys(quota.spec?.hard ?? {});
   const known = parseUsage(quota.status?.used);
@@ -36,7 +36,6 @@ export async function recount(
     const last = isCounted ? ZERO_QUANTITY : known.get(name);
     if (last !== undefined) used.set(name, last);
   }
-  let looked = 0;
   for (const { evaluator, objects, count } of countables) {
     const names = hard.filter((name) => evaluator.uses(name));
     if (names.length === 0) continue;
@@ -47,7 +46,8 @@ export async function recount(
     }
     const total = new Map<string, Quantity>();
     for (const object of objects) {
-      if (++looked % OBJECTS_PER_TURN === 0) await pause();
+      const resting = rest();
+      if (resting !== undefined) await resting;
       const usage = usageOf(quota, evaluator, object, nowMs);
       if (usage !== undefined) addTo(total, usage);
     }

@@ -1,0 +1,39 @@
+/**
+ * ShortTurns: lets others have the thread when a loop has worked for some milliseconds. A loop that awaits only what is
+ * there already never ends its turn of the event loop by itself.
+ *
+ *     for (const key of keys) { await turns.rest(); look(key); }
+ *
+ * Loops that run beside each other share one: together they work no longer than one of them may.
+ */
+import { nextTurn } from "./next-turn.js";
+
+/** What a turn may take; one step of the loop more. */
+const TURN_MS = 2;
+
+export class ShortTurns {
+  readonly #clock: { now(): number };
+  #sinceMs: number;
+  #resting: Promise<void> | undefined;
+
+  constructor(clock: { now(): number } = performance) {
+    this.#clock = clock;
+    this.#sinceMs = clock.now();
+  }
+
+  /** The loop was idle, so its turn begins now. */
+  begin(): void {
+    this.#sinceMs = this.#clock.now();
+  }
+
+  /** @returns what to wait for before going on; undefined = nothing */
+  rest(): Promise<void> | undefined {
+    if (this.#resting === undefined && this.#clock.now() - this.#sinceMs >= TURN_MS) {
+      this.#resting = nextTurn().then(() => {
+        this.#resting = undefined;
+        this.begin();
+      });
+    }
+    return this.#resting;
+  }
+}
