@@ -6,7 +6,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { validate } from "../server/commands/validate.js";
+import { AdminHere } from "../server/fresh-api/admin-client.js";
+import { startHere } from "../server/fresh-api/api-here.js";
 import { COMMAND } from "./harness/command.js";
+import type { ApiObject } from "./harness/https-client.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 
 const run = promisify(execFile);
@@ -251,6 +254,54 @@ test("People 8: findings come in the order of the files with the lines of their 
   assert.match(output, /line 60: key "name" already set/);
   assert.match(output, /document 13: line 63: /);
   assert.match(output, /document 12: is in .*a\.yaml, document 1 as well/);
+});
+
+test("People 8: objects that a server makes itself are met as on a cluster, though most files need none of them", async () => {
+  const judge = async (text: string) => {
+    await using folder = await makeTempDir("validate");
+    const file = join(folder.path, "objects.yaml");
+    await writeFile(file, text);
+    const options = { paths: [file], output: "json", unknownKinds: "refuse" } as const;
+    const asked = { ...options, kubernetes: undefined };
+    const { output } = await validate(asked, new AbortController().signal);
+    return (JSON.parse(output) as { findings: { message: string }[] }).findings;
+  };
+  const binding = (name: string) => `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: ${name} }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view }
+subjects: [{ kind: User, name: jane, apiGroup: rbac.authorization.k8s.io }]
+`;
+  assert.deepEqual(await judge(binding("viewers")), []);
+  const [changed, ...others] = await judge(binding("cluster-admin"));
+  assert.match(changed?.message ?? "", /cannot change roleRef/);
+  assert.deepEqual(others, []);
+  const pod = `apiVersion: v1
+kind: Pod
+metadata: { name: a }
+spec: { priorityClassName: system-node-critical, containers: [{ name: a, image: a }] }
+`;
+  assert.deepEqual(await judge(pod), []);
+});
+
+test("an API that is asked a few questions makes none of the objects that others would need", async () => {
+  const tokens = [["root", "secret"]] as const;
+  const users = [{ name: "root", groups: ["system:masters"] }];
+  const api = await startHere({ options: { users }, tokens, isBrief: true });
+  try {
+    const client = new AdminHere(api.handle, "secret", "test");
+    const namesAt = async (path: string) => {
+      const { items } = (await client.ask("GET", path)).value as { items: ApiObject[] };
+      return items.map(({ metadata }) => metadata.name);
+    };
+    const group = "/apis/rbac.authorization.k8s.io/v1";
+    assert.deepEqual(await namesAt(`${group}/clusterroles`), []);
+    assert.deepEqual(await namesAt("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"), []);
+    assert.ok((await namesAt("/api/v1/namespaces")).includes("default"));
+    assert.equal((await namesAt("/apis/scheduling.k8s.io/v1/priorityclasses")).length, 2);
+  } finally {
+    await api.stop();
+  }
 });
 
 test("what V8 compiled at a first `keelson validate` or `up` is kept, as a server keeps it", async () => {

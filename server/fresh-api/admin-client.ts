@@ -105,7 +105,16 @@ interface RawAnswer {
 function toAnswer({ status, headers, body }: RawAnswer): Answer {
   const { warning = [] } = headers;
   const warnings = (Array.isArray(warning) ? warning : [String(warning)]).map(toText);
-  return { status, value: toObject(body), warnings };
+  let value: JsonObject | undefined;
+  return {
+    status,
+    // Of most answers only the status is looked at.
+    get value() {
+      value ??= toObject(body);
+      return value;
+    },
+    warnings,
+  };
 }
 
 function toObject(body: Buffer): JsonObject {

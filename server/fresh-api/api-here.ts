@@ -38,6 +38,8 @@ export interface StartOrder {
   readonly tokens: readonly (readonly [name: string, token: string])[];
   /** Flags as they were written on a command line. */
   readonly args?: readonly string[];
+  /** Whether it only answers a few questions of its administrator. */
+  readonly isBrief?: boolean;
 }
 
 export const DEADLINE_MS = 30_000;
@@ -50,7 +52,8 @@ const MISTAKES: Logger = {
 const ALIKE = new AlikeParts();
 
 /** @throws {Error} with one line, or one for each manifest that is not there */
-export async function startHere({ options, tokens, args = [] }: StartOrder): Promise<ApiHere> {
+export async function startHere(order: StartOrder): Promise<ApiHere> {
+  const { options, tokens, args = [], isBrief = false } = order;
   const removed = removeStaleFolders();
   try {
     return await openAll(async (opened) => {
@@ -62,7 +65,7 @@ export async function startHere({ options, tokens, args = [] }: StartOrder): Pro
       if (commandLine.action !== "run") throw new RangeError("flags of a start are expected");
       // Nobody finds what is in the folder after the process: no write of it waits for the disk.
       const isTemporary = commandLine.config.dataDir === folder.path;
-      const config = { ...commandLine.config, isTemporary };
+      const config = { ...commandLine.config, isTemporary, isBrief };
       const untilMs = performance.now() + deadlineMs;
       const files = [...config.manifests, ...(options.manifests ?? []).filter(isPath)];
       const signature = config.watchManifests ? await signatureOf(files) : "";

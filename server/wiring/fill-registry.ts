@@ -92,6 +92,7 @@ export async function ensureOwnObjects(parts: FilledParts, milestones: Milestone
   const { objects } = loops;
   await ensureSystemNamespaces(objects, naming, signal);
   await ensureSystemPriorityClasses(objects, naming, signal);
+  if (config.isBrief === true) return;
   await reconcileBootstrapPolicy(loops, signal);
   milestones.rolesMade();
   await ensureFlowControl(loops, signal);

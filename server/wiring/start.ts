@@ -8,7 +8,12 @@ import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import type { Alike } from "./alike-parts.js";
 import { observeCertificateReloads } from "./certificate-reloads.js";
-import { ensureLoopsResults, fillRegistry, type Milestones } from "./fill-registry.js";
+import {
+  ensureLoopsResults,
+  ensureOwnObjects,
+  fillRegistry,
+  type Milestones,
+} from "./fill-registry.js";
 import { Presence } from "./presence.js";
 import { warmCodecs } from "./registry.js";
 import { followRootAuthority } from "./root-authority.js";
@@ -112,6 +117,10 @@ async function becomeReady(parts: FollowedParts, milestones: StartMilestones): P
   const trust = () => security.trust();
   const { aggregation, registry, testApi, simulation } = serving.root;
   const own = { ...parts, aggregation, registry, testApi, simulation, lifecycle, trust };
+  if (config.isBrief === true) {
+    await ensureOwnObjects(own, milestones);
+    return;
+  }
   const spawnControllers = await fillRegistry(own, milestones);
   if (beginning?.isWanted === true) {
     await ensureLoopsResults(own);
