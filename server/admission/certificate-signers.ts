@@ -7,6 +7,7 @@
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
+import { isUpkeep } from "../api/upkeep.js";
 import { signalOf } from "../request/lazy-signal.js";
 import { MASTERS_GROUP, type UserInfo } from "../request/user-info.js";
 import {
@@ -29,16 +30,20 @@ export type MayUseSigner = (
   signal: AbortSignal,
 ) => Promise<boolean>;
 
+/** The permission may name the signer or its whole domain. */
+export function mayUseSignerOrDomain(mayUseSigner: MayUseSigner): MayUseSigner {
+  return async (user, verb, signer, signal) =>
+    (await mayUseSigner(user, verb, signer, signal)) ||
+    (await mayUseSigner(user, verb, `${signer.split("/")[0]}/*`, signal));
+}
+
 /** Returns the plugins in chain order. */
 export function createCertificatePlugins(
   naming: Naming,
   mayUseSigner: MayUseSigner,
 ): AdmissionPlugin[] {
   const group = `certificates.${naming.groupDomain}`;
-  /** The permission may name the signer or its whole domain. */
-  const may: MayUseSigner = async (user, verb, signer, signal) =>
-    (await mayUseSigner(user, verb, signer, signal)) ||
-    (await mayUseSigner(user, verb, `${signer.split("/")[0]}/*`, signal));
+  const may = mayUseSignerOrDomain(mayUseSigner);
   const check = async (
     attributes: AdmissionAttributes,
     verb: "approve" | "sign" | "attest",
@@ -73,10 +78,13 @@ export function createCertificatePlugins(
     {
       name: "ClusterTrustBundleAttest",
       handles: handlesOnly({ group, resource: "clustertrustbundles" }, WRITES),
-      validate: (attributes, signal) =>
-        signerOf(attributes.object) === ""
-          ? undefined
-          : check(attributes, "attest", signalOf(signal)),
+      validate(attributes, signal) {
+        const { object, oldObject } = attributes;
+        if (signerOf(object) === "") return undefined;
+        const isKept =
+          object !== undefined && oldObject !== undefined && isUpkeep(object, oldObject);
+        return isKept ? undefined : check(attributes, "attest", signalOf(signal));
+      },
     },
     {
       name: "CertificateSubjectRestriction",

@@ -12,6 +12,7 @@ import type { Authorizer } from "../authz/authorizer.js";
 import type { Config } from "../config/config.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Metrics } from "../metrics/metrics.js";
+import { createSignerGuard } from "../registry/certificates/signer-guard.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { AdmissionFiles } from "./admission-files.js";
 import { observeAdmission } from "./admission-metrics.js";
@@ -87,7 +88,15 @@ export function createAdmission(parts: AdmissionParts): Admission {
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };
   const isReserved = config.features.ManifestBasedAdmissionControlConfig;
-  const ownGuards = [new ReservedNames(naming, isReserved), ...authorization.guards];
+  const may = permissionsOf(authorization.authorizer);
+  const group = `certificates.${naming.groupDomain}`;
+  const ownGuards = [
+    new ReservedNames(naming, isReserved),
+    ...authorization.guards,
+    createSignerGuard(naming, (user, verb, name, signal) =>
+      may(user, { verb, group, resource: "signers", namespace: "", name }, signal),
+    ),
+  ];
   const guards = [...ownGuards, ...(parts.guards ?? [])];
   const chosen = choosePlugins(plugins, choice);
   requireSettings(chosen, settings);

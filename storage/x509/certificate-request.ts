@@ -6,7 +6,7 @@
 import { DerReader, MalformedDer, TAG } from "./der.js";
 import { type NameAttribute, parseRequestedName } from "./names.js";
 import { pemTexts } from "./pem-texts.js";
-import { parsePublicKey, problemOfSignature } from "./public-key.js";
+import { type PublicKey, parsePublicKey, problemOfSignature } from "./public-key.js";
 
 const TYPE = "CERTIFICATE REQUEST";
 const COMMON_NAME = "2.5.4.3";
@@ -16,6 +16,7 @@ export interface CertificateRequest {
   /** The last common name; "" = none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
+  readonly publicKey: PublicKey;
   /** Why the signature is not by the key that the request is for; undefined if it is. */
   readonly signatureProblem: string | undefined;
 }
@@ -24,7 +25,7 @@ export interface CertificateRequest {
 export function readCertificateRequest(pem: Buffer): CertificateRequest {
   const der = firstBlock(pem.toString("latin1"));
   try {
-    return parseRequest(der);
+    return parseCertificateRequest(der);
   } catch (error) {
     if (!(error instanceof MalformedDer)) throw error;
     throw new MalformedDer("asn1: structure error: the request is no PKCS#10 certificate request");
@@ -60,7 +61,8 @@ function isBase64(digits: string): boolean {
   return digits.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(digits);
 }
 
-function parseRequest(raw: Buffer): CertificateRequest {
+/** @param raw DER. @throws {MalformedDer} */
+export function parseCertificateRequest(raw: Buffer): CertificateRequest {
   const file = new DerReader(raw);
   const outer = file.inside(TAG.sequence);
   if (!file.isEmpty) throw new MalformedDer("something follows the request");
@@ -68,13 +70,19 @@ function parseRequest(raw: Buffer): CertificateRequest {
   const info = new DerReader(signed).inside(TAG.sequence);
   info.integer();
   const subject = parseRequestedName(new DerReader(info.value(TAG.sequence).whole));
-  const key = parsePublicKey(info.value(TAG.sequence).whole);
+  const publicKey = parsePublicKey(info.value(TAG.sequence).whole);
   const algorithm = outer.value(TAG.sequence).content;
   const signature = outer.bitString();
   return {
     commonName: textsOf(subject, COMMON_NAME).at(-1) ?? "",
     organizations: textsOf(subject, ORGANIZATION),
-    signatureProblem: problemOfSignature(key, { algorithm, signed, signature, allowsSha1: true }),
+    publicKey,
+    signatureProblem: problemOfSignature(publicKey, {
+      algorithm,
+      signed,
+      signature,
+      allowsSha1: true,
+    }),
   };
 }
 

@@ -219,10 +219,10 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
         case "watch":
           if (selectsNode(request, node)) return ALLOW;
           return noOpinion(
-            "can only list/watch podcertificaterequests with spec.nodeName field selector",
+            "can only list/watch podcertificaterequests with nodeName field selector",
           );
         default:
-          return noOpinion(`nodes may not ${verb} PodCertificateRequests`);
+          return noOpinion(`nodes may not ${verb} podcertificaterequests`);
       }
     };
   }

@@ -10,9 +10,9 @@
 
 import type { PartitionId } from "../../../storage/objects/keys.js";
 import { partitionId } from "../../../storage/objects/keys.js";
-import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import { forbidden, notFound, type StatusError } from "../../api/status.js";
+import { isUpkeep } from "../../api/upkeep.js";
 import { MASTERS_GROUP, type UserInfo } from "../../request/user-info.js";
 import type { Authorizer } from "../authorizer.js";
 import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
@@ -122,14 +122,7 @@ function gathers({ aggregationRule }: ApiObject): boolean {
 /** Whether the write grants nothing, or its user may grant everything. */
 function isExempt({ next, current, user }: GuardedWrite): boolean {
   if (user.groups.includes(MASTERS_GROUP)) return true;
-  return current !== undefined && deepEqual(withoutUpkeep(next), withoutUpkeep(current));
-}
-
-/** Removes the fields that the garbage collector and the server maintain. */
-function withoutUpkeep({ metadata, ...object }: ApiObject): Record<string, unknown> {
-  const { ownerReferences, finalizers, managedFields, resourceVersion, generation, ...rest } =
-    metadata;
-  return { ...object, metadata: rest };
+  return current !== undefined && isUpkeep(next, current);
 }
 
 function roleRefOf({ roleRef }: ApiObject): RoleReference | undefined {

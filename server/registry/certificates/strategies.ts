@@ -4,9 +4,14 @@ import { formatTime } from "../../api/time.js";
 import { checkPathSegmentName } from "../../api/validation-names.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { membersAt, selectable } from "../generic/fields.js";
-import { dropsStatus, replacedWhenSeen } from "../generic/status-parts.js";
+import { dropsStatus, replacedWhenSeen, statusOnly } from "../generic/status-parts.js";
 import { conditionsOf, withDecisionsOf, withTimes } from "./signing-status.js";
+import { validatesPodCertificateRequest } from "./validate-pod-certificate-request.js";
 import { validatesSigningRequest } from "./validate-signing-request.js";
+import { validatesTrustBundle } from "./validate-trust-bundle.js";
+
+/** Kinds whose rules say all that there is to say of the spec. */
+const rulesReportSpec = { ownFields: /^spec\./ };
 
 export const certificateStrategies: StrategyTable = {
   "certificates/certificatesigningrequests": {
@@ -29,10 +34,18 @@ export const certificateStrategies: StrategyTable = {
   },
   "certificates/clustertrustbundles": {
     ...replacedWhenSeen,
+    ...validatesTrustBundle,
+    ...rulesReportSpec,
+    // With the signer's name before it, which the rules know.
+    validateName: () => [],
     ...selectable(["spec.signerName"]),
   },
   "certificates/podcertificaterequests": {
     ...dropsStatus,
+    ...statusOnly,
+    ...replacedWhenSeen,
+    ...validatesPodCertificateRequest,
+    ...rulesReportSpec,
     ...selectable(["spec.signerName", "spec.podName", "spec.nodeName"]),
   },
 };

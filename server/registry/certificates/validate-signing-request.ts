@@ -6,16 +6,15 @@ import {
   duplicateValue,
   invalidValue,
   requiredValue,
-  tooLongValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { type Rules, validated } from "../generic/validated.js";
+import { validateSignerName } from "./signer-name.js";
 import { validateSigningStatus } from "./signing-status.js";
 
 interface SigningRequest extends ApiObject {
@@ -109,50 +108,6 @@ function requestProblem(pem: Buffer): string | undefined {
   } catch (error) {
     if (error instanceof MalformedDer) return error.message;
     throw error;
-  }
-}
-
-const DOMAIN_BYTES_MAX = 253;
-/** A namespace and a name, as signers of a namespace have them. */
-const PATH_BYTES_MAX = 63 + 1 + 253;
-
-/** "example.com/name": the signer. */
-function validateSignerName(name: string, field: string, errors: FieldError[]): void {
-  const segments = name.split("/");
-  const [domain = "", path = ""] = segments;
-  if (segments.length !== 2) {
-    const why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-    errors.push(invalidValue(field, name, why));
-    return;
-  }
-  const labels = domain.split(".");
-  validateParts(domain, labels, { field, check: checkDnsLabel, errors });
-  if (labels.length < 2) {
-    const why = "should be a domain with at least two segments separated by dots";
-    errors.push(invalidValue(field, domain, why));
-  }
-  validateParts(path, path.split("."), { field, check: checkDnsSubdomain, errors });
-  const bytesMax = DOMAIN_BYTES_MAX + PATH_BYTES_MAX + 1;
-  if (name.length > bytesMax) errors.push(tooLongValue(field, bytesMax));
-}
-
-/** Reports the first part that is wrong. */
-function validateParts(
-  whole: string,
-  parts: readonly string[],
-  {
-    field,
-    check,
-    errors,
-  }: { field: string; check: (part: string) => string[]; errors: FieldError[] },
-): void {
-  for (const part of parts) {
-    const messages = check(part);
-    for (const why of messages) {
-      const reason = `validating label ${JSON.stringify(part)}: ${why}`;
-      errors.push(invalidValue(field, whole, reason));
-    }
-    if (messages.length > 0) return;
   }
 }
 
