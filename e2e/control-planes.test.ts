@@ -324,6 +324,33 @@ test("44: a limit of bytes refuses what would be over, and nothing that makes it
   (await admin("PUT", `${path}/first`, map("first", 10))).expect(200);
 });
 
+test("44: a limit of bytes holds for whatever makes an object larger, also what is below it", async () => {
+  (await admin("POST", KIND, controlPlane("around", { limits: { bytes: 400_000 } }))).expect(201);
+  const pods = "/clusters/around/api/v1/namespaces/default/pods";
+  const spec = { containers: [{ name: "a", image: "a" }] };
+  (await admin("POST", pods, { metadata: { name: "p" }, spec })).expect(201);
+  const patch = async (path: string, kind: string, body: object) => {
+    const headers = { "content-type": `application/${kind}-patch+json` };
+    return await theApi().admin.request(`${pods}/p/${path}`, { method: "PATCH", headers, body });
+  };
+  const large = "x".repeat(300_000);
+  const ephemeralContainers = [{ name: "e", image: "a", args: [large] }];
+  const refused = [
+    await patch("ephemeralcontainers", "strategic-merge", { spec: { ephemeralContainers } }),
+    await patch("status", "merge", { status: { message: large } }),
+    await admin("POST", `${pods}/p/binding`, {
+      metadata: { name: "p", annotations: { large } },
+      target: { kind: "Node", name: "n" },
+    }),
+  ];
+  for (const { status, text } of refused) {
+    assert.equal(status, 403, text);
+    assert.match(text, /its limit is 400000/);
+  }
+  const target = { kind: "Node", name: "n" };
+  (await admin("POST", `${pods}/p/binding`, { metadata: { name: "p" }, target })).expect(201);
+});
+
 test("limits refuse what is over with 403, and say so", async () => {
   const limits = { objects: 1 };
   (await admin("POST", KIND, controlPlane("small", { limits }))).expect(201);
@@ -536,4 +563,24 @@ test("one that is deleted takes all of it along; the next of its name begins ane
     names(await admin("GET", path)).filter((name) => name === "gone"),
     [],
   );
+});
+
+test("44: what clients know of a control plane that was deleted is not continued in the next of its name", async () => {
+  const path = `/clusters/twice${CONFIG_MAPS}`;
+  (await admin("POST", KIND, controlPlane("twice"))).expect(201);
+  (await admin("POST", path, configMap("first"))).expect(201);
+  const { object } = (await admin("GET", `${path}?limit=1`)).expect(200);
+  const { continue: token, resourceVersion } = object.metadata as Record<string, string>;
+  (await admin("DELETE", `${KIND}/twice`)).expect(200);
+  await eventually("it is gone", async () => (await admin("GET", `${KIND}/twice`)).status === 404);
+  (await admin("POST", KIND, controlPlane("twice"))).expect(201);
+  (await admin("GET", `${path}?limit=1&continue=${token}`)).expect(410);
+  const exact = `resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`;
+  (await admin("GET", `${path}?${exact}`)).expect(410);
+  // An informer that went on would hold the objects of the first one for ever.
+  const events = await theApi().admin.watch(`${path}?watch=1&resourceVersion=${resourceVersion}`);
+  for await (const { type, object: told } of events) {
+    assert.deepEqual([type, told.code], ["ERROR", 410]);
+    break;
+  }
 });

@@ -25,13 +25,13 @@ export async function hasBegun(
   return (await begunAt({ store, prefix }, signal)) !== undefined;
 }
 
-/** Says that it has begun. @throws {StorageError} */
+/** Says that it has begun, as of the revision that is returned. @throws {StorageError} */
 export async function markBegun(
   { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Revision> {
   const put = { type: "put" as const, key: prefix + BEGUN, value: Buffer.from("{}") };
-  await store.commit({ compares: [], operations: [put] }, signal);
+  return (await store.commit({ compares: [], operations: [put] }, signal)).revision;
 }
 
 /**

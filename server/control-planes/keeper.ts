@@ -148,7 +148,9 @@ async function begin(
 
 function phaseOf({ metadata, spec, status }: ControlPlaneObject, problem: string | undefined) {
   if (metadata.deletionTimestamp !== undefined) return "Terminating";
-  if (problem !== undefined || status?.phase === "Failed") return "Failed";
+  // Only a clone fails for good, whatever somebody wrote into the status.
+  const hasFailed = status?.phase === "Failed" && spec?.cloneFrom !== undefined;
+  if (problem !== undefined || hasFailed) return "Failed";
   return spec?.suspended === true ? "Suspended" : "Ready";
 }
 

@@ -42,6 +42,8 @@ interface Admitted {
   revision?: Revision;
 }
 
+/** Its annotations become those of the pod; what else is created below an object is not stored. */
+const BINDING = "binding";
 /** An admitted write that is never stored, as another rule refuses it, is counted for this long. */
 const COMMIT_MS_MAX = 1_000;
 
@@ -62,16 +64,18 @@ export class LimitGuard implements AdmissionPlugin {
   }
 
   readonly handles: Handles = (operation, _resource, subresource) =>
-    (subresource === "" || subresource === "status") && WRITES.includes(operation);
+    operation === "CREATE"
+      ? subresource === "" || subresource === BINDING
+      : WRITES.includes(operation);
 
   validate(attributes: AdmissionAttributes): undefined {
     const { objects: objectsMax, bytes: bytesMax } = this.#limits();
     if (objectsMax === undefined && bytesMax === undefined) return;
-    const { operation, object, oldObject, write } = attributes;
+    const { operation, subresource, object, oldObject, write } = attributes;
     const last = write && this.#attempts.get(write);
     if (last !== undefined) this.#admitted.delete(last);
     const { objects, bytes: atMost } = this.#size();
-    const isNew = operation === "CREATE";
+    const isNew = operation === "CREATE" && subresource === "";
     if (isNew && objectsMax !== undefined && objects >= objectsMax) {
       throw refuse(
         attributes,

@@ -16,7 +16,7 @@ import type { ExcludedResource } from "../config/policy-exclusions.js";
 import { ensureAdministrator } from "../control-planes/administrator.js";
 import {
   type BeginningParts,
-  hasBegun,
+  begunAt,
   markBegun,
   putBeginning,
   readContent,
@@ -136,7 +136,10 @@ export function loadControlPlane(
       { config, clock, uid: entry.uid, facts, logger, root: parts.storage, part, small },
       async (store) => {
         const own = { store, prefix: part.prefix };
-        if (await hasBegun(own, signal)) return false;
+        const begun = await begunAt(own, signal);
+        // What clients know of an earlier one of its name is not continued.
+        if (begun !== undefined) part.beganAt(begun);
+        if (begun !== undefined) return false;
         if (entry.cloneFrom === undefined) made = await parts.defaults.claim(basis, signal);
         await begin(parts, entry, { ...own, basis }, signal);
         return true;
@@ -193,7 +196,12 @@ export function loadControlPlane(
     if (isNew) await ensureAdministrator(objects, config.naming, entry, signal);
     if (isFilled) await ensureOwnAddress(filled);
     else if (isDefault) await fill(filled);
-    if (isNew) await markBegun(own, signal);
+    if (isNew) {
+      const begun = await markBegun(own, signal);
+      part.beganAt(begun);
+      // No answer says an earlier revision, which other replicas would refuse.
+      await view.waitForRevision(begun, signal);
+    }
     if (isDefault && !isFilled) {
       parts.defaults.keep(await readContent(own, view.revision, signal), basis);
     }

@@ -29,6 +29,9 @@ function openFeed(after = 10) {
       }),
     }),
     requestProgress() {},
+    get: async () => ({ kv: undefined, revision: toRevision(after) }),
+    range: async () => ({ kvs: [], more: false, count: 0, revision: toRevision(after) }),
+    commit: async () => ({ succeeded: true, revision: toRevision(after) }),
   } as unknown as RevisionedStore;
   const partsPrefix = `${PREFIX}.control-planes/`;
   const feed = new SharedFeed({ store, prefix: PREFIX, partsPrefix });
@@ -116,4 +119,34 @@ test("a part that is closed ends its watch, and gets nothing more", async () => 
   await give(11, keyOf("one", "core/a"));
   assert.equal(feed.dropped, 1);
   assert.equal(feed.open, 0);
+});
+
+test("44: nothing is read or written through a part that is closed, by a request that outlives it", async () => {
+  const { part } = openFeed();
+  const { part: store } = part("one");
+  const commit = () => store.commit({ compares: [], operations: [] }, never);
+  await commit();
+  await store[Symbol.asyncDispose]();
+  await assert.rejects(commit(), { code: "Closed" });
+  await assert.rejects(store.get("a", {}, never), { code: "Closed" });
+  await assert.rejects(store.range({ prefix: "a" }, never), { code: "Closed" });
+});
+
+test("44: what a part had before its beginning is gone, whatever was there", async () => {
+  const { part } = openFeed();
+  const { part: store } = part("one");
+  const range = (revision?: number) =>
+    store.range({ prefix: "a", ...(revision && { revision: toRevision(revision) }) }, never);
+  await range(7);
+  store.beganAt(toRevision(8));
+  await assert.rejects(range(7), { code: "Compacted", compactedTo: 8 });
+  await assert.rejects(store.get("a", { revision: toRevision(7) }, never), { code: "Compacted" });
+  await range(8);
+  await range();
+  const past = (after: number) =>
+    store
+      .watch({ prefix: store.prefix, after: toRevision(after), withPrevious: true }, never)
+      [Symbol.asyncIterator]()
+      .next();
+  await assert.rejects(past(7), { code: "Compacted", compactedTo: 8 });
 });

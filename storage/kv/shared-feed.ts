@@ -32,10 +32,18 @@ export interface SharedFeedOptions {
 /** Told of an event of a part that is not open: its name, and the event's key behind the part's prefix. Must be quick. */
 export type UnreadListener = (name: string, key: string, isDeletion: boolean) => void;
 
-/** The store of one part; closing it ends only its feed. */
+/** The store of one part. Closing it ends only its feed, and refuses whatever is asked of it later. */
 export interface PartStore extends RevisionedStore {
   /** The prefix of its keys, with a trailing slash. */
   readonly prefix: string;
+  /** It had no content before: what is asked as of an earlier revision is refused, as if that were compacted. */
+  beganAt(revision: Revision): void;
+}
+
+interface PastParts {
+  readonly name: string;
+  readonly fresh: () => Promise<Revision>;
+  readonly refusal: () => StorageError | undefined;
 }
 
 export class SharedFeed {
@@ -86,13 +94,38 @@ export class SharedFeed {
     const prefix = `${this.#partsPrefix}${name}/`;
     const feed = new PartFeed(this.#revision);
     this.#parts.set(name, feed);
+    let began = 0;
+    let isClosed = false;
+    /** Why it cannot be asked for what it had at a revision. */
+    const refusal = (revision: number = began): StorageError | undefined => {
+      if (isClosed) return new StorageError("Closed", "the part of the store is closed");
+      if (revision >= began) return undefined;
+      const why = `revision ${revision} is from before its beginning`;
+      return new StorageError("Compacted", why, { compactedTo: began });
+    };
+    const ask = <T>(revision: Revision | undefined, from: () => Promise<T>): Promise<T> => {
+      const error = refusal(revision);
+      return error === undefined ? from() : Promise.reject(error);
+    };
+    const past = (options: WatchOptions, signal: AbortSignal) =>
+      this.#past({ name, fresh, refusal: () => refusal(options.after) }, options, signal);
     const watch = (options: WatchOptions, signal: AbortSignal) => {
       if (options.prefix !== prefix) return store.watch(options, signal);
-      if (options.withPrevious !== true) return feed.read(options.after, signal);
-      return this.#past(name, fresh, options, signal);
+      return options.withPrevious === true
+        ? past(options, signal)
+        : feed.read(options.after, signal);
     };
     return Object.assign(withWatch(store, watch), {
       prefix,
+      beganAt(revision: Revision) {
+        began = revision;
+      },
+      get: (...[key, options, signal]: Parameters<RevisionedStore["get"]>) =>
+        ask(options.revision, () => store.get(key, options, signal)),
+      range: (...[request, signal]: Parameters<RevisionedStore["range"]>) =>
+        ask(request.revision, () => store.range(request, signal)),
+      commit: (...[transaction, signal]: Parameters<RevisionedStore["commit"]>) =>
+        ask(undefined, () => store.commit(transaction, signal)),
       currentRevision: async () => {
         const revision = await fresh();
         feed.tell(this.#revision);
@@ -102,6 +135,7 @@ export class SharedFeed {
         if (!feed.tell(this.#revision)) store.requestProgress();
       },
       [Symbol.asyncDispose]: async () => {
+        isClosed = true;
         feed.end(new StorageError("Closed", "the part of the store is closed"));
         this.#parts.delete(name);
       },
@@ -115,12 +149,13 @@ export class SharedFeed {
 
   /** The events of a part with their previous values, for whoever loads it: those up to now, where they are known. */
   async *#past(
-    name: string,
-    fresh: () => Promise<Revision>,
+    { name, fresh, refusal }: PastParts,
     options: WatchOptions,
     signal: AbortSignal,
   ): AsyncGenerator<WatchBatch> {
     await fresh();
+    const error = refusal();
+    if (error !== undefined) throw error;
     const until = this.#revision;
     const changes = this.#recent.since(name, options.after);
     if (changes === undefined) yield* this.#store.watch(options, signal);
