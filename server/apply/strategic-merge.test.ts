@@ -96,11 +96,17 @@ const TABLE: readonly Row[] = [
     { metadata: { name: "x" } },
   ],
   [
-    "merge is what happens anyway",
+    "a map with a directive is left out where none is to merge with",
     "core.v1.Pod",
-    containers({ name: "a", image: "1" }),
-    { spec: { $patch: "merge", containers: [{ name: "a", tty: true, $patch: "merge" }] } },
-    containers({ name: "a", image: "1", tty: true }),
+    { spec: { priority: 1 } },
+    {
+      spec: {
+        nodeSelector: { $patch: "replace", a: "b" },
+        affinity: { nodeAffinity: { $patch: "bogus" }, podAffinity: {} },
+        containers: [{ $patch: "merge", name: "a" }, { name: "b" }],
+      },
+    },
+    { spec: { priority: 1, affinity: { podAffinity: {} }, containers: [{ name: "b" }] } },
   ],
   [
     "a list without merge strategy is replaced",
@@ -317,7 +323,7 @@ const TABLE: readonly Row[] = [
       ],
       securityContext: { $patch: "replace", runAsUser: 1 },
     }),
-    pod({ containers: [{ name: "a", env: [] }], securityContext: { runAsUser: 1 } }),
+    pod({ containers: [{ name: "a", env: [] }] }),
   ],
   [
     "a list in place of null and of another type",
@@ -359,6 +365,8 @@ test("S1-PATCH-11: a malformed patch is 400, one that does not fit the object 42
     ["x", 400, /invalid JSON document/],
     [{ $patch: "jump" }, 400, /unknown patch type: "jump"/],
     [containers({ name: "a", $patch: 1 }), 400, /unknown patch type: 1/],
+    [{ $patch: "merge" }, 400, /unknown patch type: "merge"/],
+    [containers({ name: "a", $patch: "merge" }), 400, /merging lists cannot yet be specified/],
     [pod({ $retainKeys: "x" }), 400, /invalid patch format of retainKeys/],
     [pod({ $retainKeys: ["a"], hostname: "h" }), 400, /invalid patch format of retainKeys/],
     [{ metadata: { $deleteFromPrimitiveList: [] } }, 400, /invalid patch format of primitive list/],

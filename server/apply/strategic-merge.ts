@@ -71,7 +71,8 @@ function mergeMaps(
 ): JsonObject {
   const directive = directiveOf(patch);
   if (directive === "replace") {
-    return mergeMaps(type, undefined, { ...patch, [DIRECTIVE]: "merge" });
+    const { [DIRECTIVE]: _, ...members } = patch;
+    return mergeMaps(type, undefined, members);
   }
   if (directive === "delete") return {};
   const result = retainKeys(current ?? {}, patch);
@@ -86,7 +87,9 @@ function mergeMaps(
     if (value === null) delete result[name];
     else {
       const order = orders.get(name);
-      setMember(result, name, mergeField(fieldOf(type, name), own(result, name), value, order));
+      const merged = mergeField(fieldOf(type, name), own(result, name), value, order);
+      if (merged === undefined) delete result[name];
+      else setMember(result, name, merged);
     }
   }
   for (const [name, order] of orders) {
@@ -101,18 +104,20 @@ function mergeMaps(
 /** What a map of a patch says of its counterpart. */
 function directiveOf(patch: JsonObject): "merge" | "replace" | "delete" {
   const directive = own(patch, DIRECTIVE);
-  if (directive === undefined || directive === "merge") return "merge";
+  if (directive === undefined) return "merge";
   if (directive === "replace" || directive === "delete") return directive;
   throw malformed(`unknown patch type: ${show(directive)} in map: ${show(patch)}`);
 }
 
+/** @returns undefined for a map with a directive where none is to merge with: it is left out with what it has */
 function mergeField(
   field: PatchField,
   current: JsonValue | undefined,
   value: JsonValue,
   order: JsonArray | undefined,
-): JsonValue {
+): JsonValue | undefined {
   if (isJsonObject(value)) {
+    if (!isJsonObject(current) && own(value, DIRECTIVE) !== undefined) return undefined;
     const isKept = isJsonObject(current) && !field.isReplaced;
     return mergeMaps(field.type, isKept ? current : undefined, value);
   }
@@ -132,7 +137,7 @@ function newList(field: PatchField, patch: JsonArray, order: JsonArray | undefin
   const items: JsonArray = [];
   for (const item of patch) {
     if (!isJsonObject(item)) items.push(item);
-    else if (directiveOf(item) === "merge") {
+    else if (own(item, DIRECTIVE) === undefined) {
       items.push(mergeMaps(itemTypeOf(field), undefined, item));
     }
   }
@@ -308,6 +313,9 @@ function readChanges(patch: readonly JsonObject[], mergeKey: string): ListChange
     throw unfit(`map: ${show(item)} does not contain declared merge key: ${mergeKey}`);
   };
   for (const item of patch) {
+    if (own(item, DIRECTIVE) === "merge") {
+      throw malformed("merging lists cannot yet be specified in the patch");
+    }
     const directive = directiveOf(item);
     if (directive === "merge") changes.push({ key: keyIn(item), change: item });
     else if (directive === "delete") deleted.add(keyIn(item));

@@ -238,8 +238,10 @@ export class PolicyEnvironments {
     variables: readonly Variable[],
     { hasAuthorizer }: { readonly hasAuthorizer: boolean },
   ): CelEnvironment {
+    // One without an expression is a mistake, and nothing to refer to.
+    const said = variables.filter(({ expression }) => expression.trim() !== "");
     const fields = Object.fromEntries(
-      variables.map(({ name, program }): [string, CelType] => {
+      said.map(({ name, program }): [string, CelType] => {
         const compiled = program();
         return [name, compiled instanceof Error ? "dyn" : { known: typeOfVariable(compiled.type) }];
       }),

@@ -28,6 +28,16 @@ test("R42: conditions and warnings of a policy's status are judged", () => {
   assert.deepEqual(problems(checked({ ...told, fieldRef: "" })), [
     `${at}.fieldRef: Required value`,
   ]);
+  const ofRef = (fieldRef: string) => problems(checked({ ...told, fieldRef }));
+  for (const fine of ["a b", "$.x", ".spec", "spec.a[*]", "spec..a", "spec.a['b[']", "é"]) {
+    assert.deepEqual(ofRef(fine), [], fine);
+  }
+  assert.deepEqual(ofRef("spec.validations[0"), [
+    `${at}.fieldRef: Invalid value: "spec.validations[0": invalid JSONPath: unterminated array`,
+  ]);
+  assert.deepEqual(ofRef("{.a}"), [
+    `${at}.fieldRef: Invalid value: "{.a}": invalid JSONPath: unrecognized character in action: U+007B '{'`,
+  ]);
   const condition = {
     type: "A",
     status: "True",

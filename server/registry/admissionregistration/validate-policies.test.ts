@@ -142,6 +142,14 @@ test("validating policies are accepted or refused by their rules, field by field
       }),
     ],
     [
+      policy({
+        variables: [{ name: "a", expression: " " }],
+        validations: [{ expression: "variables.a == 1" }],
+      }),
+      "spec.variables[0].expression: Required value: expression is not specified",
+      uncompiled("validations[0].expression", "variables.a == 1", "undefined field 'a'", 10),
+    ],
+    [
       policy({ matchConditions: [{ name: "a", expression: "variables.x" }] }),
       uncompiled(
         "matchConditions[0].expression",

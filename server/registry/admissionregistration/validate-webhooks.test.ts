@@ -113,6 +113,15 @@ test("mutating webhooks are accepted or refused by their rules, field by field",
       'webhooks[0].clientConfig.url: Required value: url must be a valid URL: parse "https://h/%zz": invalid URL escape "%zz"; desired format: https://host[/path]',
     ],
     [at("https://h:99999/a")],
+    [at("https://[fe80::1%25en0]/")],
+    [
+      at("https://h/\u0001"),
+      'webhooks[0].clientConfig.url: Required value: url must be a valid URL: parse "https://h/\\x01": net/url: invalid control character in URL; desired format: https://host[/path]',
+    ],
+    [
+      at("https://a b/"),
+      'webhooks[0].clientConfig.url: Required value: url must be a valid URL: parse "https://a b/": invalid character " " in host name; desired format: https://host[/path]',
+    ],
     // The two are told under each other's name.
     [
       hooks({ clientConfig: { service: { name: "a", namespace: "" } } }),

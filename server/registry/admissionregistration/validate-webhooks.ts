@@ -9,6 +9,7 @@ import {
   tooManyItems,
   unsupportedValue,
 } from "../../api/field-errors.js";
+import { goQuote } from "../../api/go-text.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
@@ -195,6 +196,10 @@ export function validateClientConfig(
   }
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for them
+const CONTROL = /[\x00-\x1f\x7f]/;
+/** What of ASCII a host may not have; its escapes are looked at before. */
+const NO_HOST = /[ #/?@\\^`{|}]/;
 const URL_FORM = "; desired format: https://host[/path]";
 
 /** Scheme, authority, path, query and fragment (RFC 3986, appendix B). */
@@ -205,9 +210,11 @@ function validateUrl(text: string, field: string, errors: FieldError[]): void {
     URL_PARTS.exec(text) ?? [];
   const userEnd = authority.lastIndexOf("@");
   const host = authority.slice(userEnd + 1);
-  const why = whyNoUrl(host, [authority, path, fragment]);
+  const why = CONTROL.test(text)
+    ? "net/url: invalid control character in URL"
+    : whyNoUrl(host, [authority, path, fragment]);
   if (why !== undefined) {
-    const parsed = `parse ${JSON.stringify(text)}: ${why}`;
+    const parsed = `parse ${goQuote(text)}: ${why}`;
     errors.push(requiredValue(field, `url must be a valid URL: ${parsed}${URL_FORM}`));
     return;
   }
@@ -232,6 +239,8 @@ function whyNoUrl(host: string, escaped: readonly string[]): string | undefined 
     const wrong = /%(?![0-9a-f]{2}).{0,2}/is.exec(part);
     if (wrong !== null) return `invalid URL escape ${JSON.stringify(wrong[0])}`;
   }
+  const odd = NO_HOST.exec(host);
+  if (odd !== null) return `invalid character ${JSON.stringify(odd[0])} in host name`;
   if (host.startsWith("[") && !host.includes("]")) return "missing ']' in host";
   const rest = host.slice(host.lastIndexOf("]") + 1);
   const port = rest.includes(":") ? rest.slice(rest.indexOf(":")) : ":";

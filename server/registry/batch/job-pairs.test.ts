@@ -277,6 +277,7 @@ test("R5: a finished job stays finished, and what it says fits together", () => 
       "status.failed: Invalid value: 1: cannot decrease the failed counter",
     ],
     [{ active: 1 }, { active: 1, ready: 1 }],
+    [{}, { active: -1 }, "status.active: Invalid value: -1: must be greater than or equal to 0"],
     [
       { active: 1 },
       { active: 1, ready: 2 },

@@ -164,8 +164,9 @@ function validateIndexes(change: Change, errors: FieldError[]): void {
     const why = "terminating>0 is invalid for finished job";
     errors.push(invalidValue("status.terminating", terminating, why));
   }
-  const ready = status.ready ?? 0;
-  if ((differs("ready") || differs("active")) && ready > (status.active ?? 0)) {
+  const { ready } = status;
+  const mayExceed = typeof ready === "number" && (differs("ready") || differs("active"));
+  if (mayExceed && ready > (status.active ?? 0)) {
     errors.push(invalidValue("status.ready", ready, "cannot set more ready pods than active"));
   }
 }

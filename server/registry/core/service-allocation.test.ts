@@ -148,8 +148,27 @@ test("an address and a port that are asked for are had once", async () => {
     await refusal(create(harness, "b", { type: "NodePort", ports: [{ port: 80, nodePort: 80 }] })),
     '422 Service "b" is invalid: spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767',
   );
+  const health = { type: "LoadBalancer", externalTrafficPolicy: "Local", healthCheckNodePort: 80 };
+  assert.equal(
+    await refusal(create(harness, "b", health)),
+    '422 Service "b" is invalid: spec.healthCheckNodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767',
+  );
   assert.deepEqual(await held(harness, ADDRESSES), ["10.0.0.77"]);
   assert.deepEqual(await held(harness, NODE_PORT_PARTITION), ["30080"]);
+});
+
+test("S1-DRY: a dry run may ask for a port beyond the range, but for none that is taken", async () => {
+  await using harness = await open();
+  const at = (nodePort: number) => ({ type: "NodePort", ports: [{ port: 80, nodePort }] });
+  await create(harness, "a", at(30_080));
+  const dry = async (spec: JsonObject) => {
+    const { name: _name, ...rest } = target(harness, "b");
+    const options = writeOptions({ isDryRun: true });
+    const request = { ...rest, options, input: inputOf(body("b", spec)) };
+    return ((await createObject(harness.registry, request, noSignal)).stored.spec as Spec).ports;
+  };
+  assert.equal((await dry(at(80)))[0]?.nodePort, 80);
+  assert.match(await refusal(dry(at(30_080))), /provided port is already allocated/);
 });
 
 test("what a service lets go of is free again", async () => {

@@ -45,7 +45,7 @@ export function createServiceAllocator(options: ServiceAllocation): Allocator {
   const pools = new Map(options.clusterIpRanges.map((block) => [familyOf(block), block]));
   const [defaultFamily = "IPv4"] = pools.keys();
   return {
-    assign(next: ServiceObject, current: ServiceObject | undefined, isTaken) {
+    assign(next: ServiceObject, current: ServiceObject | undefined, isTaken, isDryRun = false) {
       const { spec } = next;
       if (spec === undefined) return;
       const refuse = (errors: readonly FieldError[]) =>
@@ -58,7 +58,7 @@ export function createServiceAllocator(options: ServiceAllocation): Allocator {
           if (problem !== undefined) throw refuse([problem]);
         }
       }
-      const problem = assignPorts(spec, current?.spec, { ...options, isTaken });
+      const problem = assignPorts(spec, current?.spec, { ...options, isTaken, isDryRun });
       if (problem !== undefined) throw refuse([problem]);
     },
   };
@@ -223,6 +223,7 @@ function* offsets(count: number, reserved: number): Generator<number> {
 interface PortPool {
   readonly nodePortRange: ServiceAllocation["nodePortRange"];
   readonly isTaken: IsTaken;
+  readonly isDryRun: boolean;
 }
 
 /** @returns why a requested port can never be allocated */
@@ -235,11 +236,15 @@ function assignPorts(
   const ports = spec.ports ?? [];
   const old = new Set((before?.ports ?? []).map(({ nodePort }) => nodePort ?? 0));
   const { first, last } = pool.nodePortRange;
+  const isOutside = (port: number) => port !== 0 && !pool.isDryRun && (port < first || port > last);
+  const why = `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
   for (const [index, { nodePort = 0 }] of ports.entries()) {
-    if (nodePort === 0 || old.has(nodePort) || (nodePort >= first && nodePort <= last)) continue;
-    const why = `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
+    if (old.has(nodePort) || !isOutside(nodePort)) continue;
     return invalidValue(`spec.ports[${index}].nodePort`, nodePort, why);
   }
+  const { healthCheckNodePort: health = 0 } = spec;
+  const isNew = needsHealthCheckPort(spec) && health !== before?.healthCheckNodePort;
+  if (isNew && isOutside(health)) return invalidValue("spec.healthCheckNodePort", health, why);
   const own = new Set(ports.map(({ nodePort }) => nodePort ?? 0));
   const take = () => {
     const port = freePort(pool, own);

@@ -231,6 +231,8 @@ test("S1-DRY-11: a dry eviction counts and deletes nothing, wherever it is asked
   const budget = await read("policy", "poddisruptionbudgets", "dry");
   assert.equal(budget.status.disruptionsAllowed, 1);
   assert.equal((await refusal(evict("dry-1", { dryRun: ["Some"] }))).code, 422);
+  const unread = { ignoreStoreReadErrorWithClusterBreakingPotential: true };
+  assert.match((await refusal(evict("dry-1", unread))).message, /can not be set for pod eviction/);
 });
 
 test("S1-DEL-05: preconditions of an eviction hold for the pod as it was", async () => {

@@ -8,12 +8,13 @@
  *   one budget ──────────────────────────► count it (or 429), mark, delete
  *   more than one ───────────────────────► 500: nobody could say which one to count
  */
-import { unsupportedValue } from "../../api/field-errors.js";
+import { invalidValue, unsupportedValue } from "../../api/field-errors.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import {
   badRequest,
   evictionUnsupported,
+  invalid,
   invalidOptions,
   notFound,
   StatusError,
@@ -24,7 +25,11 @@ import type { Registry, WriteOptions } from "../registry.js";
 import type { ActionRequest, ResourceAction } from "../write/action.js";
 import { parseCurrent } from "../write/current.js";
 import { deleteObject, planDelete } from "../write/delete.js";
-import { checkDeleteOptions, type DeleteOptions } from "../write/delete-options.js";
+import {
+  checkDeleteOptions,
+  type DeleteOptions,
+  IGNORE_READ_ERRORS_FIELD,
+} from "../write/delete-options.js";
 import { checkPreconditions } from "../write/deletion.js";
 import { patchObject } from "../write/update.js";
 import { runWrite, type WritePlan } from "../write/write.js";
@@ -39,6 +44,7 @@ interface EvictionObject extends ApiObject {
     orphanDependents?: boolean;
     propagationPolicy?: string;
     dryRun?: string[];
+    [IGNORE_READ_ERRORS_FIELD]?: boolean;
   } | null;
 }
 
@@ -57,10 +63,19 @@ export const eviction: ResourceAction = {
     if (request.object.metadata.name !== request.name) {
       throw badRequest("name in URL does not match name in Eviction object");
     }
+    refuseUnreadable(request);
     await evict(registry, { ...request, pods, budgets }, signal);
     return succeeded();
   },
 };
+
+/** What cannot be read is no pod that a budget counts. @throws {StatusError} 422 */
+function refuseUnreadable({ object, name }: ActionRequest): void {
+  if ((object as EvictionObject).deleteOptions?.[IGNORE_READ_ERRORS_FIELD] !== true) return;
+  const why = "can not be set for pod eviction, try after removing the option";
+  const problem = invalidValue(`deleteOptions.${IGNORE_READ_ERRORS_FIELD}`, true, why);
+  throw invalid({ group: "policy", kind: "Eviction" }, name, [problem]);
+}
 
 interface Evicted extends ActionRequest {
   readonly pods: StoredResource;

@@ -266,13 +266,14 @@ function candidateOf(
 
 /** Reserves and encodes. */
 function* encode(
-  { registry, target: { resource }, pause }: Pick<Attempt, "registry" | "target" | "pause">,
+  { registry, target, pause }: Pick<Attempt, "registry" | "target" | "pause">,
   { object }: Prepared,
   existing: StoredObject | undefined,
   renamed: Renamed | undefined,
 ): Steps<Decision> {
+  const { resource, options } = target;
   const { strategy, storedCodec } = resource;
-  const { change, refusal } = reserve(registry, resource, object, undefined);
+  const { change, refusal } = reserve(registry, resource, object, undefined, options.isDryRun);
   // A status that clients may not send still gets defaults, which nobody owns.
   const isSettled = resource.conversion?.settle !== undefined;
   if (strategy.hasStatusDefaults === true && !isSettled) storedCodec.applyDefaults(object);

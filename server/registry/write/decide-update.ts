@@ -256,7 +256,7 @@ function judge(
 function* encode(attempt: Attempt, next: ApiObject): Steps<Decision> {
   const { registry, target, before } = attempt;
   const { resource } = target;
-  const { change, refusal } = reserve(registry, resource, next, before);
+  const { change, refusal } = reserve(registry, resource, next, before, target.options.isDryRun);
   yield;
   const { action, object, value } = yield* encodeNext(attempt, next);
   if (action !== "remove") return { action, object, value, before, reservations: change, refusal };

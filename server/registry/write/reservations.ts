@@ -54,6 +54,7 @@ export function reserve(
   resource: StoredResource,
   next: ApiObject,
   current: ApiObject | undefined,
+  isDryRun = false,
 ): Reserved {
   if (resource.strategy.reservations === undefined) {
     return { change: NO_RESERVATIONS, refusal: undefined };
@@ -62,7 +63,7 @@ export function reserve(
   const own = new Set(reservationsOf(host, resource, current).map((one) => keyOf(host, one)));
   const isTaken: IsTaken = (partition, path) =>
     !own.has(view.keys.key(partition, path)) && view.partition(partition).get(path) !== undefined;
-  host.allocators?.[resource.partition]?.assign(next, current, isTaken);
+  host.allocators?.[resource.partition]?.assign(next, current, isTaken, isDryRun);
   const lost = reservationsOf(host, resource, next).filter(({ partition, path }) =>
     isTaken(partition, path),
   );
