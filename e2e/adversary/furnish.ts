@@ -13,6 +13,7 @@ export interface Tokens {
 
 export async function furnish(admin: HttpsClient): Promise<Tokens> {
   const attacker = await makeUser(admin, NAMESPACE, "edit");
+  await letDefine(admin);
   const bystander = await makeUser(admin, "blue", "view");
   await make(admin, "/api/v1/namespaces/blue/configmaps", {
     metadata: { name: "small" },
@@ -63,6 +64,27 @@ async function makeUser(admin: HttpsClient, namespace: string, role: string): Pr
   const body = { spec: { expirationSeconds: 7_200 } };
   const answer = (await admin.post(`${accounts}/user/token`, body)).expect(201);
   return (answer.object.status as { token: string }).token;
+}
+
+/** Many may make definitions: who installs an operator, and whoever has a control plane. */
+async function letDefine(admin: HttpsClient): Promise<void> {
+  const name = "defines";
+  const group = "rbac.authorization.k8s.io";
+  await make(admin, `/apis/${group}/v1/clusterroles`, {
+    metadata: { name },
+    rules: [
+      {
+        apiGroups: ["apiextensions.k8s.io"],
+        resources: ["customresourcedefinitions"],
+        verbs: ["create", "update", "patch"],
+      },
+    ],
+  });
+  await make(admin, `/apis/${group}/v1/clusterrolebindings`, {
+    metadata: { name },
+    roleRef: { apiGroup: group, kind: "ClusterRole", name },
+    subjects: [{ kind: "ServiceAccount", name: "user", namespace: NAMESPACE }],
+  });
 }
 
 /** What exists from an earlier scene on the same store stays. */

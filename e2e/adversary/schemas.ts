@@ -166,6 +166,70 @@ const READS: readonly Attack[] = [
   },
 ];
 
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/** A definition of so many texts, each with a pattern of 4 KB that takes some milliseconds to compile. */
+function patterned(plural: string, count: number): object {
+  const pattern = (at: number) =>
+    `^${`(?:a${at}|[bc]?)*`
+      .repeat(400)
+      .slice(0, 4_050)
+      .replace(/[^*]*$/, "")}$`;
+  const properties = Object.fromEntries(
+    numbers(count).map((at) => [`p${at}`, { type: "string", pattern: pattern(at) }]),
+  );
+  const kind = plural.replace(/^p/, "P").replace(/s$/, "");
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.adversary.example.com` },
+    spec: {
+      group: "adversary.example.com",
+      scope: "Namespaced",
+      names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: "object", properties } },
+        },
+      ],
+    },
+  };
+}
+
+const PATTERNS: readonly Attack[] = [
+  {
+    name: "schema: a definition of 190 patterns",
+    isShort: true,
+    async run(attacker) {
+      const body = JSON.stringify(patterned("patterns", 190));
+      await attacker.many(3, 2, () => attacker.post(DEFINITIONS + DRY, body));
+      await attacker.post(DEFINITIONS, body);
+      const patch = JSON.stringify({ metadata: { annotations: { a: "b" } } });
+      const headers = { "content-type": "application/merge-patch+json" };
+      const at = `${DEFINITIONS}/patterns.adversary.example.com${DRY}`;
+      await attacker.many(2, 2, () => attacker.send(at, { method: "PATCH", headers, body: patch }));
+    },
+  },
+  {
+    name: "schema: the first object of a definition of 190 patterns",
+    async run(attacker) {
+      await attacker.post(DEFINITIONS, JSON.stringify(patterned("patterneds", 190)));
+      const object = {
+        apiVersion: "adversary.example.com/v1",
+        kind: "Patterned",
+        metadata: { name: "x" },
+        ...Object.fromEntries(numbers(190).map((at) => [`p${at}`, `a${at}`.repeat(100)])),
+      };
+      const place = `/apis/adversary.example.com/v1/namespaces/${NAMESPACE}/patterneds${DRY}`;
+      // Until it is served there is nothing to hold.
+      await attacker.many(40, 1, () => attacker.post(place, JSON.stringify(object)));
+    },
+  },
+];
+
 const BODIES: readonly Attack[] = OBJECTS.map(([name, members, isShort = false]) => ({
   name: `schema: ${name}`,
   isShort,
@@ -181,4 +245,4 @@ const BODIES: readonly Attack[] = OBJECTS.map(([name, members, isShort = false])
   },
 }));
 
-export const SCHEMA_ATTACKS: readonly Attack[] = [...BODIES, ...READS];
+export const SCHEMA_ATTACKS: readonly Attack[] = [...BODIES, ...READS, ...PATTERNS];

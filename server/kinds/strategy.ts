@@ -3,6 +3,7 @@
  * constants. The registry has the behaviour common to all objects; the codec has a kind's shape.
  * Strategies of built-in resources are in server/registry, one file per API group.
  */
+import type { Steps } from "../../storage/base/steps.js";
 import type { PartitionId } from "../../storage/objects/keys.js";
 import type {
   FieldExtractor,
@@ -33,6 +34,8 @@ export interface StrategyContext {
 export interface ResourceStrategy {
   /** Fills in what belongs to reading the new object, so that admission sees it, such as decoded `stringData`. */
   prepareForAdmission?(next: ApiObject, context: Pick<StrategyContext, "naming">): void;
+  /** Finds out in steps what the preparation needs to know of the object, and may take long. */
+  readAhead?(next: ApiObject, context: Pick<StrategyContext, "subresource">): Steps<void>;
   /** Drops fields that clients may not set and sets server-owned fields, before validation. */
   prepareForCreate?(next: ApiObject, context: StrategyContext): void;
   prepareForUpdate?(next: ApiObject, current: ApiObject, context: StrategyContext): void;
@@ -100,6 +103,8 @@ export interface ResourceStrategy {
    * @throws {NotConverted} when a webhook has to convert it first
    */
   readonly servedFields?: (object: StoredObject) => FieldValues;
+  /** Whether what its rules take has little to do with the object's size: they get `long` always. */
+  readonly isCostly?: boolean;
   /** Names of those fields: a selector on any other field is a 400. */
   readonly selectableFieldNames?: readonly string[];
   /** Aliases of such fields in selectors -> the name in `selectableFields`. */

@@ -3,6 +3,7 @@
  * schema's types and estimates the cost of each. Used for definitions, which are refused with errors,
  * and for objects, which are checked by an accepted definition's rules.
  */
+import { finishNow, type Steps } from "../../storage/base/steps.js";
 import {
   CelCompileError,
   type CelProgram,
@@ -35,6 +36,14 @@ export function compileRules(
   node: Structural,
   isResource: boolean,
 ): readonly CompiledRule[] | undefined {
+  return finishNow(compileRulesInSteps(node, isResource));
+}
+
+/** The same, a rule in each step. */
+export function* compileRulesInSteps(
+  node: Structural,
+  isResource: boolean,
+): Steps<readonly CompiledRule[] | undefined> {
   const { self, types, declared } = ruleTypes(node, isResource);
   if (self === undefined) return undefined;
   // The bounds of every path are looked up from the value itself, whatever the path starts with.
@@ -42,26 +51,30 @@ export function compileRules(
     createCelEnvironment({ variables: { self, oldSelf }, types, declared: () => declared });
   const plain = lazily(() => environmentOf(self));
   const withOptional = lazily(() => environmentOf({ optional: self }));
-  return node.rules.map((rule): CompiledRule => {
+  const made: CompiledRule[] = [];
+  for (const rule of node.rules) {
+    yield;
     const environment = rule.optionalOldSelf === true ? withOptional() : plain();
     const compiled = attempt(
       () => environment.compile(rule.rule, ["bool"]),
       "cel expression must evaluate to a bool",
     );
+    yield;
     const text = rule.messageExpression?.trim() ?? "";
     const hasMessage = text !== "" && compiled.program !== undefined;
     const message = !hasMessage
       ? undefined
       : attempt(() => environment.compile(text, ["string"]), "must evaluate to a string");
-    return {
+    made.push({
       rule,
       ...compiled,
       message: message?.program,
       messageProblem: message?.problem,
       usesOldSelf: compiled.program?.references(["oldSelf"]) === true,
       fieldPath: shownPath(rule, node),
-    };
-  });
+    });
+  }
+  return made;
 }
 
 function lazily<T>(make: () => T): () => T {

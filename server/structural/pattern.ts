@@ -28,6 +28,30 @@ export interface Pattern {
   readonly size: number;
 }
 
+/** A pattern that is compiled when it is first tried: that takes up to 30 ms, and a definition may have hundreds. */
+export interface LazyPattern {
+  /** @throws {Failure} as compilePattern */
+  get(): Pattern;
+  /** What `get` takes, in characters times instructions; nothing once it is compiled. */
+  readonly work: number;
+}
+
+/** For each character of a pattern; about 5 us. */
+const COMPILE_WORK = 250;
+
+export function lazyPattern(text: string): LazyPattern {
+  let compiled: Pattern | undefined;
+  return {
+    get() {
+      compiled ??= compilePattern(text);
+      return compiled;
+    },
+    get work() {
+      return compiled === undefined ? text.length * COMPILE_WORK : 0;
+    },
+  };
+}
+
 /** @throws {Failure} for a pattern that RE2 rejects, or a too large one */
 export function compilePattern(pattern: string): Pattern {
   // RE2 validates the pattern, even if the platform's engine runs it.

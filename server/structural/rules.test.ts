@@ -276,6 +276,10 @@ describe("rules of a schema", () => {
     });
     const check = createRuleCheck(toStructural({ type: "object", properties: { spec: schema } }));
     const object = { spec: { list: Array.from({ length: 100 }, (_, index) => index) } };
+    const compiling = check.inSteps({ spec: { list: [50] } }, undefined);
+    let compiled = -2;
+    while (compiling.next().done !== true) compiled++;
+    assert.ok(compiled >= 2, "each rule is compiled in a step");
     const steps = check.inSteps(object, undefined);
     let asked = 0;
     let step = steps.next();

@@ -16,7 +16,7 @@ import type { JsonObject, JsonValue } from "../api/meta.js";
 import { Problems } from "../api/problems.js";
 import type { FieldError } from "../api/status.js";
 import { CelEvaluationError, type CelProgram } from "../cel/environment.js";
-import { type CompiledRule, compileRules, EVALUATION_COST_MAX } from "./compiled-rules.js";
+import { type CompiledRule, compileRulesInSteps, EVALUATION_COST_MAX } from "./compiled-rules.js";
 import { isUnchanged, oldItems, oldMemberOf } from "./correlation.js";
 import type { ValidationRule } from "./json-schema.js";
 import { memberOf, type Structural } from "./structural.js";
@@ -51,10 +51,10 @@ export function createRuleCheck(
   { isResource = true, ratchets = true }: RuleCheckOptions = {},
 ): RuleCheck {
   const compiled = new Map<Structural, readonly CompiledRule[] | "untyped">();
-  const rulesOf: RulesOf = (node, hasMetadata) => {
+  const rulesOf: RulesOf = function* (node, hasMetadata) {
     let rules = compiled.get(node);
     if (rules === undefined) {
-      rules = node.rules.length === 0 ? [] : (compileRules(node, hasMetadata) ?? "untyped");
+      rules = (yield* compileRulesInSteps(node, hasMetadata)) ?? "untyped";
       compiled.set(node, rules);
     }
     return rules;
@@ -77,7 +77,10 @@ export function createRuleCheck(
 }
 
 /** "untyped": the place has rules, but its type does not support them. */
-type RulesOf = (node: Structural, isResource: boolean) => readonly CompiledRule[] | "untyped";
+type RulesOf = (
+  node: Structural,
+  isResource: boolean,
+) => Steps<readonly CompiledRule[] | "untyped">;
 
 const UNTYPED =
   "rule compiler initialization error: failed to convert to declType for CEL validation rules";
@@ -122,7 +125,7 @@ class Run {
     const { value, node, isResource, path } = place;
     if (!node.has.rules || this.#isOver) return;
     if (node.rules.length > 0 && value !== null) {
-      const rules = this.#rulesOf(node, isResource);
+      const rules = yield* this.#rulesOf(node, isResource);
       if (rules === "untyped") {
         this.errors.push(invalidValue(path === "" ? WHOLE : path, node.type, UNTYPED));
         return;

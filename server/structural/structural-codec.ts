@@ -32,7 +32,7 @@ import { listTypeSteps } from "./list-types.js";
 import { copyAll, prune } from "./prune.js";
 import { createRuleCheck } from "./rules.js";
 import type { Structural } from "./structural.js";
-import { Findings, WHOLE } from "./value-findings.js";
+import { Findings, STEP_WORK_MAX, TakesLong, WHOLE, WorkMeter } from "./value-findings.js";
 import { compileValidator } from "./value-validator.js";
 
 export interface StructuralCodec {
@@ -169,8 +169,12 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
   const status = structural.schema.properties?.status;
   const checkStatus = status === undefined ? undefined : checkOf(status);
   const checkRules = structural.has.rules ? createRuleCheck(structural) : undefined;
-  const ofObject = (next: JsonObject, old: JsonObject | undefined): FieldError[] => [
-    ...check(next, old),
+  const ofObject = (
+    next: JsonObject,
+    old: JsonObject | undefined,
+    workMax: number | undefined,
+  ): FieldError[] => [
+    ...check(next, old, "", workMax),
     ...(structural.has.embedded ? validateEmbedded(next, structural) : []),
   ];
   function* ofObjectInSteps(next: JsonObject, old: JsonObject | undefined): Steps<FieldError[]> {
@@ -178,10 +182,14 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
     if (structural.has.embedded) errors.push(...(yield* validateEmbeddedInSteps(next, structural)));
     return errors;
   }
-  const ofStatus = (next: JsonObject, old: JsonObject | undefined): FieldError[] =>
+  const ofStatus = (
+    next: JsonObject,
+    old: JsonObject | undefined,
+    workMax: number | undefined,
+  ): FieldError[] =>
     checkStatus === undefined || next.status === undefined
       ? []
-      : checkStatus(next.status, old?.status, "status");
+      : checkStatus(next.status, old?.status, "status", workMax);
   function* ofStatusInSteps(next: JsonObject, old: JsonObject | undefined): Steps<FieldError[]> {
     return checkStatus === undefined || next.status === undefined
       ? []
@@ -191,8 +199,8 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
     const next = object as unknown as JsonObject;
     const old = current as unknown as JsonObject | undefined;
     const isOfStatus = subresource === "status";
-    if (long?.isOfLarge === true) {
-      long.leave(function* (found) {
+    const leaveAll = (later: LongWork): FieldError[] => {
+      later.leave(function* (found) {
         const errors = yield* isOfStatus ? ofStatusInSteps(next, old) : ofObjectInSteps(next, old);
         const isBlocked = errors.some(isBlocking);
         found.push(...errors);
@@ -202,8 +210,16 @@ function createValidation(structural: Structural): StructuralCodec["validate"] {
         else found.push(...(yield* checkRules.inSteps(next, old, { warn })));
       });
       return [];
+    };
+    if (long?.isOfLarge === true) return leaveAll(long);
+    let errors: FieldError[];
+    try {
+      const workMax = long === undefined ? undefined : STEP_WORK_MAX;
+      errors = isOfStatus ? ofStatus(next, old, workMax) : ofObject(next, old, workMax);
+    } catch (error) {
+      if (long === undefined || !(error instanceof TakesLong)) throw error;
+      return leaveAll(long);
     }
-    const errors = isOfStatus ? ofStatus(next, old) : ofObject(next, old);
     if (structural.has.uniqueLists) finishNow(newlyRepeated(next, old, structural, errors));
     if (checkRules === undefined) return errors;
     if (errors.some(isBlocking)) errors.push(invalidValue(WHOLE, null, NOT_ASKED));
@@ -225,12 +241,18 @@ function isBlocking({ reason }: FieldError): boolean {
 /** Checks a value by a schema; the messages name fields as from the value. */
 function checkOf(schema: JsonSchema) {
   const check = compileValidator(schema);
-  const now = (value: JsonValue, old: JsonValue | undefined, base = ""): FieldError[] => {
-    let findings = new Findings();
+  const now = (
+    value: JsonValue,
+    old: JsonValue | undefined,
+    base = "",
+    workMax?: number,
+  ): FieldError[] => {
+    const meter = new WorkMeter(workMax);
+    let findings = new Findings({ meter });
     check(value, findings);
     if (findings.size > 0 && old !== undefined) {
       // Only invalid objects are compared with their old state: a valid one costs no comparison.
-      findings = new Findings();
+      findings = new Findings({ meter });
       check(value, findings, old);
     }
     return findings.size === 0 ? [] : findings.toErrors(base);

@@ -26,17 +26,50 @@ interface Problem {
 /** The path of errors of the whole object. */
 export const WHOLE = "<nil>";
 
+/** Ends a check that is made at once, when it turns out to take long: it is made in steps instead. */
+export class TakesLong extends Error {
+  override readonly name = "TakesLong";
+}
+
+/** Characters times instructions that patterns took since the last step. */
+export class WorkMeter {
+  readonly #max: number;
+  #spent = 0;
+
+  constructor(max = Number.POSITIVE_INFINITY) {
+    this.#max = max;
+  }
+
+  get spent(): number {
+    return this.#spent;
+  }
+
+  /** @throws {TakesLong} beyond the bound */
+  spend(work: number): void {
+    this.#spent += work;
+    if (this.#spent > this.#max) throw new TakesLong("the patterns of a schema take long");
+  }
+
+  beginStep(): void {
+    this.#spent = 0;
+  }
+}
+
+/** Of patterns in one step: 10 ms at worst, and usually far less. */
+export const STEP_WORK_MAX = 500_000;
+
 export class Findings {
   /** Whether they are those of a default: kube-apiserver takes any value as one of an int-or-string. */
   readonly areOfDefault: boolean;
   readonly #problems: Problem[] = [];
   /** Number of checks made: if all alternatives fail, the one with the most is reported. */
   matches = 0;
-  /** What patterns took since the last step: characters times instructions. */
-  work = 0;
+  /** What patterns took, also for alternatives that are tried with findings of their own. */
+  readonly meter: WorkMeter;
 
-  constructor({ areOfDefault = false } = {}) {
+  constructor({ areOfDefault = false, meter = new WorkMeter() } = {}) {
     this.areOfDefault = areOfDefault;
+    this.meter = meter;
   }
 
   get size(): number {
@@ -71,7 +104,6 @@ export class Findings {
   append(other: Findings): void {
     this.#problems.push(...other.#problems.slice(0, PROBLEMS_MAX - this.#problems.length));
     this.matches += other.matches;
-    this.work += other.work;
   }
 
   /** Prepends `base` to every error's path; messages name fields relative to the value. */
@@ -127,6 +159,8 @@ export function unmetJunctor(why: string) {
 export interface Check {
   /** `old` is the previous value, undefined if there is none. */
   (value: JsonValue, findings: Findings, old?: JsonValue): void;
-  /** The same in steps: of checks that look at items or members. */
+  /** The same in steps: of checks that look at items, members or alternatives. */
   readonly inSteps?: (value: JsonValue, findings: Findings, old?: JsonValue) => Steps<void>;
+  /** Whether steps are worth while for texts and numbers as well: there are alternatives. */
+  readonly looksIntoScalars?: boolean;
 }

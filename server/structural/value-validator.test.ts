@@ -8,7 +8,7 @@ import { goFloat } from "../api/go-text.js";
 import type { JsonValue } from "../api/meta.js";
 import type { JsonSchema } from "./json-schema.js";
 import { compilePattern, patternProblem } from "./pattern.js";
-import { Findings } from "./value-findings.js";
+import { Findings, TakesLong, WorkMeter } from "./value-findings.js";
 import { compileValidator } from "./value-validator.js";
 
 function problems(schema: JsonSchema, value: JsonValue, old?: JsonValue): string[] {
@@ -521,6 +521,44 @@ test("44: texts that a large pattern is tried with have steps of their own", () 
   let taken = 0;
   while (steps?.next().done === false) taken++;
   assert.equal(taken, 10);
+});
+
+test("39.3: patterns that take long to compile for few characters are refused", () => {
+  const slow = [
+    `(?i)${"[A-\u{1e942}]".repeat(100)}`,
+    `(?i)${"[\\x{42}-\\x{1e942}]".repeat(100)}`,
+    `(?i)${"[\\102-\\x{1ffff}]".repeat(100)}`,
+    `(?si:${"[\\n-\u{1e942}]".repeat(100)})`,
+    "\\pL".repeat(257),
+  ];
+  for (const pattern of slow) assert.match(patternProblem(pattern) ?? "", /is too large/, pattern);
+  const quick = [
+    `(?i)${"[a-z0-9À-ɏ]".repeat(100)}`,
+    `(?i)${"[\\x{0}-\\x{10ffff}]".repeat(100)}`,
+    "[A-\u{1e942}]".repeat(100),
+    "^[\\p{L}\\p{N}_-]{1,512}$",
+    "^(?i:\\p{L}{1,20}( \\p{L}{1,20}){0,9})$",
+  ];
+  for (const pattern of quick) assert.equal(patternProblem(pattern), undefined, pattern);
+});
+
+test("39.3: alternatives are tried in steps, also for a text, and what their patterns take is counted", () => {
+  const part = (letter: string): JsonSchema => ({ pattern: `[ab]*a[ab]{800}[cd]${letter}` });
+  const anyOf = ["x", "y", "z"].map(part);
+  const properties = { a: { type: "string", anyOf, allOf: anyOf, not: part("w") } };
+  const check = compileValidator({ type: "object", properties });
+  const value = { a: "ab".repeat(1_000) };
+  const findings = new Findings();
+  const steps = check.inSteps?.(value, findings);
+  assert.ok(steps !== undefined);
+  let taken = 0;
+  while (steps.next().done === false) taken++;
+  assert.ok(taken >= 7, `${taken} steps`);
+  const atOnce = new Findings();
+  check(value, atOnce);
+  assert.ok(atOnce.size > 0);
+  assert.deepEqual(findings.toErrors(), atOnce.toErrors());
+  assert.throws(() => check(value, new Findings({ meter: new WorkMeter(1_000_000) })), TakesLong);
 });
 
 test("H3: what is shown of a path below a long key is what a short path would show, cut", () => {

@@ -17,7 +17,7 @@ import { additionalSchema, itemSchema, type JsonSchema } from "./json-schema.js"
 import { compileJunctors } from "./junctors.js";
 import { identityOf } from "./list-types.js";
 import { numberCheck } from "./number-check.js";
-import { compilePattern } from "./pattern.js";
+import { lazyPattern } from "./pattern.js";
 import { isInt64 } from "./prune.js";
 import {
   type Check,
@@ -25,6 +25,7 @@ import {
   missing,
   notAmong,
   outOfBounds,
+  STEP_WORK_MAX,
   tooLong,
   tooMany,
   wrongType,
@@ -79,14 +80,12 @@ export function compileValidator(schema: JsonSchema): Check {
     }
     tolerate(value, { findings, before, old });
   }
-  return Object.assign(check, { inSteps });
+  const looksIntoScalars = checks.some((each) => each.looksIntoScalars === true);
+  return Object.assign(check, { inSteps, looksIntoScalars });
 }
 
 /** Items and members that are looked at in one step. */
 const STRETCH = 16;
-
-/** Of patterns: 10 ms at worst, and usually far less. */
-const STEP_WORK_MAX = 500_000;
 
 /** The check of a part of a value, in steps if it has parts itself. */
 function* checkPart(
@@ -95,12 +94,12 @@ function* checkPart(
   { findings, old, segment }: { findings: Findings; old: JsonValue | undefined; segment: string },
 ): Steps<void> {
   const before = findings.size;
-  const hasParts = typeof value === "object" && value !== null;
+  const hasParts = (typeof value === "object" && value !== null) || check.looksIntoScalars;
   if (check.inSteps !== undefined && hasParts) yield* check.inSteps(value, findings, old);
   else check(value, findings, old);
   if (findings.size > before) findings.prefix(before, segment);
-  if (findings.work < STEP_WORK_MAX) return;
-  findings.work = 0;
+  if (findings.meter.spent < STEP_WORK_MAX) return;
+  findings.meter.beginStep();
   yield;
 }
 
@@ -155,7 +154,19 @@ function textCheck(schema: JsonSchema): Check | undefined {
   const { maxLength, minLength, pattern, format = "" } = schema;
   const hasFormat = formatCheck(format);
   if ([maxLength, minLength, pattern, hasFormat].every((part) => part === undefined)) return;
-  const compiled = pattern === undefined ? undefined : compilePattern(pattern);
+  const lazy = pattern === undefined ? undefined : lazyPattern(pattern);
+  const checkPattern = (value: string, findings: Findings): void => {
+    if (lazy === undefined) return;
+    findings.meter.spend(lazy.work);
+    const compiled = lazy.get();
+    if (value.length > compiled.lengthMax) {
+      const why = `be at most ${compiled.lengthMax} chars long to be matched with '${pattern}'`;
+      findings.add(outOfBounds(value, why));
+      return;
+    }
+    findings.meter.spend(value.length * compiled.size);
+    if (!compiled.matches(value)) findings.add(outOfBounds(value, `match '${pattern}'`));
+  };
   return (value, findings) => {
     if (typeof value !== "string") return;
     findings.matches++;
@@ -164,13 +175,7 @@ function textCheck(schema: JsonSchema): Check | undefined {
       findings.add(tooLong(maxLength));
     } else if (minLength !== undefined && lengthOf(value) < minLength) {
       findings.add(outOfBounds(value, `be at least ${minLength} chars long`));
-    } else if (compiled !== undefined && value.length > compiled.lengthMax) {
-      const why = `be at most ${compiled.lengthMax} chars long to be matched with '${pattern}'`;
-      findings.add(outOfBounds(value, why));
-    } else if (compiled !== undefined) {
-      findings.work += value.length * compiled.size;
-      if (!compiled.matches(value)) findings.add(outOfBounds(value, `match '${pattern}'`));
-    }
+    } else checkPattern(value, findings);
     if (hasFormat !== undefined && !hasFormat(value)) findings.add(wrongType(format, value));
   };
 }

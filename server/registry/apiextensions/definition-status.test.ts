@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { finishNow } from "../../../storage/base/steps.js";
 import { createNaming } from "../../api/naming.js";
 import type { Definition, DefinitionStatus } from "./definition.js";
-import { statusOf } from "./definition-status.js";
+import { statusOf, structureProblems } from "./definition-status.js";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const CERTIFICATE =
@@ -23,9 +24,10 @@ function definition(caBundle: string): Definition {
   } as Definition;
 }
 
+const NOW = { naming: createNaming("k8s"), now: "2026-01-31T12:00:00Z", holders: [] };
+
 function established(caBundle: string, current?: DefinitionStatus) {
-  const options = { naming: createNaming("k8s"), now: "2026-01-31T12:00:00Z", holders: [] };
-  const status = statusOf(definition(caBundle), current, options);
+  const status = statusOf(definition(caBundle), current, { ...NOW, structure: [] });
   const found = status.conditions?.find(({ type }) => type === "Established");
   return { status, told: [found?.status, found?.reason, found?.message] };
 }
@@ -67,9 +69,10 @@ test("39.1: a schema with more mistakes than are told has the condition that say
   const versions = [
     { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { anyOf } } },
   ];
-  const options = { naming: createNaming("k8s"), now: "2026-01-31T12:00:00Z", holders: [] };
-  const next = { metadata: { name: "cars.example.com" }, spec: { ...spec, versions } };
-  const { conditions } = statusOf(next as unknown as Definition, undefined, options);
+  const made = { metadata: { name: "cars.example.com" }, spec: { ...spec, versions } };
+  const next = made as unknown as Definition;
+  const structure = finishNow(structureProblems(next));
+  const { conditions } = statusOf(next, undefined, { ...NOW, structure });
   const found = conditions?.find(({ type }) => type === "NonStructuralSchema");
   assert.equal(found?.status, "True");
   assert.match(found?.message ?? "", /anyOf\[0\]\.type: .*omitting \d+ further errors\]$/s);

@@ -10,10 +10,12 @@
  * One whose conversion webhook has unreadable authorities waits until they are replaced.
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import type { Naming } from "../../api/naming.js";
-import { collectProblems } from "../../api/problems.js";
-import { checkStructural } from "../../structural/definition/check-structural.js";
+import { ProblemsFull } from "../../api/problems.js";
+import type { FieldError } from "../../api/status.js";
+import { checkStructuralInSteps } from "../../structural/definition/check-structural.js";
 import { approvalOf, isProtectedGroup } from "./api-approval.js";
 import { isBundle } from "./ca-bundle.js";
 import {
@@ -36,6 +38,8 @@ export interface StatusOptions {
   /** "2026-01-31T12:00:00Z" */
   readonly now: string;
   readonly holders: Iterable<NameHolder>;
+  /** What `structureProblems` found of it. */
+  readonly structure: readonly FieldError[];
 }
 
 /** The status of the definition to store; `current` is its previous state. */
@@ -61,7 +65,7 @@ export function statusOf(
         : condition("Established", "False", "NotAccepted", "not all names are accepted"),
     );
   }
-  conditions.replace("NonStructuralSchema", structureOf(next));
+  conditions.replace("NonStructuralSchema", structureOf(next, options.structure));
   conditions.replace("KubernetesAPIApprovalPolicyConformant", approvalCondition(next, options));
   return {
     ...current,
@@ -157,13 +161,28 @@ function acceptNames(
   return { acceptedNames: names, conflict };
 }
 
-/** Stored before schemas had to be structural: reported, and still served. */
-function structureOf({ spec }: Definition): DefinitionCondition | undefined {
-  const messages = (spec?.versions ?? []).flatMap((version, index) => {
+/** Why the schemas of a definition are not structural; a pattern, which may be slow to compile, in each step. */
+export function* structureProblems({ spec }: Definition): Steps<FieldError[]> {
+  const found: (readonly FieldError[])[] = [];
+  for (const [index, version] of (spec?.versions ?? []).entries()) {
     const schema = schemaOf(version);
     const path = `spec.versions[${index}].schema.openAPIV3Schema`;
-    return schema === undefined ? [] : collectProblems(() => checkStructural(schema, path));
-  });
+    if (schema === undefined) continue;
+    try {
+      found.push(yield* checkStructuralInSteps(schema, path));
+    } catch (error) {
+      if (!(error instanceof ProblemsFull)) throw error;
+      found.push(error.problems);
+    }
+  }
+  return found.flat();
+}
+
+/** Stored before schemas had to be structural: reported, and still served. */
+function structureOf(
+  { spec }: Definition,
+  messages: readonly FieldError[],
+): DefinitionCondition | undefined {
   if (spec?.preserveUnknownFields === true) {
     const text = "spec.preserveUnknownFields: Invalid value: true: must be false";
     return condition("NonStructuralSchema", "True", "Violations", text);

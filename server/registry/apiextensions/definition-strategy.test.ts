@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { RE2JS } from "re2js";
+import type { Steps } from "../../../storage/base/steps.js";
+import { LongWork } from "../../api/long-work.js";
 import { createNaming } from "../../api/naming.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import type { Definition } from "./definition.js";
@@ -31,4 +34,55 @@ test("D16: a conversion webhook without members is none, in creates and updates"
       assert.deepEqual(spec?.conversion, kept, JSON.stringify(webhook));
     }
   }
+});
+
+function withPatterns(count: number): Definition {
+  const pattern = (at: number) => `(a|b${at}){1,300}x`;
+  const texts = Array.from({ length: count }, (_, at) => [
+    `p${at}`,
+    { type: "string", pattern: pattern(at), default: "bx".replace("b", `b${at}`) },
+  ]);
+  const spec = { type: "object", properties: Object.fromEntries(texts), default: {} };
+  const openAPIV3Schema = { type: "object", properties: { spec } };
+  const names = { plural: "cars", kind: "Car", singular: "car", listKind: "CarList" };
+  const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } }];
+  return {
+    metadata: { name: "cars.example.com" },
+    spec: { group: "example.com", scope: "Namespaced", names, versions },
+    status: { storedVersions: ["v1"] },
+  } as unknown as Definition;
+}
+
+test("39.3: a pattern of a definition is compiled in each step of a write, and none outside of them", (t) => {
+  const compile = t.mock.method(RE2JS, "compile");
+  const compiled = () => compile.mock.callCount();
+  const [next, current] = [withPatterns(100), withPatterns(100)];
+  let most = 0;
+  const take = <Result>(steps: Steps<Result>): Result => {
+    for (;;) {
+      const before = compiled();
+      const step = steps.next();
+      most = Math.max(most, compiled() - before);
+      if (step.done === true) return step.value;
+    }
+  };
+  const ahead = strategy.readAhead?.(next, { subresource: "" });
+  assert.ok(ahead !== undefined);
+  take(ahead);
+  assert.equal(compiled(), 100);
+  strategy.prepareForCreate?.(next, context);
+  strategy.prepareForUpdate?.(next, current, context);
+  assert.equal(compiled(), 100, "what was read ahead is known");
+  assert.equal(strategy.isCostly, true);
+  for (const validate of [
+    (long: LongWork) => strategy.validate?.(next, { ...context, long }),
+    (long: LongWork) => strategy.validateUpdate?.(next, current, { ...context, long }),
+  ]) {
+    const [long, before] = [new LongWork(false), compiled()];
+    assert.deepEqual(validate(long), []);
+    assert.equal(compiled(), before, "all is left");
+    assert.deepEqual([...take(long.finish())], []);
+    assert.ok(compiled() >= before + 200, `${compiled() - before}`);
+  }
+  assert.equal(most, 1);
 });

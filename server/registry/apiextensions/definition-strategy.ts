@@ -5,14 +5,22 @@
  *   live ── delete ──► terminating, with the finalizer ── objects are gone, finalizer off ──► removed
  */
 
+import { finishNow } from "../../../storage/base/steps.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
+import type { FieldError } from "../../api/status.js";
 import { formatTime } from "../../api/time.js";
 import type { ResourceStrategy, StrategyContext } from "../../kinds/strategy.js";
 import { statusOnly } from "../generic/status-parts.js";
 import { type Definition, isConditionTrue } from "./definition.js";
-import { Conditions, condition, type NameHolder, statusOf } from "./definition-status.js";
+import {
+  Conditions,
+  condition,
+  type NameHolder,
+  statusOf,
+  structureProblems,
+} from "./definition-status.js";
 import { formatWarnings } from "./format-warnings.js";
 import { dropObservedGenerations } from "./observed-generation.js";
 import { validatesDefinition } from "./validate-definition.js";
@@ -53,6 +61,8 @@ export function definitionStrategy(
   tracksGenerations = true,
 ): ResourceStrategy {
   const finalizer = cleanupFinalizer(naming);
+  /** What was found ahead, in steps. */
+  const structures = new WeakMap<ApiObject, readonly FieldError[]>();
   const setStatus = (
     next: Definition,
     current: Definition | undefined,
@@ -60,7 +70,8 @@ export function definitionStrategy(
   ) => {
     const now = formatTime(nowMs);
     const holders = definitions.holders();
-    next.status = statusOf(next, current?.status, { naming, now, holders });
+    const structure = structures.get(next) ?? finishNow(structureProblems(next));
+    next.status = statusOf(next, current?.status, { naming, now, holders, structure });
   };
   return {
     ...validatesDefinition,
@@ -70,6 +81,10 @@ export function definitionStrategy(
     allowUnconditionalUpdate: false,
     generationFields: ["spec"],
     judges: "cluster",
+    isCostly: true,
+    *readAhead(next: ApiObject, { subresource }) {
+      if (subresource !== "status") structures.set(next, yield* structureProblems(next));
+    },
     judgesAlike: (next, current) =>
       next !== undefined && current !== undefined && deepEqual(servedOf(next), servedOf(current)),
     prepareForCreate(next: ApiObject, context) {

@@ -1,8 +1,9 @@
 /** Rules that a definition may break because the one it replaces already breaks them. */
+import type { Steps } from "../../../storage/base/steps.js";
 import { Problems } from "../../api/problems.js";
 import { checkDefaults } from "../../structural/definition/check-defaults.js";
 import { checkListKeys } from "../../structural/definition/check-schema.js";
-import { checkStructural } from "../../structural/definition/check-structural.js";
+import { checkStructuralInSteps } from "../../structural/definition/check-structural.js";
 import type { Strictness } from "../../structural/definition/strictness.js";
 import { itemSchema, type JsonSchema, someSchema } from "../../structural/json-schema.js";
 import { toStructural } from "../../structural/structural.js";
@@ -18,26 +19,33 @@ const TYPES: ReadonlySet<string> = new Set([
   "string",
 ]);
 
-export function relaxedBy(current: Definition): Strictness {
+export function* relaxedBy(current: Definition): Steps<Strictness> {
   const versions = current.spec?.versions ?? [];
   const schemas = versions.map(schemaOf).filter((schema) => schema !== undefined);
   const none = (isBroken: (schema: JsonSchema) => boolean) => !schemas.some(isBroken);
-  const isStructural = none((schema) => checkStructural(schema, "").length > 0);
+  let isStructural = true;
+  let isPruned = true;
+  for (const schema of schemas) {
+    const problems = yield* checkStructuralInSteps(schema, "");
+    isStructural = isStructural && problems.length === 0;
+  }
+  if (isStructural) {
+    for (const schema of schemas) isPruned = isPruned && !(yield* hasUnprunedDefaults(schema));
+  }
   return {
     requiresSchemas: schemas.length === versions.length,
     requiresStructural: isStructural,
     requiresTypes: none((schema) => someSchema(schema, ({ type = "" }) => !TYPES.has(type))),
-    requiresPrunedDefaults: !isStructural || none(hasUnprunedDefaults),
+    requiresPrunedDefaults: !isStructural || isPruned,
     requiresAtomicSets: none((schema) => someSchema(schema, isNonAtomicSet)),
     requiresListKeys: none((schema) => someSchema(schema, lacksListKeys)),
     skipsRuleCost: false,
   };
 }
 
-function hasUnprunedDefaults(schema: JsonSchema): boolean {
-  return checkDefaults(toStructural(schema), "", true).some(({ message }) =>
-    message.endsWith("must not have unknown fields"),
-  );
+function* hasUnprunedDefaults(schema: JsonSchema): Steps<boolean> {
+  const problems = yield* checkDefaults(toStructural(schema), "", true);
+  return problems.some(({ message }) => message.endsWith("must not have unknown fields"));
 }
 
 function isNonAtomicSet(schema: JsonSchema): boolean {

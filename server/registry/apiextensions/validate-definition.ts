@@ -4,6 +4,7 @@
  * share are reported under `spec` rather than under each version, as kube-apiserver does.
  */
 
+import { finishNow, type Steps } from "../../../storage/base/steps.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
@@ -15,6 +16,7 @@ import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { checkValidation } from "../../structural/definition/check-validation.js";
 import {
   checkColumns,
@@ -23,7 +25,7 @@ import {
   checkSubresources,
 } from "../../structural/definition/check-version.js";
 import { STRICT, type Strictness } from "../../structural/definition/strictness.js";
-import { someSchema } from "../../structural/json-schema.js";
+import { type JsonSchema, someSchema } from "../../structural/json-schema.js";
 import { toStructural } from "../../structural/structural.js";
 import { validateClientConfig } from "../admissionregistration/validate-webhooks.js";
 import { checkImmutable } from "../generic/status-parts.js";
@@ -46,24 +48,8 @@ const REVIEW_VERSIONS = ["v1", "v1beta1"];
 
 const definitionRules: Rules<Definition> = {
   object: () => [],
-  create: (next, { naming }) => [
-    ...checkOwnName(next),
-    ...checkDefinition(next, undefined, naming),
-    ...checkPreservation(next, undefined),
-    ...checkStoredVersions(next),
-  ],
-  change(next, current, { naming }) {
-    const errors = [
-      ...checkDefinition(next, current, naming),
-      ...checkPreservation(next, current),
-      ...checkImmutable(next, current, ["spec.group", "spec.names.plural"]),
-    ];
-    if (isConditionTrue(current, "Established")) {
-      errors.push(...checkImmutable(next, current, ["spec.scope", "spec.names.kind"]));
-    }
-    errors.push(...checkStoredVersions(next));
-    return errors;
-  },
+  create: (next, context) => found(checkNew(next, context), context),
+  change: (next, current, context) => found(checkChange(next, current, context), context),
   status(next) {
     const errors = new Problems();
     checkNames(next.status?.acceptedNames ?? {}, "status.acceptedNames", errors);
@@ -75,17 +61,52 @@ const definitionRules: Rules<Definition> = {
   },
 };
 
+/** What is found, now or in the steps that are left for later. */
+function found(steps: Steps<FieldError[]>, { long }: StrategyContext): FieldError[] {
+  if (long === undefined) return finishNow(steps);
+  long.leave(function* (errors) {
+    errors.push(...(yield* steps));
+  });
+  return [];
+}
+
+function* checkNew(next: Definition, { naming }: StrategyContext): Steps<FieldError[]> {
+  return [
+    ...checkOwnName(next),
+    ...(yield* checkDefinition(next, undefined, naming)),
+    ...checkPreservation(next, undefined),
+    ...checkStoredVersions(next),
+  ];
+}
+
+function* checkChange(
+  next: Definition,
+  current: Definition,
+  { naming }: StrategyContext,
+): Steps<FieldError[]> {
+  const errors = [
+    ...(yield* checkDefinition(next, current, naming)),
+    ...checkPreservation(next, current),
+    ...checkImmutable(next, current, ["spec.group", "spec.names.plural"]),
+  ];
+  if (isConditionTrue(current, "Established")) {
+    errors.push(...checkImmutable(next, current, ["spec.scope", "spec.names.kind"]));
+  }
+  errors.push(...checkStoredVersions(next));
+  return errors;
+}
+
 function checkOwnName({ metadata, spec }: Definition): FieldError[] {
   const { name = "" } = metadata;
   if (name === "" || name === `${spec?.names?.plural ?? ""}.${spec?.group ?? ""}`) return [];
   return [invalidValue("metadata.name", name, 'must be spec.names.plural+"."+spec.group')];
 }
 
-function checkDefinition(
+function* checkDefinition(
   next: Definition,
   current: Definition | undefined,
   naming: Naming,
-): FieldError[] {
+): Steps<FieldError[]> {
   const errors = new Problems();
   const { spec = {} } = next;
   const { group = "", scope = "", names } = spec;
@@ -93,8 +114,8 @@ function checkDefinition(
   if (scope !== "" && !SCOPES.includes(scope)) {
     errors.push(unsupportedValue("spec.scope", scope, SCOPES));
   }
-  const relaxed = current === undefined ? STRICT : relaxedBy(current);
-  checkVersions(spec, current, relaxed, errors);
+  const relaxed = current === undefined ? STRICT : yield* relaxedBy(current);
+  yield* checkVersions(spec, current, relaxed, errors);
   if (names) {
     checkNames(names, "spec.names", errors);
     // The facts miss the other two, which are made of the kind.
@@ -131,12 +152,12 @@ function checkGroup(group: string, field: string, errors: FieldError[]): void {
   }
 }
 
-function checkVersions(
+function* checkVersions(
   spec: DefinitionSpec,
   current: Definition | undefined,
   relaxed: Strictness,
   errors: FieldError[],
-): void {
+): Steps<void> {
   const versions = spec.versions ?? [];
   const field = "spec.versions";
   const names = new Set<string>();
@@ -165,34 +186,37 @@ function checkVersions(
   if (first !== undefined && first.name !== "" && problems.length > 0) {
     errors.push(invalidValue("spec.version", first.name, problems.join(",")));
   }
-  eachSchema(versions, (schema, path, sharers) => {
+  for (const { schema, path, sharers } of schemasOf(versions)) {
+    yield;
     const hasStatus = sharers.some(({ subresources }) => Boolean(subresources?.status));
     const wasThere = sharers.every((version) => isUnchanged(version, current));
     const strictness = wasThere ? { ...relaxed, skipsRuleCost: true } : relaxed;
-    errors.push(...checkValidation(schema, path, hasStatus, strictness));
-  });
+    errors.push(...(yield* checkValidation(schema, path, hasStatus, strictness)));
+  }
+  yield;
   checkParts(versions, errors);
 }
 
-/** Calls back once for each distinct schema: with its version, or with all versions. */
-function eachSchema(
-  versions: readonly DefinitionVersion[],
-  visit: (
-    schema: NonNullable<ReturnType<typeof schemaOf>>,
-    path: string,
-    sharers: readonly DefinitionVersion[],
-  ) => void,
-): void {
+interface SharedSchema {
+  readonly schema: JsonSchema;
+  readonly path: string;
+  /** The versions that have it. */
+  readonly sharers: readonly DefinitionVersion[];
+}
+
+/** Each distinct schema once: of its version, or of all versions. */
+function* schemasOf(versions: readonly DefinitionVersion[]): Generator<SharedSchema> {
   if (areShared(versions, schemaOf)) {
     const schema = versions[0] && schemaOf(versions[0]);
-    if (schema !== undefined) visit(schema, "spec.validation.openAPIV3Schema", versions);
+    const path = "spec.validation.openAPIV3Schema";
+    if (schema !== undefined) yield { schema, path, sharers: versions };
     return;
   }
-  versions.forEach((version, index) => {
+  for (const [index, version] of versions.entries()) {
     const schema = schemaOf(version);
     const path = `spec.versions[${index}].schema.openAPIV3Schema`;
-    if (schema !== undefined) visit(schema, path, [version]);
-  });
+    if (schema !== undefined) yield { schema, path, sharers: [version] };
+  }
 }
 
 function areShared<T>(

@@ -33,7 +33,7 @@ import type { Registry, WriteOptions } from "../registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Renamed, Seen } from "./decision.js";
-import { type Candidate, contextOf, judgeAndEncode, toStored } from "./judge.js";
+import { afterReadingAhead, type Candidate, contextOf, judgeAndEncode, toStored } from "./judge.js";
 import { afterCostlySteps, afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";
@@ -161,15 +161,19 @@ function admit(
   const { resource, namespace, options } = target;
   const { ownName, proposedName = ownName, current } = naming;
   if (admission?.handles("CREATE", resource, "") !== true) {
-    complete(registry, target, prepared, { name: proposedName, identity });
-    return finished(prepared, { existing: current });
+    return afterReadingAhead(target, pause, prepared.object, () => {
+      complete(registry, target, prepared, { name: proposedName, identity });
+      return finished(prepared, { existing: current });
+    });
   }
   const { ...known } = prepared.object.metadata;
   const about = { resource, subresource: "", namespace, name: ownName, options };
   const attributes = attributesOf(about, prepared.object, undefined);
   attributes.write = write;
   attributes.pause = pause;
-  const finish = (made: Prepared): Decision | Promise<Decision> => {
+  const finish = (made: Prepared): Decision | Promise<Decision> =>
+    afterReadingAhead(target, pause, made.object, () => finishRead(made));
+  const finishRead = (made: Prepared): Decision | Promise<Decision> => {
     const isNamedByUrl = naming.proposedName === undefined;
     const name = (isNamedByUrl ? "" : (made.object.metadata.name ?? "")) || proposedName;
     complete(registry, target, made, { name, identity });

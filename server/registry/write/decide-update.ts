@@ -32,7 +32,7 @@ import type { Registry, WriteOptions } from "../registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrentInSteps } from "./current.js";
 import type { Decision, Found } from "./decision.js";
-import { contextOf, judgeAndEncode, toStored } from "./judge.js";
+import { afterReadingAhead, contextOf, judgeAndEncode, toStored } from "./judge.js";
 import { afterCostlySteps, afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";
@@ -103,10 +103,12 @@ function decideNext(attempt: Attempt, signal: SignalSource): Decision | Promise<
   return nextStage(pause, undefined, () => {
     const errors = servedProblems(resource, served);
     const sent = isOwnShape(resource) ? served : toStored(resource, served);
-    return nextStage(pause, prepare(attempt, sent), (prepared) =>
-      // Before admission: fields set by plugins have no owner.
-      afterSteps(pause, withOwners(attempt, prepared), (next) =>
-        admit(attempt, { sent, sentRevision, next, errors }, signal),
+    return afterReadingAhead(target, pause, sent, () =>
+      nextStage(pause, prepare(attempt, sent), (prepared) =>
+        // Before admission: fields set by plugins have no owner.
+        afterSteps(pause, withOwners(attempt, prepared), (next) =>
+          admit(attempt, { sent, sentRevision, next, errors }, signal),
+        ),
       ),
     );
   });
@@ -217,13 +219,15 @@ function remake(
   return afterSteps(pause, made(), ({ sent, before }) => {
     keepIdentity(sent.metadata, before.metadata);
     const fresh = { ...attempt, before };
-    const prepared = prepare(fresh, sent);
-    const next = isOwnShape(resource)
-      ? withOwnersOf(prepared, owned)
-      : keepOwners(prepared, owned, target.options);
-    return nextStage(pause, sent, () => {
-      const errors = codec.validate(sent);
-      return nextStage(pause, errors, () => finish(fresh, next, errors));
+    return afterReadingAhead(target, pause, sent, () => {
+      const prepared = prepare(fresh, sent);
+      const next = isOwnShape(resource)
+        ? withOwnersOf(prepared, owned)
+        : keepOwners(prepared, owned, target.options);
+      return nextStage(pause, sent, () => {
+        const errors = codec.validate(sent);
+        return nextStage(pause, errors, () => finish(fresh, next, errors));
+      });
     });
   });
 }

@@ -19,6 +19,7 @@ import type { StrategyContext } from "../../kinds/strategy.js";
 import { joinProblems } from "../generic/join-problems.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import type { Decision } from "./decision.js";
+import { afterCostlySteps, type Pause } from "./long-write.js";
 
 interface Target {
   readonly resource: StoredResource;
@@ -58,6 +59,18 @@ export function contextOf(
   return { nowMs: clock.now(), subresource, naming, user: options.user, warn };
 }
 
+/** What the strategy reads ahead of the object, in later turns where that takes long; then the next stage. */
+export function afterReadingAhead<Result>(
+  { resource, subresource = "", options }: Target,
+  pause: Pause,
+  object: ApiObject,
+  stage: () => Result | Promise<Result>,
+): Result | Promise<Result> {
+  const steps = resource.strategy.readAhead?.(object, { subresource });
+  if (steps === undefined) return stage();
+  return afterCostlySteps({ pause, request: options.request }, steps, stage);
+}
+
 /** @param encode makes the decision, when nothing is found. @throws {StatusError} 422 */
 export function* judgeAndEncode(candidate: Candidate, encode: Steps<Decision>): Steps<Decision> {
   const found = yield* checkByRules(candidate);
@@ -87,7 +100,8 @@ function* checkByRules(candidate: Candidate): Steps<readonly FieldError[]> {
       : [...metadataAtOnce, ...(yield* longMetadata.finish())];
   yield;
   // Rules of definitions cost what they say, also on small objects.
-  const long = isLong || isCustom(target.resource) ? new LongWork(isLong) : undefined;
+  const isCostly = isCustom(target.resource) || strategy.isCostly === true;
+  const long = isLong || isCostly ? new LongWork(isLong) : undefined;
   const context = { ...contextOf(registry, target), long };
   const atOnce = collectProblems(() => {
     if (before === undefined) return strategy.validate?.(next, context) ?? [];

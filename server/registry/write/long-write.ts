@@ -8,6 +8,7 @@
  *
  * A stage that may take long itself is given as Steps, which say where they can be cut.
  */
+import { setImmediate } from "node:timers/promises";
 import { finishNow, type Steps, takeStepsFor } from "../../../storage/base/steps.js";
 
 /** The request that writes. */
@@ -58,10 +59,12 @@ export function afterCostlySteps<Made, Result>(
   steps: Steps<Made>,
   stage: (made: Made) => Result | Promise<Result>,
 ): Result | Promise<Result> {
-  if (pause !== undefined || request === undefined) return afterSteps(pause, steps, stage);
+  if (pause !== undefined) return afterSteps(pause, steps, stage);
   const step = takeStepsFor(steps, STEP_MS_MIN, now);
   if (step.done === true) return stage(step.value);
-  return finishInTurns(() => request.nextTurn(), steps).then(stage);
+  // What the server writes itself is no request, and holds the thread as well.
+  const nextTurn = () => request?.nextTurn() ?? setImmediate<void>(undefined);
+  return finishInTurns(nextTurn, steps).then(stage);
 }
 
 export interface CostlyWrite {

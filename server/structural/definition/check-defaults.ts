@@ -3,6 +3,7 @@
  * nothing that would be pruned, and the metadata of embedded resources must be valid.
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
@@ -14,14 +15,15 @@ import { META_MEMBERS, type Structural } from "../structural.js";
 import { Findings } from "../value-findings.js";
 import { compileValidator } from "../value-validator.js";
 
-export function checkDefaults(
+/** A default in each step. */
+export function* checkDefaults(
   root: Structural,
   path: string,
   requiresPruned: boolean,
-): FieldError[] {
+): Steps<FieldError[]> {
   const errors = new Problems();
   const resource = asResource(root);
-  checkNode(resource, { path, requiresPruned, ...startOf(resource) }, errors);
+  yield* checkNode(resource, { path, requiresPruned, ...startOf(resource) }, errors);
   return errors;
 }
 
@@ -48,17 +50,18 @@ function startOf(
   return { resource, around: (value) => value, isInsideMeta: false };
 }
 
-function checkNode(node: Structural, place: DefaultPosition, errors: FieldError[]): void {
+function* checkNode(node: Structural, place: DefaultPosition, errors: FieldError[]): Steps<void> {
   const here = node.isEmbedded ? { ...place, ...startOf(node) } : place;
   if (node.default !== undefined) {
     const check = here.isInsideMeta ? checkInsideMeta : checkDefault;
-    errors.push(...check(node, node.default, { ...here, path: `${here.path}.default` }));
+    errors.push(...(yield* check(node, node.default, { ...here, path: `${here.path}.default` })));
+    yield;
   }
   if (!node.has.defaults) return;
   const { path, around } = here;
   if (node.items !== undefined) {
     const inList = (item: JsonValue) => around([item]);
-    checkNode(node.items, { ...here, path: `${path}.items`, around: inList }, errors);
+    yield* checkNode(node.items, { ...here, path: `${path}.items`, around: inList }, errors);
   }
   // Except those of additionalProperties, which kube-apiserver does not check.
   for (const [name, property] of node.properties) {
@@ -68,15 +71,15 @@ function checkNode(node: Structural, place: DefaultPosition, errors: FieldError[
       around: (value) => around({ [name]: value }),
       isInsideMeta: here.isInsideMeta || (node.isEmbedded && META_MEMBERS.has(name)),
     };
-    checkNode(property, member, errors);
+    yield* checkNode(property, member, errors);
   }
 }
 
-function checkDefault(
+function* checkDefault(
   node: Structural,
   value: JsonValue,
   { path, requiresPruned }: DefaultPosition,
-): FieldError[] {
+): Steps<FieldError[]> {
   const unknown =
     requiresPruned && !isPruned(value, node)
       ? [invalidValue(path, value, "must not have unknown fields")]
@@ -85,15 +88,15 @@ function checkDefault(
     ...error,
     field: `${path}.${error.field.replace(/^\./, "")}`,
   }));
-  return [...unknown, ...(metadata.length > 0 ? metadata : checkValue(node, value, path))];
+  return [...unknown, ...(metadata.length > 0 ? metadata : yield* checkValue(node, value, path))];
 }
 
 /** A default within metadata is judged by what the metadata would be with it. */
-function checkInsideMeta(
+function* checkInsideMeta(
   node: Structural,
   value: JsonValue,
   { path, resource, around }: DefaultPosition,
-): FieldError[] {
+): Steps<FieldError[]> {
   // kube-apiserver asks of a kind and an apiVersion no more than their schemas do.
   const object = {
     ...(around(value) as JsonObject),
@@ -103,7 +106,7 @@ function checkInsideMeta(
   const problems = validateEmbedded(object, resource).map(
     ({ field, message }) => `${field.replace(/^\./, "")}: ${message}`,
   );
-  if (problems.length === 0) return checkValue(node, value, path);
+  if (problems.length === 0) return yield* checkValue(node, value, path);
   const why = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;
   return [invalidValue(path, value, `must result in valid metadata: ${why}`)];
 }
@@ -113,16 +116,19 @@ function withDot(field: string, path: string): string {
   return field.startsWith(`${path}[`) ? `${path}.${field.slice(path.length)}` : field;
 }
 
-function checkValue(node: Structural, value: JsonValue, path: string): FieldError[] {
+function* checkValue(node: Structural, value: JsonValue, path: string): Steps<FieldError[]> {
   // As with kube-apiserver the keys of lists are not compared.
   const findings = new Findings({ areOfDefault: true });
-  compileValidator(node.schema)(value, findings);
+  const validate = compileValidator(node.schema);
+  yield;
+  if (validate.inSteps === undefined) validate(value, findings);
+  else yield* validate.inSteps(value, findings);
   const errors = findings
     .toErrors(path)
     .map((error) => ({ ...error, field: withDot(error.field, path) }));
   if (errors.length > 0 || !node.has.rules) return errors;
   // A default may exist from the start, and so replace itself, or appear without an old value.
   const check = createRuleCheck(node, { isResource: node.isEmbedded, ratchets: false });
-  const found = check(value, value, { path });
-  return found.length > 0 ? found : check(value, undefined, { path });
+  const found = yield* check.inSteps(value, value, { path });
+  return found.length > 0 ? found : yield* check.inSteps(value, undefined, { path });
 }

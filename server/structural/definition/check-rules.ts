@@ -4,11 +4,12 @@
  * maximum number of its places in one object.
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import { forbiddenField, internalProblem, invalidValue } from "../../api/field-errors.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { budgetFactor } from "../../cel/over-budget.js";
-import { compileRules } from "../compiled-rules.js";
+import { compileRulesInSteps } from "../compiled-rules.js";
 import type { JsonSchema, ValidationRule } from "../json-schema.js";
 import { bytesMinOf, countMax } from "../rule-types.js";
 import { type Structural, toStructural } from "../structural.js";
@@ -78,10 +79,11 @@ export interface RuleContext {
   readonly skipsCost: boolean;
 }
 
-export function checkRules(schema: JsonSchema, context: RuleContext): FieldError[] {
+/** A rule in each step. */
+export function* checkRules(schema: JsonSchema, context: RuleContext): Steps<FieldError[]> {
   const { path, isResource, cost } = context;
   const node: Structural = toStructural(schema);
-  const compiled = compileRules(node, isResource);
+  const compiled = yield* compileRulesInSteps(node, isResource);
   if (compiled === undefined) return [internalProblem(`${path}.x-kubernetes-validations`, NO_TYPE)];
   const fitting = countMax(bytesMinOf(node, isResource));
   const count = Number.isFinite(cost.count) ? cost.count : fitting;

@@ -3,6 +3,7 @@
  * preconditions of the `x-kubernetes-` extensions. check-rules.ts compiles CEL rules, unless this file
  * has found errors at their place or below.
  */
+import type { Steps } from "../../../storage/base/steps.js";
 import {
   forbiddenField,
   invalidValue,
@@ -19,7 +20,7 @@ import {
   structureProblem,
   type ValidationRule,
 } from "../json-schema.js";
-import { META_MEMBERS, toStructural } from "../structural.js";
+import { META_MEMBERS, type Structural, toStructural } from "../structural.js";
 import { type CostContext, checkRules, type RuleContext } from "./check-rules.js";
 import type { Strictness } from "./strictness.js";
 
@@ -51,12 +52,12 @@ export interface SchemaErrors {
 }
 
 /** @param cost undefined = rules are not compiled, as the schema is not structural */
-export function checkSchema(
+export function* checkSchema(
   schema: JsonSchema,
   path: string,
   strictness: Strictness,
   cost: CostContext | undefined,
-): FieldError[] {
+): Steps<FieldError[]> {
   const place: SchemaPosition = {
     path,
     isRoot: true,
@@ -65,23 +66,29 @@ export function checkSchema(
     uncorrelatable: undefined,
     cost,
   };
-  const errors = check(schema, place, strictness);
+  const errors = yield* check(schema, place, strictness);
   return [...errors.schema, ...errors.rules];
 }
 
-function check(schema: JsonSchema, place: SchemaPosition, strictness: Strictness): SchemaErrors {
+function* check(
+  schema: JsonSchema,
+  place: SchemaPosition,
+  strictness: Strictness,
+): Steps<SchemaErrors> {
   const errors: SchemaErrors = { schema: [], rules: [] };
-  const add = (inner: SchemaErrors) => {
-    errors.schema.push(...inner.schema);
-    errors.rules.push(...inner.rules);
-  };
   const { path } = place;
   checkKeywords(schema, place, strictness, errors.schema);
   if (schema.uniqueItems === true) {
     const why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
     errors.schema.push(forbiddenField(`${path}.uniqueItems`, why));
   }
-  checkChildren(schema, place, (child, at) => add(check(child, at, strictness)), errors.schema);
+  const parts = partsOf(schema, place, errors.schema);
+  for (const [index, { child, at }] of parts.entries()) {
+    if (index % PARTS_MAX === PARTS_MAX - 1) yield;
+    const inner = yield* check(child, at, strictness);
+    errors.schema.push(...inner.schema);
+    errors.rules.push(...inner.rules);
+  }
   if (schema["x-kubernetes-preserve-unknown-fields"] === false) {
     const at = `${path}.x-kubernetes-preserve-unknown-fields`;
     errors.schema.push(invalidValue(at, false, "must be true or undefined"));
@@ -90,9 +97,11 @@ function check(schema: JsonSchema, place: SchemaPosition, strictness: Strictness
   checkListType(schema, path, strictness, errors.schema);
   if (strictness.requiresListKeys) checkListKeys(schema, path, errors.schema);
   const rules = schema["x-kubernetes-validations"] ?? [];
-  rules.forEach((rule, index) => {
-    checkRuleText(rule, schema, `${path}.x-kubernetes-validations[${index}]`, errors.schema);
-  });
+  const structural = rules.length === 0 ? undefined : structuralOf(schema);
+  for (const [index, rule] of rules.entries()) {
+    if (index % PARTS_MAX === 0) yield;
+    checkRuleText(rule, structural, `${path}.x-kubernetes-validations[${index}]`, errors.schema);
+  }
   if (rules.length > 0 && errors.schema.length === 0 && place.cost !== undefined) {
     const context: RuleContext = {
       path,
@@ -101,10 +110,13 @@ function check(schema: JsonSchema, place: SchemaPosition, strictness: Strictness
       cost: place.cost,
       skipsCost: strictness.skipsRuleCost,
     };
-    errors.rules.push(...checkRules(schema, context));
+    errors.rules.push(...(yield* checkRules(schema, context)));
   }
   return errors;
 }
+
+/** Parts of a schema that are looked at in one step. */
+const PARTS_MAX = 64;
 
 function checkKeywords(
   schema: JsonSchema,
@@ -151,12 +163,18 @@ function isRecord(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-function checkChildren(
+interface PlacedSchema {
+  readonly child: JsonSchema;
+  readonly at: SchemaPosition;
+}
+
+function partsOf(
   schema: JsonSchema,
   place: SchemaPosition,
-  visit: (child: JsonSchema, place: SchemaPosition) => void,
   errors: FieldError[],
-): void {
+): readonly PlacedSchema[] {
+  const parts: PlacedSchema[] = [];
+  const visit = (child: JsonSchema, at: SchemaPosition) => parts.push({ child, at });
   const { path, cost } = place;
   const { properties = {} } = schema;
   const inner: SchemaPosition = { ...place, isRoot: false };
@@ -195,7 +213,7 @@ function checkChildren(
     visit(part, { ...inner, path: `${path}.${name}`, cost: undefined });
   }
   const items = itemSchema(schema);
-  if (items === undefined) return;
+  if (items === undefined) return parts;
   visit(items, {
     ...inner,
     path: `${path}.items`,
@@ -203,6 +221,7 @@ function checkChildren(
       place.uncorrelatable ?? (schema["x-kubernetes-list-type"] === "map" ? undefined : path),
     cost: cost?.ofItems(schema),
   });
+  return parts;
 }
 
 function junctorParts(schema: JsonSchema): readonly (readonly [JsonSchema, string])[] {
@@ -344,7 +363,7 @@ const LINE_BREAK = /[\n\r]/;
 
 function checkRuleText(
   rule: ValidationRule,
-  schema: JsonSchema,
+  structural: Structural | undefined,
   path: string,
   errors: FieldError[],
 ): void {
@@ -375,15 +394,18 @@ function checkRuleText(
   if (LINE_BREAK.test(fieldPath)) {
     errors.push(invalidValue(at, fieldPath, "must not contain line breaks"));
   }
-  if (!isFieldPath(fieldPath, schema)) {
+  if (structural !== undefined && !isFieldPath(fieldPath, structural)) {
     errors.push(invalidValue(at, fieldPath, "must be a valid path"));
   }
 }
 
-function isFieldPath(text: string, schema: JsonSchema): boolean {
-  if (structureProblem(schema) !== undefined) return true;
+function structuralOf(schema: JsonSchema): Structural | undefined {
+  return structureProblem(schema) === undefined ? toStructural(schema) : undefined;
+}
+
+function isFieldPath(text: string, structural: Structural): boolean {
   try {
-    parseFieldPath(text, toStructural(schema));
+    parseFieldPath(text, structural);
     return true;
   } catch (error) {
     if (error instanceof FieldPathError) return false;

@@ -3,6 +3,7 @@
  * restrict it; the root is an object with the common metadata.
  */
 
+import { finishNow, STRETCH, type Steps } from "../../../storage/base/steps.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import { Problems } from "../../api/problems.js";
@@ -25,20 +26,31 @@ function isIntOrString(anyOf: readonly JsonSchema[] | undefined): boolean {
 
 /** The errors, sorted, as the order of members has no meaning. */
 export function checkStructural(schema: JsonSchema, path: string): FieldError[] {
+  return finishNow(checkStructuralInSteps(schema, path));
+}
+
+/** A pattern in each step: it is compiled to see whether it is one. */
+export function* checkStructuralInSteps(schema: JsonSchema, path: string): Steps<FieldError[]> {
   const errors = new Problems();
-  checkInvariants(schema, "root", path, errors);
+  yield* checkInvariants({ schema, level: "root", path }, errors, { looked: 0 });
   // Only the root's junctors are checked, as in kube-apiserver: nested ones may name more fields.
   checkJunctorParts(schema, schema, path, path, errors);
   const textOf = ({ field, message }: FieldError) => `${field}: ${message}`;
   return errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : textOf(a) > textOf(b) ? 1 : 0));
 }
 
-function checkInvariants(
-  schema: JsonSchema,
-  level: Level,
-  path: string,
+interface SchemaPart {
+  readonly schema: JsonSchema;
+  readonly level: Level;
+  readonly path: string;
+}
+
+function* checkInvariants(
+  { schema, level, path }: SchemaPart,
   errors: FieldError[],
-): void {
+  walk: { looked: number },
+): Steps<void> {
+  if (++walk.looked % STRETCH === 0) yield;
   const { type = "", properties = {} } = schema;
   const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
   const keepsUnknown = schema["x-kubernetes-preserve-unknown-fields"] === true;
@@ -48,18 +60,20 @@ function checkInvariants(
   if (type === "array" && items === undefined) {
     errors.push(requiredValue(`${path}.items`, "must be specified"));
   }
-  if (items !== undefined) checkInvariants(items, "item", `${path}.items`, errors);
+  const inner = (part: JsonSchema, at: Level, name: string) =>
+    checkInvariants({ schema: part, level: at, path: `${path}.${name}` }, errors, walk);
+  if (items !== undefined) yield* inner(items, "item", "items");
   for (const [name, property] of Object.entries(properties)) {
-    checkInvariants(property, "field", `${path}.properties[${name}]`, errors);
+    yield* inner(property, "field", `properties[${name}]`);
   }
   if (hasAdditional && level === "root") {
     errors.push(forbiddenField(`${path}.additionalProperties`, "must not be used at the root"));
   }
   if (additional !== undefined) {
-    checkInvariants(additional, "field", `${path}.additionalProperties`, errors);
+    yield* inner(additional, "field", "additionalProperties");
   }
   checkExtensions(schema, path, errors);
-  checkJunctors(schema, level, path, errors);
+  yield* checkJunctors(schema, level, path, errors);
   checkType(schema, level, path, errors);
   if (isEmbedded && hasAdditional) {
     const why = "must not be used if x-kubernetes-embedded-resource is set";
@@ -135,10 +149,15 @@ function checkMetadata(schema: JsonSchema, level: Level, path: string, errors: F
 }
 
 /** Checks a schema's junctors; those that spell out an int-or-string may name types. */
-function checkJunctors(schema: JsonSchema, level: Level, path: string, errors: FieldError[]): void {
+function* checkJunctors(
+  schema: JsonSchema,
+  level: Level,
+  path: string,
+  errors: FieldError[],
+): Steps<void> {
   const isAnyOfTypes = isIntOrString(schema.anyOf);
   const isAllOfTypes = isIntOrString(schema.allOf?.[0]?.anyOf);
-  checkValueJunctors(
+  yield* checkValueJunctors(
     schema,
     { skipAnyOf: isAnyOfTypes, skipFirst: isAllOfTypes, level, path },
     errors,
@@ -152,24 +171,25 @@ interface JunctorContext {
   readonly path: string;
 }
 
-function checkValueJunctors(
+function* checkValueJunctors(
   schema: JsonSchema,
   { skipAnyOf, skipFirst, level, path }: JunctorContext,
   errors: FieldError[],
-): void {
+): Steps<void> {
   const { anyOf = [], allOf = [], oneOf = [], not, pattern } = schema;
   const nested = (part: JsonSchema, at: string, skips = false) =>
     checkNested(part, { skipAnyOf: skips, skipFirst: false, level, path: at }, errors);
   if (!skipAnyOf) {
-    for (const [index, part] of anyOf.entries()) nested(part, `${path}.anyOf[${index}]`);
+    for (const [index, part] of anyOf.entries()) yield* nested(part, `${path}.anyOf[${index}]`);
   }
   for (const [index, part] of allOf.entries()) {
-    nested(part, `${path}.allOf[${index}]`, skipFirst && index === 0);
+    yield* nested(part, `${path}.allOf[${index}]`, skipFirst && index === 0);
   }
-  for (const [index, part] of oneOf.entries()) nested(part, `${path}.oneOf[${index}]`);
-  if (not !== undefined) nested(not, `${path}.not`);
+  for (const [index, part] of oneOf.entries()) yield* nested(part, `${path}.oneOf[${index}]`);
+  if (not !== undefined) yield* nested(not, `${path}.not`);
   if (pattern === undefined || pattern === "") return;
   const problem = patternProblem(pattern);
+  yield;
   if (problem === undefined) return;
   const why = `must be a valid regular expression, but isn't: ${problem}`;
   errors.push(invalidValue(`${path}.pattern`, pattern, why));
@@ -192,17 +212,21 @@ const FORBIDDEN_NESTED: readonly (readonly [keyof JsonSchema, string])[] = [
   ["x-kubernetes-validations", "must be empty to be structural"],
 ];
 
-function checkNested(schema: JsonSchema, context: JunctorContext, errors: FieldError[]): void {
+function* checkNested(
+  schema: JsonSchema,
+  context: JunctorContext,
+  errors: FieldError[],
+): Steps<void> {
   const { path, level } = context;
-  checkValueJunctors(schema, context, errors);
+  yield* checkValueJunctors(schema, context, errors);
   const items = itemSchema(schema);
   const inner = { skipAnyOf: false, skipFirst: false };
   if (items !== undefined) {
-    checkNested(items, { ...inner, level, path: `${path}.items` }, errors);
+    yield* checkNested(items, { ...inner, level, path: `${path}.items` }, errors);
   }
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const at = `${path}.properties[${name}]`;
-    checkNested(property, { ...inner, level: "field", path: at }, errors);
+    yield* checkNested(property, { ...inner, level: "field", path: at }, errors);
   }
   for (const [keyword, why] of FORBIDDEN_NESTED) {
     const value: unknown = schema[keyword];

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { finishNow } from "../../../storage/base/steps.js";
 import type { JsonSchema } from "../json-schema.js";
 import { checkValidation } from "./check-validation.js";
 import { STRICT } from "./strictness.js";
 
 function problems(schema: JsonSchema, hasStatus = false): string[] {
-  return checkValidation(schema, "s", hasStatus, STRICT).map(
+  return finishNow(checkValidation(schema, "s", hasStatus, STRICT)).map(
     ({ field, message }) => `${field}: ${message}`,
   );
 }

@@ -3,16 +3,18 @@
  * with the errors in kube-apiserver's order.
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import { forbiddenField, invalidValue } from "../../api/field-errors.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { type JsonSchema, structureProblem } from "../json-schema.js";
+import { type JsonSchema, someSchema, structureProblem } from "../json-schema.js";
+import { patternProblem } from "../pattern.js";
 import { toStructural } from "../structural.js";
 import { compileValidator } from "../value-validator.js";
 import { checkDefaults } from "./check-defaults.js";
 import { CostContext, CostTotal } from "./check-rules.js";
 import { checkSchema } from "./check-schema.js";
-import { checkStructural } from "./check-structural.js";
+import { checkStructuralInSteps } from "./check-structural.js";
 import type { Strictness } from "./strictness.js";
 
 /** Keywords that a root may have when the status is a subresource, which is validated separately. */
@@ -47,12 +49,12 @@ const ROOT_FIELDS =
 /**
  * @param path the path of `openAPIV3Schema` @param hasStatus whether the status is a subresource
  */
-export function checkValidation(
+export function* checkValidation(
   schema: JsonSchema,
   path: string,
   hasStatus: boolean,
   strictness: Strictness,
-): FieldError[] {
+): Steps<FieldError[]> {
   const errors = new Problems();
   if (hasStatus) checkRoot(schema, path, errors);
   if (schema.nullable === true) {
@@ -62,20 +64,20 @@ export function checkValidation(
   let cost: CostContext | undefined;
   const unstructured = strictness.requiresStructural ? structureProblem(schema) : undefined;
   if (strictness.requiresStructural && unstructured === undefined) {
-    const found = checkStructural(schema, path);
+    const found = yield* checkStructuralInSteps(schema, path);
     const defaults =
       found.length > 0
         ? []
-        : checkDefaults(toStructural(schema), path, strictness.requiresPrunedDefaults);
+        : yield* checkDefaults(toStructural(schema), path, strictness.requiresPrunedDefaults);
     errors.push(...found, ...defaults);
     if (found.length === 0 && defaults.length === 0) cost = new CostContext(total);
   }
-  errors.push(...checkSchema(schema, path, strictness, cost), ...total.toErrors(path));
+  errors.push(...(yield* checkSchema(schema, path, strictness, cost)), ...total.toErrors(path));
   if (errors.length === 0 && unstructured !== undefined) {
     errors.push(invalidValue(path, "", unstructured));
   }
   if (errors.length === 0) {
-    const problem = validatorProblem(schema);
+    const problem = yield* validatorProblem(schema);
     if (problem !== undefined) errors.push(invalidValue(path, "", problem));
   }
   return errors;
@@ -98,11 +100,26 @@ function checkRoot(schema: JsonSchema, path: string, errors: FieldError[]): void
 }
 
 /** Why no validator can be made from a schema that is otherwise valid. */
-function validatorProblem(schema: JsonSchema): string | undefined {
+function* validatorProblem(schema: JsonSchema): Steps<string | undefined> {
   try {
     compileValidator(schema);
-    return undefined;
   } catch (error) {
     return `error building validator: ${error instanceof Error ? error.message : String(error)}`;
   }
+  for (const pattern of patternsOf(schema)) {
+    yield;
+    const problem = patternProblem(pattern);
+    if (problem !== undefined) return `error building validator: ${problem}`;
+  }
+  return undefined;
+}
+
+/** Each once. */
+function patternsOf(schema: JsonSchema): ReadonlySet<string> {
+  const patterns = new Set<string>();
+  someSchema(schema, ({ pattern }) => {
+    if (pattern !== undefined) patterns.add(pattern);
+    return false;
+  });
+  return patterns;
 }
