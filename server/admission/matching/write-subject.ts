@@ -8,7 +8,7 @@ import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { isJsonObject } from "../../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
-import { internalError, notFound, type StatusError } from "../../api/status.js";
+import { badRequest, internalError, notFound, type StatusError } from "../../api/status.js";
 import {
   isOwnShape,
   isStored,
@@ -124,12 +124,21 @@ export function toServed(object: ApiObject, resource: ServedResource): ApiObject
 
 /**
  * JSON of a served version as a rule left it, decoded, with defaults.
+ * @param isStrict whether fields that the kind does not have are refused, and not dropped
  * @throws {StatusError} 400; 500 when the rule made another kind of it
  */
-export function decodeServed(value: JsonValue, resource: ServedResource): ApiObject {
+export function decodeServed(
+  value: JsonValue,
+  resource: ServedResource,
+  { isStrict = false } = {},
+): ApiObject {
   const { codec } = resource;
   if (isJsonObject(value)) checkKind(value, resource);
-  const { object } = codec.decode(value);
+  const { object, unknownFields } = codec.decode(value);
+  if (isStrict && unknownFields.length > 0) {
+    const problems = unknownFields.map((field) => `unknown field ${JSON.stringify(field)}`);
+    throw badRequest(`strict decoding error: ${problems.join(", ")}`);
+  }
   codec.applyDefaults(object);
   return object;
 }

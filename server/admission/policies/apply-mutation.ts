@@ -1,6 +1,7 @@
 /**
  * Merges a policy's apply configuration into an object, like server-side apply: lists by their keys,
- * everything else by name. Atomic fields and the object's identity are not writable.
+ * everything else by name. Atomic fields are not writable, and nothing is unset by a null. The kind stays; other names are
+ * judged like those that a JSON patch sets.
  */
 
 import { finishNow } from "../../../storage/base/steps.js";
@@ -11,32 +12,41 @@ import { type MergeType, memberType } from "../../apply/merge-schema.js";
 import { mergeInSteps } from "../../apply/merge-values.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 
-/** Metadata fields that no policy may write. */
-const IDENTITY = ["name", "namespace", "generateName", "uid", "resourceVersion", "managedFields"];
-
 /** @throws {StatusError} if the configuration writes a protected field */
 export function applyMutation(
   { codec }: ServedResource,
   object: JsonObject,
   configuration: JsonObject,
 ): JsonValue {
-  const { apiVersion, kind, metadata } = configuration;
-  for (const [field, value] of Object.entries({ apiVersion, kind })) {
-    if (value !== undefined && value !== object[field]) {
-      throw badRequest(`${field} must not be changed`);
-    }
-  }
-  for (const field of IDENTITY) {
-    if ((metadata as JsonObject | undefined)?.[field] !== undefined) {
-      throw badRequest(`metadata.${field} must not be set`);
-    }
-  }
   const { root } = codec.mergeSchema();
+  const empty = findNull(root, configuration, "");
+  if (empty !== undefined) {
+    throw badRequest(`failed to convert patch object to typed object: ${empty}`);
+  }
   const atomic = findAtomic(root, configuration, "");
   if (atomic !== undefined) {
     throw badRequest(`may not mutate atomic arrays, maps or structs: ${atomic}`);
   }
-  return finishNow(mergeInSteps(root, object, configuration));
+  const { apiVersion, kind } = object;
+  return finishNow(mergeInSteps(root, object, { ...configuration, apiVersion, kind }));
+}
+
+/** A null where the schema knows what belongs there, with its path. */
+function findNull(type: MergeType, value: JsonValue, path: string): string | undefined {
+  if (value === null) {
+    const wanted = type.form === "leaf" ? type.content?.form : type.form;
+    const isOpen = wanted === undefined || wanted === "dynamic" || wanted === "unowned";
+    return isOpen ? undefined : `${path}: expected ${wanted}, got &{NULL_VALUE}`;
+  }
+  if (type.form === "map" && isJsonObject(value)) {
+    for (const [name, part] of Object.entries(value)) {
+      const member = memberType(type, name);
+      if (member === undefined || part === undefined) continue;
+      const found = findNull(member, part, `${path}.${name}`);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
 }
 
 /** The path of a value with parts that the schema treats as atomic. */

@@ -73,9 +73,9 @@ export class Evaluation {
     this.#bindings = own;
   }
 
-  /** For match conditions, which see no variables. */
-  get bindings(): Readonly<Record<string, unknown>> {
-    return this.#bindings;
+  /** For match conditions, which see no variables and, as upstream, no namespace. */
+  get conditionBindings(): Readonly<Record<string, unknown>> {
+    return { ...this.#bindings, namespaceObject: null };
   }
 
   /** Replaces the object that the policy sees; variables are evaluated again. */

@@ -6,7 +6,7 @@ import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { JsonPatchFailure } from "../../api/json-patch-failure.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
-import type { ServedResource } from "../../kinds/served-resource.js";
+import { isCustom, type ServedResource } from "../../kinds/served-resource.js";
 import { parseJson } from "../../schema/parse-json.js";
 import { decodeServed } from "../matching/write-subject.js";
 import { applyMutation, toPlainJson } from "./apply-mutation.js";
@@ -48,10 +48,10 @@ function patchedBy(made: unknown, json: JsonObject): JsonValue | undefined {
   }
 }
 
-/** @throws {StatusError} 500 whatever the failure policy, as upstream: the patch made no object of the kind */
+/** @throws {StatusError} 500 whatever the failure policy, as upstream: the patch made no object of the kind, or unknown fields */
 function decodePatched(patched: JsonValue, resource: ServedResource): ApiObject {
   try {
-    return decodeServed(patched, resource);
+    return decodeServed(patched, resource, { isStrict: !isCustom(resource) });
   } catch (error) {
     if (!(error instanceof StatusError) || error.code === 500) throw error;
     throw internalError(error.message, error);

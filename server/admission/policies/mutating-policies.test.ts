@@ -142,7 +142,10 @@ test("IfNeeded policies are evaluated again after later changes", async () => {
 
 test("what a mutation may not do fails, by the failure policy", async () => {
   const table: [JsonObject, RegExp][] = [
-    [merge('Object{metadata: Object.metadata{name: "other"}}'), /metadata.name must not be set/],
+    [
+      merge("Object{data: null}"),
+      /error applying patch: failed to convert patch object to typed object: \.data: expected map, got/,
+    ],
     [
       patch('[JSONPatch{op: "remove", path: "/data/none"}]'),
       /^policy 'p\d+' with binding 'p\d+' denied request: JSON Patch: error in remove for path: '\/data\/none': Unable to remove/,
@@ -167,6 +170,38 @@ test("what a mutation may not do fails, by the failure policy", async () => {
     (await refusal(harness.create("services", service))).message,
     /may not mutate atomic arrays, maps or structs: .spec.selector/,
   );
+});
+
+test("A28: a configuration names a new object, and neither its kind nor a null is written", async () => {
+  await enforce({
+    mutations: [merge('Object{metadata: Object.metadata{name: "other"}, kind: "Secret"}')],
+  });
+  const { object } = await create();
+  assert.deepEqual([object.kind, object.metadata.name], ["ConfigMap", "other"]);
+});
+
+test("A29: a JSON patch that adds a field that the kind does not have is a 500, whatever the failure policy", async () => {
+  for (const failurePolicy of ["Fail", "Ignore"]) {
+    const mutations = [patch('[JSONPatch{op: "add", path: "/nope", value: "x"}]')];
+    await enforce({ failurePolicy, mutations });
+    const { code, message } = await refusal(create());
+    assert.deepEqual(
+      [code, message],
+      [500, 'Internal error occurred: strict decoding error: unknown field "nope"'],
+    );
+  }
+});
+
+test("A30: match conditions of a policy see no namespace", async () => {
+  const matchConditions = [{ name: "c", expression: "namespaceObject == null" }];
+  await enforce({ matchConditions, mutations: [merge('Object{data: Object.data{b: "2"}}')] });
+  const seen = [{ name: "c", expression: "namespaceObject.metadata.name != ''" }];
+  await enforce({
+    failurePolicy: "Ignore",
+    matchConditions: seen,
+    mutations: [merge('Object{data: Object.data{c: "3"}}')],
+  });
+  assert.deepEqual((await create()).object.data, { a: "1", b: "2" });
 });
 
 test("A29: a JSON patch with a test that fails is left out whole, and other failures are Invalid", async () => {

@@ -202,7 +202,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     const evaluation = new Evaluation(policy, bindings, param, nowMs);
     if (policy.conditions.length > 0) {
       const rule = { name: policy.name, kind: "policy", step: "admit" } as const;
-      const result = matcher.judgeConditions(policy.conditions, evaluation.bindings, rule);
+      const result = matcher.judgeConditions(policy.conditions, evaluation.conditionBindings, rule);
       if (result.matches === false) return object;
       if (result.matches === "unknown") {
         const error = new ExpressionError(result.error.message, "error");

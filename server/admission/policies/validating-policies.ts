@@ -114,7 +114,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
       const result =
         policy.conditions.length === 0
           ? ({ matches: true } as const)
-          : matcher.judgeConditions(policy.conditions, evaluation.bindings, rule);
+          : matcher.judgeConditions(policy.conditions, evaluation.conditionBindings, rule);
       const ended = (findings: Findings, skipped?: string): PolicyResult => ({
         policy,
         binding,
