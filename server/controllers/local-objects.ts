@@ -1,7 +1,8 @@
 /** LocalObjects: the objects API for loops inside a replica. */
 import { nextTurn } from "../../storage/base/next-turn.js";
 import type { EventType, ObjectEvent } from "../../storage/cache/event-ring.js";
-import { type ObjectTree, STOP } from "../../storage/cache/object-tree.js";
+import { inPages } from "../../storage/cache/in-pages.js";
+import type { ObjectTree } from "../../storage/cache/object-tree.js";
 import { objectPath } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
@@ -235,27 +236,15 @@ function observe(
   });
 }
 
-/** Objects per chunk of a snapshot, because its walk cannot be interrupted. */
-const SNAPSHOT_PAGE = 100;
-
 function* readAll<T>(
   tree: ObjectTree,
   namespace: string,
   read: (stored: StoredObject) => T | undefined,
 ): Generator<T, void> {
-  let page: StoredObject[];
-  let after = "";
-  do {
-    page = [];
-    tree.visit(namespace, after, (stored) =>
-      page.push(stored) < SNAPSHOT_PAGE ? undefined : STOP,
-    );
-    for (const stored of page) {
-      const object = read(stored);
-      if (object !== undefined) yield object;
-    }
-    after = page.at(-1)?.path ?? "";
-  } while (page.length === SNAPSHOT_PAGE);
+  for (const stored of inPages(tree, namespace)) {
+    const object = read(stored);
+    if (object !== undefined) yield object;
+  }
 }
 
 function inputOf(object: ApiObject) {

@@ -55,6 +55,15 @@ export class CompiledRules {
     this.#hasSubresourcesOfAll = hasSubresourcesOfAll;
   }
 
+  /** How many rules an answer has to look at, at most. */
+  lookedAt({ isResourceRequest, resource, subresource }: RuleRequest): number {
+    if (!isResourceRequest) return this.#paths.length;
+    const key = subresource === "" ? resource : `${resource}/${subresource}`;
+    const general = subresource === "" ? undefined : this.#byResource.get(`*/${subresource}`);
+    const own = this.#byResource.get(key);
+    return this.#forAll.length + (own?.length ?? 0) + (general?.length ?? 0);
+  }
+
   allow(request: RuleRequest): boolean {
     if (!request.isResourceRequest) {
       return this.#paths.some((rule) => pathAllows(rule, request));

@@ -79,7 +79,7 @@ const requests = Array.from({ length: 1_000 }, (_, i) => ({
 }));
 const count = { allowed: 0, coldMicroseconds: 0 };
 const decide = (index: number) => {
-  const { decision } = view.authorizer.authorize(requests[index % requests.length] as never);
+  const { decision } = view.decide(requests[index % requests.length] as never);
   if (decision === "allow") count.allowed++;
 };
 time(DECISIONS, decide);
@@ -92,7 +92,7 @@ for (let round = 0; round < COLD_ROUNDS; round++) {
   view.index.visit(user, info.namespace, ({ name }) => {
     if (name.startsWith("role-")) putClusterRole(Number(name.slice(5)));
   });
-  count.coldMicroseconds += time(1, () => view.authorizer.authorize({ user, info }));
+  count.coldMicroseconds += time(1, () => view.decide({ user, info }));
 }
 
 for (let i = 0; i < BINDINGS; i++) {
@@ -114,8 +114,8 @@ const everybody = {
   user: createUser({ name: "x", groups: ["everybody"] }),
   info: parseRequestInfo("DELETE", "/api/v1/namespaces/big/pods/p"),
 };
-time(1_000, () => view.authorizer.authorize(everybody));
-const many = time(10_000, () => view.authorizer.authorize(everybody));
+time(1_000, () => view.decide(everybody));
+const many = time(10_000, () => view.decide(everybody));
 
 const write = (text: string) => process.stdout.write(`${text}\n`);
 write(`load   ${(load / 1_000).toFixed(0)} ms for ${BINDINGS} bindings and ${ROLES} roles`);

@@ -72,7 +72,7 @@ function guardRoles(parts: GrantGuardParts, resource: "roles" | "clusterroles"):
     async check(write, signal) {
       const { next, current, namespace, user } = write;
       if (isExempt(write)) return;
-      const held = parts.rbac.policyRules(user, namespace);
+      const held = await parts.rbac.policyRules(user, namespace);
       const coverage = covers(held.rules, toPolicyRules(next.rules));
       const isAggregated = [next, current].some((role) => role !== undefined && gathers(role));
       const mayAggregate = !isAggregated || covers(held.rules, FULL_AUTHORITY).isCovered;
@@ -101,7 +101,7 @@ function guardBindings(
       const { apiGroup, kind, name } = reference;
       const role = index.role(kind, namespace, name);
       const isThere = role?.object !== undefined;
-      const held = rbac.policyRules(user, namespace);
+      const held = await rbac.policyRules(user, namespace);
       const coverage = isThere ? covers(held.rules, index.rules(role)) : undefined;
       if (coverage?.isCovered === true && !role?.isBroken) return;
       const roles = kind === "Role" ? "roles" : "clusterroles";

@@ -1,6 +1,7 @@
 /** Permissions from roles and bindings, by requirement, and the reasons given. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { parseRequestInfo } from "../../request/request-info.js";
 import { createUser } from "../../request/user-info.js";
 import { allow, bind, clusterRole, PolicyView, role } from "./testing/policy-view.js";
 
@@ -295,6 +296,52 @@ test("S2-SAR-04: rules are listed cluster-wide and for one namespace, with what 
   const elsewhere = await view.authorizer.rulesFor(jane, "store");
   assert.equal(elsewhere.evaluationError, 'role.rbac.authorization.k8s.io "gone" not found');
   assert.equal(elsewhere.resourceRules.length, 1);
+});
+
+/** So many roles of so many rules each, bound to jane in one namespace; only the last one allows pods. */
+function wide(roles: number, rules: number): PolicyView {
+  const view = new PolicyView();
+  for (let at = 0; at < roles; at++) {
+    const others = Array.from({ length: rules }, (_, rule) => allow("get", `things-${at}-${rule}`));
+    if (at === roles - 1) others.push(allow("list", "pods"));
+    view.putRole(role("shop", `r${at}`, ...others));
+    view.putBinding(bind("shop", `b${at}`, `Role/r${at}`, "User:jane"));
+  }
+  return view;
+}
+
+test("39.3: the roles of a user are not all read in one turn, and the decision is the same", async () => {
+  const view = wide(20, 500);
+  const jane = createUser({ name: "jane" });
+  const ask = (url: string) => ({ user: jane, info: parseRequestInfo("GET", url) });
+  const answer = view.authorizer.authorize(ask(PODS));
+  assert.ok(answer instanceof Promise);
+  // One turn has read only what there was room for.
+  const read = () =>
+    Array.from({ length: 20 }, (_, at) => view.index.role("Role", "shop", `r${at}`)).filter(
+      (entry) => entry?.content !== undefined,
+    ).length;
+  assert.ok(read() < 20, String(read()));
+  assert.equal((await answer).decision, "allow");
+  // What has been read is not read again.
+  assert.equal(view.decide(ask(PODS)).decision, "allow");
+  assert.equal(view.decide(ask("/api/v1/namespaces/shop/secrets")).decision, "no-opinion");
+  // A change of one role leads to no more than reading that one.
+  view.putRole(role("shop", "r3", allow("get", "secrets")));
+  assert.equal(view.decide(ask("/api/v1/namespaces/shop/secrets/a")).decision, "allow");
+  // Nobody else waits for them.
+  assert.equal(view.allows("joe", "GET", PODS), false);
+});
+
+test("39.2: of more rules than anybody reads the first are listed, as incomplete", async () => {
+  const view = wide(41, 500);
+  const jane = createUser({ name: "jane" });
+  const { resourceRules, incomplete, evaluationError } = await view.authorizer.rulesFor(
+    jane,
+    "shop",
+  );
+  assert.deepEqual([resourceRules.length, incomplete], [20_000, true]);
+  assert.equal(evaluationError, "more than 20000 rules apply to the user");
 });
 
 test("malformed roles and bindings in the store grant nothing and break nothing", () => {

@@ -1,9 +1,10 @@
 /**
  * RbacAuthorizer: allows a request if a rule of a role bound to the user does; otherwise it has no
- * opinion, because permissions are additive (S2-RBAC-06). Synchronous, from memory. A denial's reason
- * names bound roles that are missing.
+ * opinion, because permissions are additive (S2-RBAC-06). From memory and synchronous, unless the user has more roles to read
+ * than one turn of the event loop has room for. A denial's reason names bound roles that are missing.
  */
 
+import { ShortTurns } from "../../../storage/base/short-turns.js";
 import type { UserInfo } from "../../request/user-info.js";
 import {
   type AuthorizationAttributes,
@@ -13,8 +14,29 @@ import {
 } from "../authorizer.js";
 import type { SubjectRules } from "../subject-rules.js";
 import type { PolicyRule } from "./policy-rule.js";
-import { type BindingEntry, type Bindings, type RbacIndex, subjectIs } from "./rbac-index.js";
+import {
+  type BindingEntry,
+  type Bindings,
+  type RbacIndex,
+  subjectIs,
+  UnreadRoles,
+} from "./rbac-index.js";
 import type { RoleEntry } from "./role-index.js";
+
+/** How often the roles of a user may change while they are read. */
+const READ_TRIES_MAX = 20;
+/** Rules of one user that are listed, or held against what the user grants: some 4 MB as JSON. The default roles have 1,000. */
+const RULES_MAX = 20_000;
+/** Errors that are told: a user may be bound to thousands of roles that are gone. */
+const TOLD_MAX = 100;
+const TOO_MANY_RULES = `more than ${RULES_MAX} rules apply to the user`;
+
+export interface HeldRules {
+  readonly rules: readonly PolicyRule[];
+  readonly errors: readonly string[];
+  /** Whether there are more of them. */
+  readonly isCut: boolean;
+}
 
 export class RbacAuthorizer implements Authorizer {
   readonly name = "RBAC";
@@ -30,7 +52,42 @@ export class RbacAuthorizer implements Authorizer {
     this.#index = index;
   }
 
-  authorize({ user, info }: AuthorizationAttributes): AuthorizationResult {
+  authorize(
+    attributes: AuthorizationAttributes,
+  ): AuthorizationResult | Promise<AuthorizationResult> {
+    try {
+      return this.#decide(attributes);
+    } catch (error) {
+      if (!(error instanceof UnreadRoles)) throw error;
+      return this.#decideInTurns(attributes, error);
+    }
+  }
+
+  /** For a subject with so many or so large roles that others would wait for them to be read. */
+  async #decideInTurns(
+    attributes: AuthorizationAttributes,
+    first: UnreadRoles,
+  ): Promise<AuthorizationResult> {
+    const turns = new ShortTurns();
+    let { roles } = first;
+    for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
+      for (const role of roles) {
+        this.#index.rules(role);
+        await turns.rest();
+      }
+      try {
+        return this.#decide(attributes);
+      } catch (error) {
+        // Some of them changed meanwhile.
+        if (!(error instanceof UnreadRoles)) throw error;
+        roles = error.roles;
+      }
+    }
+    return { decision: "no-opinion", reason: "RBAC: the roles of the user change too often" };
+  }
+
+  /** @throws {UnreadRoles} */
+  #decide({ user, info }: AuthorizationAttributes): AuthorizationResult {
     // A namespace's bindings grant its resources, never paths.
     const namespace = info.isResourceRequest ? info.namespace : "";
     const grant = this.#index.find(user, namespace, info);
@@ -58,28 +115,31 @@ export class RbacAuthorizer implements Authorizer {
     return reason;
   }
 
-  /** All rules that apply to the user in the namespace, and errors that may hide further ones. */
-  policyRules(
-    user: UserInfo,
-    namespace: string,
-  ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] } {
+  /** The rules that apply to the user in the namespace, and errors that may hide further ones. Read in turns. */
+  async policyRules(user: UserInfo, namespace: string): Promise<HeldRules> {
     const roles = new Set<RoleEntry>();
     this.#index.visit(user, namespace, (role) => {
       roles.add(role);
     });
     const rules: PolicyRule[] = [];
     const errors: string[] = [];
+    const turns = new ShortTurns();
     for (const role of roles) {
       if (role.isBroken) errors.push(this.#describeBroken(role));
-      for (const rule of this.#index.rules(role)) rules.push(rule);
+      for (const rule of this.#index.rules(role)) {
+        if (rules.length === RULES_MAX) return { rules, errors, isCut: true };
+        rules.push(rule);
+      }
+      await turns.rest();
     }
-    return { rules, errors };
+    return { rules, errors, isCut: false };
   }
 
   /** For reviews of a user's permissions (S2-SAR-04). */
-  rulesFor(user: UserInfo, namespace: string): Promise<SubjectRules> {
-    const { rules, errors } = this.policyRules(user, namespace);
-    return Promise.resolve({
+  async rulesFor(user: UserInfo, namespace: string): Promise<SubjectRules> {
+    const { rules, errors: broken, isCut } = await this.policyRules(user, namespace);
+    const errors = isCut ? [...broken, TOO_MANY_RULES] : broken;
+    return {
       resourceRules: rules.flatMap(({ verbs, apiGroups = [], resources = [], resourceNames }) =>
         resources.length === 0
           ? []
@@ -88,9 +148,9 @@ export class RbacAuthorizer implements Authorizer {
       nonResourceRules: rules.flatMap(({ verbs, nonResourceURLs = [] }) =>
         nonResourceURLs.length === 0 ? [] : [{ verbs, nonResourceURLs }],
       ),
-      incomplete: false,
+      incomplete: isCut,
       ...(errors.length > 0 && { evaluationError: joinErrors(errors) }),
-    });
+    };
   }
 
   #describeBroken({ kind, name, object }: RoleEntry): string {
@@ -102,6 +162,8 @@ export class RbacAuthorizer implements Authorizer {
 /** One error as is, several in brackets. */
 export function joinErrors(errors: readonly string[]): string {
   const distinct = [...new Set(errors)];
+  const more = distinct.splice(TOLD_MAX).length;
+  if (more > 0) distinct.push(`and ${more} more`);
   return distinct.length === 1 ? (distinct[0] as string) : `[${distinct.join(", ")}]`;
 }
 

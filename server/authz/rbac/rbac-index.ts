@@ -51,9 +51,26 @@ class Grants {
   readonly roles = new Map<RoleEntry, BindingEntry[]>();
   /** Identifies the subject in cached decisions. */
   readonly id: number;
+  /** The policy at which little of the roles was left to read. */
+  readAt = -1;
 
   constructor(id: number) {
     this.id = id;
+  }
+}
+
+/** Bytes of roles that a decision reads at once: some three milliseconds. */
+const READ_BYTES_MAX = 128 * 1024;
+/** What one role costs besides its bytes. */
+const ROLE_BYTES = 200;
+
+/** A decision would have to read more of the policy than one turn of the event loop has room for. */
+export class UnreadRoles extends Error {
+  readonly roles: readonly RoleEntry[];
+
+  constructor(roles: readonly RoleEntry[]) {
+    super("the roles of the user are not read yet");
+    this.roles = roles;
   }
 }
 
@@ -97,6 +114,8 @@ export class RbacIndex {
   /** The role that allowed a request, for subjects with many roles; cleared when the policy changes. */
   readonly #decisions = new Map<string, RoleEntry | undefined>();
   #lastId = 0;
+  /** Grows with each change of the policy. */
+  #version = 0;
 
   /** @param rememberFrom the number of roles from which a subject's decisions are cached */
   constructor(view: ObservedView, naming: Naming, rememberFrom = MANY_ROLES) {
@@ -110,7 +129,10 @@ export class RbacIndex {
     observe("clusterrolebindings", this.#bindingObserver(false));
   }
 
-  /** A grant that allows the request in the namespace ("" = cluster-wide); undefined without one. */
+  /**
+   * A grant that allows the request in the namespace ("" = cluster-wide); undefined without one.
+   * @throws {UnreadRoles} read them with `rules`, in turns, and ask again
+   */
   find(user: UserInfo, namespace: string, request: RuleRequest): Grant | undefined {
     const found = this.#findIn(this.#cluster, user, request);
     if (found !== undefined || namespace === "") return found;
@@ -160,6 +182,7 @@ export class RbacIndex {
   }
 
   #ask(grants: Grants, request: RuleRequest): Grant | undefined {
+    if (grants.readAt !== this.#version) this.#requireRead(grants);
     if (grants.roles.size < this.#rememberFrom) return this.#askRoles(grants, request);
     const key = keyOf(grants, request);
     const known = this.#decisions.get(key);
@@ -179,19 +202,37 @@ export class RbacIndex {
     return undefined;
   }
 
+  #requireRead(grants: Grants): void {
+    let bytes = 0;
+    const unread: RoleEntry[] = [];
+    for (const role of grants.roles.keys()) {
+      if (role.content !== undefined || role.isBroken) continue;
+      bytes += ROLE_BYTES + (role.object?.length ?? 0);
+      unread.push(role);
+    }
+    // A single one cannot be cut.
+    if (bytes > READ_BYTES_MAX && unread.length > 1) throw new UnreadRoles(unread);
+    grants.readAt = this.#version;
+  }
+
+  #changed(): void {
+    this.#decisions.clear();
+    this.#version++;
+  }
+
   #roleObserver(kind: RoleKind): PartitionObserver {
     return {
       replaced: (objects) => {
-        this.#decisions.clear();
+        this.#changed();
         this.#roles.clear(kind);
         visitAll(objects, (object) => this.#roles.put(kind, object));
       },
       put: (object) => {
-        this.#decisions.clear();
+        this.#changed();
         this.#roles.put(kind, object);
       },
       deleted: (previous) => {
-        this.#decisions.clear();
+        this.#changed();
         this.#roles.remove(kind, previous);
       },
     };
@@ -214,7 +255,7 @@ export class RbacIndex {
   }
 
   #bind(object: StoredObject): void {
-    this.#decisions.clear();
+    this.#changed();
     const read = readBinding(object);
     if (read === undefined) return;
     const { namespace, name } = object;
@@ -241,7 +282,7 @@ export class RbacIndex {
   #unbind(key: string): void {
     const binding = this.#bindings.get(key);
     if (binding === undefined) return;
-    this.#decisions.clear();
+    this.#changed();
     this.#bindings.delete(key);
     const { namespace, role, subjects } = binding;
     const scope = this.#scope(namespace);

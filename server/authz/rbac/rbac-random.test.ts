@@ -74,7 +74,7 @@ function runPolicy(dice: Dice): number {
       const user = randomUser(dice);
       const info = randomRequest(dice);
       const expected = isAllowed(policy, user, info);
-      const { decision } = view.authorizer.authorize({ user, info });
+      const { decision } = view.decide({ user, info });
       assert.equal(decision === "allow", expected, JSON.stringify({ user, info, policy }));
       if (expected) allowed++;
     }

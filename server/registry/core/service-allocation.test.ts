@@ -365,3 +365,31 @@ test("S1-UNS-05: a service that cannot be read lets go of what it held, of nothi
   const taken = await create(harness, "next", { clusterIP: free });
   assert.equal(taken.clusterIP, free);
 });
+
+test("39.2: each port of a Service is looked at a few times, however many want a node port", () => {
+  const allocator = createServiceAllocator({
+    clusterIpRanges: [parseBlock("10.0.0.0/24")].filter((block) => block !== undefined),
+    nodePortRange: { first: 10_000, last: 60_000 },
+    addressPartition: ADDRESSES,
+  });
+  let looks = 0;
+  const ports = Array.from({ length: 2_000 }, (_, at) => ({
+    get port() {
+      looks++;
+      return at >> 1;
+    },
+    protocol: at % 2 === 0 ? "TCP" : "UDP",
+    nodePort: 0,
+  }));
+  const service = {
+    kind: "Service",
+    apiVersion: "v1",
+    metadata: { name: "many" },
+    spec: { type: "NodePort", clusterIP: "10.0.0.9", clusterIPs: ["10.0.0.9"], ports },
+  };
+  allocator.assign(service, undefined, () => false);
+  assert.ok(looks < 5 * ports.length, String(looks));
+  const given = ports.map(({ nodePort }) => nodePort);
+  assert.equal(new Set(given).size, 1_000);
+  assert.ok(given.every((port, at) => port === given[at ^ 1] && port >= 10_000));
+});

@@ -252,9 +252,12 @@ function assignPorts(
     return port;
   };
   if (needsNodePorts(spec)) {
-    for (const port of ports) {
+    const shared = new SharedPorts();
+    for (const [index, port] of ports.entries()) shared.note(port, index);
+    for (const [index, port] of ports.entries()) {
       if ((port.nodePort ?? 0) !== 0) continue;
-      port.nodePort = sharedPort(port, ports) ?? take();
+      port.nodePort = shared.find(port) ?? take();
+      shared.note(port, index);
     }
   }
   if (needsHealthCheckPort(spec) && (spec.healthCheckNodePort ?? 0) === 0) {
@@ -263,12 +266,30 @@ function assignPorts(
   return undefined;
 }
 
-/** The same port number for several protocols shares one node port. */
-function sharedPort(port: ServicePort, ports: readonly ServicePort[]): number | undefined {
-  const other = ports.find(
-    (one) => one.port === port.port && one.protocol !== port.protocol && (one.nodePort ?? 0) !== 0,
-  );
-  return other?.nodePort;
+/** The same port number for several protocols shares one node port: the one that comes first in the list. */
+class SharedPorts {
+  /** By port number and protocol. */
+  readonly #first = new Map<
+    ServicePort["port"],
+    Map<string | undefined, { nodePort: number; index: number }>
+  >();
+
+  note({ port, protocol, nodePort = 0 }: ServicePort, index: number): void {
+    if (nodePort === 0) return;
+    const protocols = this.#first.get(port) ?? new Map();
+    this.#first.set(port, protocols);
+    const before = protocols.get(protocol);
+    if (before === undefined || index < before.index) protocols.set(protocol, { nodePort, index });
+  }
+
+  find({ port, protocol }: ServicePort): number | undefined {
+    let found: { nodePort: number; index: number } | undefined;
+    for (const [other, noted] of this.#first.get(port) ?? []) {
+      const isEarlier = found === undefined || noted.index < found.index;
+      if (other !== protocol && isEarlier) found = noted;
+    }
+    return found?.nodePort;
+  }
 }
 
 function freePort({ nodePortRange, isTaken }: PortPool, own: ReadonlySet<number>): number {

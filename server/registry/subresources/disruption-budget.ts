@@ -3,6 +3,8 @@
  * budget's status under compare-and-swap, so two evictions never use the same allowance.
  */
 
+import { ShortTurns } from "../../../storage/base/short-turns.js";
+import { inPages } from "../../../storage/cache/in-pages.js";
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { disruptionRefused, forbidden } from "../../api/status.js";
 import { formatTime } from "../../api/time.js";
@@ -28,22 +30,27 @@ export interface DisruptionBudget extends ApiObject {
   };
 }
 
-/** The budgets that cover a pod, from the view. */
-export function budgetsOf(
+/**
+ * The budgets that cover a pod, from the view as of now. Each is read and its selector compiled, in turns: a namespace may have
+ * thousands of them, and one may have a megabyte.
+ */
+export async function budgetsOf(
   registry: Registry,
   budgets: StoredResource,
   pod: ApiObject,
-): DisruptionBudget[] {
+  turns = new ShortTurns(),
+): Promise<DisruptionBudget[]> {
   const { namespace = "", name = "", labels = {} } = pod.metadata;
   // For compatibility, a pod without labels is covered by none.
   if (Object.keys(labels).length === 0) return [];
   const found: DisruptionBudget[] = [];
   const { tree } = registry.view.partition(budgets.partition).snapshot();
-  tree.visit(namespace, "", (stored) => {
-    if (stored.corruption !== undefined) return undefined;
+  for (const stored of inPages(tree, namespace)) {
+    await turns.rest();
+    if (stored.corruption !== undefined) continue;
     const budget = parseCurrent(stored) as DisruptionBudget;
     const selector = budget.spec?.selector;
-    if (selector === undefined || selector === null) return undefined;
+    if (selector === undefined || selector === null) continue;
     const isSelected = compileLabelSelector(selector, namespace).matches({
       namespace,
       name,
@@ -51,8 +58,7 @@ export function budgetsOf(
       fields: {},
     });
     if (isSelected) found.push(budget);
-    return undefined;
-  });
+  }
   return found;
 }
 

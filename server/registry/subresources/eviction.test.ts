@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { ShortTurns } from "../../../storage/base/short-turns.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
@@ -16,6 +17,7 @@ import {
 } from "../testing/registry-harness.js";
 import { createObject } from "../write/create.js";
 import { patchObject } from "../write/update.js";
+import { budgetsOf } from "./disruption-budget.js";
 import { eviction } from "./eviction.js";
 
 const harness = await openRegistryHarness();
@@ -306,4 +308,34 @@ test("a budget with an empty selector covers all pods of its namespace, one with
   const error = await refusal(eviction.run(registry, request, noSignal));
   // Its controller has not reported yet.
   assert.equal(error.code, 429);
+});
+
+test("39.3: the budgets of a namespace are read in turns, each seen once", async () => {
+  const namespace = "crowded";
+  await create("", "namespaces", { metadata: { name: namespace } }, "");
+  for (let at = 0; at < 120; at++) {
+    const selector = { matchLabels: { app: at === 110 ? "web" : `other-${at}` } };
+    const budget = { metadata: { name: `b${at}` }, spec: { minAvailable: 1, selector } };
+    await create("policy", "poddisruptionbudgets", budget, namespace);
+  }
+  await registry.freshness.fresh();
+  let ms = 0;
+  // A millisecond passes at each look.
+  const turns = new ShortTurns({ now: () => ms++ });
+  const metadata = { name: "p", namespace, labels: { app: "web" } };
+  const pod = { kind: "Pod", apiVersion: "v1", metadata };
+  const budgets = harness.resource("policy", "v1", "poddisruptionbudgets");
+  const state = { isDone: false, turns: 0 };
+  const found = budgetsOf(registry, budgets, pod, turns).finally(() => {
+    state.isDone = true;
+  });
+  while (!state.isDone) {
+    state.turns++;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.deepEqual(
+    (await found).map(({ metadata: { name } }) => name),
+    ["b110"],
+  );
+  assert.ok(state.turns > 20, String(state.turns));
 });

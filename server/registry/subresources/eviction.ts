@@ -90,7 +90,7 @@ async function evict(registry: Registry, request: Evicted, signal: AbortSignal):
   const found = await deleteUnguarded(registry, target, { deletion, options }, signal);
   if (found === undefined) return;
 
-  const guards = budgetsOf(registry, budgets, found.pod);
+  const guards = await budgetsOf(registry, budgets, found.pod);
   if (guards.length > 1) {
     throw evictionUnsupported(
       "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",

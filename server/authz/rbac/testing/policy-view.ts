@@ -17,7 +17,7 @@ import { createNaming, DEFAULT_VENDOR } from "../../../api/naming.js";
 import type { LabelSelector } from "../../../api/validation-selectors.js";
 import { parseRequestInfo } from "../../../request/request-info.js";
 import { createUser, type UserInfo } from "../../../request/user-info.js";
-import type { AuthorizationResult } from "../../authorizer.js";
+import type { AuthorizationAttributes, AuthorizationResult } from "../../authorizer.js";
 import type { PolicyRule } from "../policy-rule.js";
 import { RbacAuthorizer } from "../rbac-authorizer.js";
 import { type ObservedView, RbacIndex, rbacGroup } from "../rbac-index.js";
@@ -111,7 +111,14 @@ export class PolicyView implements ObservedView {
   /** The authorizer's result on a request. */
   ask(user: UserInfo | string, method: string, url: string): AuthorizationResult {
     const who = typeof user === "string" ? createUser({ name: user }) : user;
-    return this.authorizer.authorize({ user: who, info: parseRequestInfo(method, url) });
+    return this.decide({ user: who, info: parseRequestInfo(method, url) });
+  }
+
+  /** The same of any request, for policies that are small enough to be read at once. */
+  decide(attributes: AuthorizationAttributes): AuthorizationResult {
+    const result = this.authorizer.authorize(attributes);
+    if (result instanceof Promise) throw new Error("the policy is too large to be read at once");
+    return result;
   }
 
   allows(user: UserInfo | string, method: string, url: string): boolean {
