@@ -9,7 +9,15 @@ import { fileURLToPath } from "node:url";
 import { tokenKubeconfig } from "./fresh-api/access.js";
 import { startChild } from "./fresh-api/api-child.js";
 import { type RunningApi, startHere } from "./fresh-api/api-here.js";
-import { checkOptions } from "./fresh-api/check-options.js";
+import {
+  checkControlPlane,
+  checkFork,
+  checkOptions,
+  checkRequests,
+  checkSettled,
+  checkSnapshot,
+  checkTimeline,
+} from "./fresh-api/check-options.js";
 import { ControlPlaneClient } from "./fresh-api/control-plane-client.js";
 import { TestApiClient } from "./fresh-api/test-api-client.js";
 import type { Keelson, KeelsonOptions } from "./fresh-api/types.js";
@@ -76,15 +84,33 @@ function toKeelson(
       const { url, ca } = access;
       return { url, ca, token, kubeconfig: tokenKubeconfig(access, name, token) };
     },
-    requests: (asked) => testApi.requests(asked),
-    settled: (options) => testApi.settled(options),
+    async requests(asked = {}) {
+      checkRequests(asked);
+      return await testApi.requests(asked);
+    },
+    async settled(options = {}) {
+      checkSettled(options);
+      await testApi.settled(options);
+    },
     snapshot: () => testApi.snapshot(),
     clock: { now: () => testApi.now(), advance: (by) => testApi.advance(by) },
-    reset: (snapshot) => testApi.reset(snapshot),
+    async reset(snapshot) {
+      checkSnapshot(snapshot);
+      return await testApi.reset(snapshot);
+    },
     fault: (requests, what) => testApi.fault(requests, what),
-    timeline: (options) => testApi.timeline(options),
-    controlPlane: (asked = {}) => planes.make(asked),
-    fork: () => planes.fork(),
+    async timeline(options = {}) {
+      checkTimeline(options);
+      return await testApi.timeline(options);
+    },
+    async controlPlane(asked = {}) {
+      checkControlPlane(asked);
+      return await planes.make(asked);
+    },
+    async fork(...asked: readonly unknown[]) {
+      checkFork(asked[0]);
+      return await planes.fork();
+    },
     stop,
     [Symbol.asyncDispose]: stop,
   };
