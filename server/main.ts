@@ -232,6 +232,10 @@ function endOnSignal(replica: Replica, logger: Logger): () => boolean {
     if (isEnding) process.exit(1);
     isEnding = true;
     logger.info({ signal }, "shutting down");
+    setTimeout(() => {
+      logger.error({ waitsFor: replica.waitsFor() }, "the end took too long, and is given up");
+      process.exit(1);
+    }, replica.endMsMax).unref();
     replica.shutDown().then(
       () => process.exit(0),
       (error: unknown) => {

@@ -85,6 +85,7 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
     ...(options.etcdEndpoints === undefined
       ? []
       : [`--etcd-servers=${options.etcdEndpoints.join(",")}`]),
+    ...graceOf(options.flags ?? []),
     ...(options.flags ?? []),
   ];
   const started = performance.now();
@@ -98,6 +99,14 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
       cause: error,
     });
   }
+}
+
+/** Shorter than we wait for its end: what it waits for then is in its log, and not cut off with it. */
+function graceOf(flags: readonly string[]): readonly string[] {
+  const name = "--shutdown-grace-period";
+  return flags.some((flag) => flag.startsWith(name))
+    ? []
+    : [`${name}=${EXIT_DEADLINE_MS / 2_000}s`];
 }
 
 /** Runs the server with arguments that make it end, such as `--version` or a bad flag. */

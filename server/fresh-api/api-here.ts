@@ -72,7 +72,8 @@ export async function startHere(order: StartOrder): Promise<ApiHere> {
       const objects = await readManifests([...config.manifests, ...(options.manifests ?? [])]);
       const log = logs ? createLog(config) : createSilentLog();
       const replica = await openReplica(config, readBuildInfo(process.env), log, ALIKE.of(config));
-      opened.defer(() => replica.shutDown());
+      // It has a time for each of its parts.
+      opened.defer(() => replica.shutDown(), "the server", Number.POSITIVE_INFINITY);
       await within("the API is not ready", replica.ready, deadlineMs);
       const access = await readAccess(replica.kubeconfigPath);
       await applyManifests(objects, access, untilMs - performance.now());

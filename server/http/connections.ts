@@ -90,6 +90,17 @@ export class Connections {
     for (const [socket, connection] of this.#http1) this.#isQuiet(socket, connection);
   }
 
+  /** What is not over yet, for the log. */
+  get open(): { http1: number; http2: number; answersUnderWay: number; paused: number } {
+    const sockets = [...this.#http1.keys()];
+    return {
+      http1: sockets.length,
+      http2: this.#sessions.size,
+      answersUnderWay: sockets.filter((socket) => answerUnderWay(socket) !== undefined).length,
+      paused: sockets.filter((socket) => socket.isPaused()).length,
+    };
+  }
+
   /**
    * Closes connections that have been quiet for `quietMs`, a few per turn. Must be called repeatedly, as
    * quiet is detected by comparing two checks.

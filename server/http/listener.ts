@@ -86,12 +86,14 @@ export class Listener {
   readonly #handshakes = new Map<string, OpenHandshake>();
   readonly #handshakeTurns = new HandshakeTurns();
   readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #conducts: PeerConducts;
   readonly #reading = new ReadingTurns();
   readonly #closing = new AbortController();
 
-  private constructor(server: Server, clock: Clock) {
+  private constructor(server: Server, { clock, logger }: ListenerOptions) {
     this.#server = server;
+    this.#logger = logger;
     this.#clock = clock;
     this.#connections = new Connections(clock);
     this.#conducts = new PeerConducts(clock);
@@ -100,7 +102,7 @@ export class Listener {
   /** Opens the port. @throws {Error} EADDRINUSE, EACCES and the like */
   static async open(options: ListenerOptions, onRequest: RequestListener): Promise<Listener> {
     const server = createServer(options);
-    const listener = new Listener(server, options.clock);
+    const listener = new Listener(server, options);
     const { goawayChance } = options;
     const connections = listener.#connections;
     const handle: RequestListener = (request, response) => {
@@ -212,6 +214,11 @@ export class Listener {
     } catch {
       return; // Everything is closed.
     }
+    const open = this.#connections.open;
+    this.#logger.warn(
+      { ...open, afterMs: graceMs },
+      "connections are cut: their requests did not finish",
+    );
     // Below TLS, so that connections in their handshake end too.
     for (const socket of this.#sockets) socket.destroy();
   }

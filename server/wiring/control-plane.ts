@@ -161,7 +161,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
     simulated: simulation?.nodes,
   };
   const connecting = createConnecting(connected);
-  opened.defer(() => connecting.close());
+  opened.defer(() => connecting.close(), "connections to nodes");
   const bounds = { flowControl, inFlightLimits, answerMemory };
   const common = { ...parts, ...bounds, registry, ticker, connect: connecting.handler };
   const aside = { aggregation, record, testApi: testApi?.steps(registry) };

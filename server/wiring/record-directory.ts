@@ -60,7 +60,7 @@ export async function openRecordDirectory(
 async function lock(path: string, opened: Cleanup): Promise<void> {
   const { lockDirectory } = await import("../../storage/embedded/directory-lock.js");
   const held = await lockDirectory(path);
-  opened.defer(() => held.release());
+  opened.defer(() => held.release(), "the lock of the record");
   const names = await readdir(path);
   await Promise.all(
     names

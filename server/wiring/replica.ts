@@ -5,7 +5,7 @@
  */
 
 import { resolve } from "node:path";
-import { openAll } from "../../storage/base/cleanup.js";
+import { CLOSE_MS_MAX, openAll } from "../../storage/base/cleanup.js";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Config } from "../config/config.js";
 import { type Features, gatesIn } from "../config/feature-gates.js";
@@ -28,6 +28,12 @@ import { startReplica } from "./start.js";
 import { openStore, STORE_START_MS } from "./store.js";
 import { openTracing } from "./tracing.js";
 
+/** Closed in parts, each of which has its own time. */
+const ITS_PARTS = Number.POSITIVE_INFINITY;
+/** A few writes. */
+const WITHDRAW_MS_MAX = 10_000;
+/** All that is closed, one after the other. */
+const PARTS_MS_MAX = 4 * CLOSE_MS_MAX;
 /** Any time that timers take. */
 const ALIVE_MS = 60_000;
 
@@ -48,6 +54,10 @@ export interface Replica extends AsyncDisposable {
    * closed.
    */
   shutDown(): Promise<void>;
+  /** By then it has ended: each of its steps has a bound. */
+  readonly endMsMax: number;
+  /** For the log, when it has not. */
+  waitsFor(): readonly string[];
 }
 
 /**
@@ -86,17 +96,19 @@ export function openReplica(
     const serverAddress = () => formatHostPort(advertisedAddress(config), listening);
 
     // Closed after everything that makes spans.
-    const tracing = opened.use(await openTracing({ ...common, build }));
+    const tracing = opened.use(await openTracing({ ...common, build }), "tracing", ITS_PARTS);
     const deadline = AbortSignal.timeout(STORE_START_MS);
-    const storage = opened.use(await openStore(common, deadline));
+    const storage = opened.use(await openStore(common, deadline), "the store");
     const security = await createSecurity(
       { ...common, readAuthorities: storage.readAuthorities },
       deadline,
     );
     const upToAccess = { ...common, builtIn, security, storage, serverAddress };
-    const access = opened.use(await openAccess(upToAccess));
+    const access = opened.use(await openAccess(upToAccess), "access", ITS_PARTS);
     const serving = opened.use(
       await openServing({ ...upToAccess, build, verbosity, tracing, access }),
+      "serving",
+      ITS_PARTS,
     );
     listening = serving;
     spawnLongestDelay(serving.lifecycle, metrics);
@@ -113,6 +125,12 @@ export function openReplica(
         : `etcd at ${config.etcdServers.join(", ")}, prefix ${config.etcdPrefix}`,
       ready: started.ready,
       failure,
+      endMsMax:
+        config.shutdownDelayMs +
+        config.shutdownWatchTerminationGracePeriodMs +
+        2 * config.shutdownGracePeriodMs +
+        PARTS_MS_MAX,
+      waitsFor: () => [opened.waitsFor ?? "the requests", ...serving.lifecycle.running],
       async shutDown() {
         const { signal } = serving.lifecycle;
         const { shutdownGracePeriodMs, shutdownWatchTerminationGracePeriodMs } = config;
@@ -120,7 +138,12 @@ export function openReplica(
         const alive = setInterval(() => {}, ALIVE_MS);
         try {
           serving.leave();
-          await started.withdraw();
+          await withinTime(started.withdraw(), WITHDRAW_MS_MAX, () =>
+            logger.warn(
+              { afterMs: WITHDRAW_MS_MAX },
+              "the end does not wait for the API's endpoints",
+            ),
+          );
           await systemClock.sleep(config.shutdownDelayMs, signal);
           if (config.shutdownSendRetryAfter) serving.refuseRequests();
           const graceMs = shutdownWatchTerminationGracePeriodMs;
@@ -137,6 +160,17 @@ export function openReplica(
       [Symbol.asyncDispose]: close,
     };
   });
+}
+
+/** Resolves with `done`, or when it takes too long, which is told. */
+async function withinTime(done: Promise<void>, msMax: number, tell: () => void): Promise<void> {
+  const over = new AbortController();
+  const late = systemClock.sleep(msMax, over.signal).then(tell, () => {});
+  try {
+    await Promise.race([done, late]);
+  } finally {
+    over.abort();
+  }
 }
 
 function createMetrics(config: Config): Metrics {

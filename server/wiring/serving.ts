@@ -1,7 +1,7 @@
 /**
  * Wiring of serving: the port, with what all control planes of this process share, and the root control plane.
  */
-import { openAll } from "../../storage/base/cleanup.js";
+import { CLOSE_MS_MAX, openAll } from "../../storage/base/cleanup.js";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
 import { Lifecycle, type TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -95,7 +95,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const { catalog } = access;
     const admissionFiles = await openAdmissionFiles({ config, catalog, metrics, logger });
     const audit = await openAudit(config, metrics, logger);
-    if (audit !== undefined) opened.use(audit);
+    if (audit !== undefined) opened.use(audit, "audit");
     // What ends with the lifecycle writes into it.
     const recordDirectory = await openRecordDirectory(config, logger, opened);
     const lifecycle = opened.use(new Lifecycle(logger, parts.tasks));
@@ -115,7 +115,7 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     const common = { ...shared, lifecycle, health, shutdownRefusal };
     const { guards = [], beside = [] } = planes ?? {};
     const root = createControlPlane({ ...common, recordDirectory, guards, beside }, opened);
-    if (planes !== undefined) opened.use(planes);
+    if (planes !== undefined) opened.use(planes, "control planes");
     const handle = planes?.dispatch(root.handle) ?? root.handle;
     const listener = await Listener.open(
       {
@@ -132,7 +132,12 @@ export function openServing(parts: ServingParts): Promise<Serving> {
     );
     const requestsUnderWay = () => root.requestsUnderWay() + (planes?.requestsUnderWay() ?? 0);
     const quietMs = Math.min(config.shutdownDelayMs, QUIET_MS_MAX);
-    opened.defer(() => listener.close(config.shutdownGracePeriodMs, quietMs));
+    const { shutdownGracePeriodMs } = config;
+    opened.defer(
+      () => listener.close(shutdownGracePeriodMs, quietMs),
+      "the listener",
+      shutdownGracePeriodMs + CLOSE_MS_MAX,
+    );
     opened.defer(() => {
       root.endAll();
       // The listener waits for them.

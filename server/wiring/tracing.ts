@@ -68,7 +68,7 @@ async function openExport({ config, build, metrics, logger }: TracingWiring, ope
     },
     onFailure: (error) => logger.warn({ err: oneLine(error) }, "spans cannot be exported"),
   });
-  opened.defer(() => queue.shutdown());
+  opened.defer(() => queue.shutdown(), "the export of spans");
   metrics.gauge(
     {
       name: "apiserver_tracing_spans_waiting",

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Cleanup, openAll } from "./cleanup.js";
+import { CLOSE_MS_MAX, Cleanup, openAll } from "./cleanup.js";
+import { ManualClock } from "./testing/manual-clock.js";
 
 function open(opened: Cleanup, closed: string[], names: readonly string[]): void {
   for (const name of names) {
@@ -46,4 +47,21 @@ test("one thing that cannot be closed is told after the others were closed", asy
   const two = await openWith(["bad d", "bad e"]);
   await assert.rejects(two[Symbol.asyncDispose](), AggregateError);
   assert.deepEqual(closed, ["c", "bad b", "a", "bad e", "bad d"]);
+});
+
+test("39.7: what does not close is named, and the rest is closed; nothing waits behind it for ever", async () => {
+  const clock = new ManualClock();
+  const closed: string[] = [];
+  const all = new Cleanup(clock);
+  open(all, closed, ["store"]);
+  all.defer(() => new Promise(() => {}), "the listener");
+  open(all, closed, ["cache"]);
+  const closing = all[Symbol.asyncDispose]();
+  await clock.untilAsleep();
+  while (all.waitsFor !== "the listener") await new Promise(setImmediate);
+  assert.deepEqual(closed, ["cache"]);
+  clock.advance(CLOSE_MS_MAX);
+  await assert.rejects(closing, /^Error: the listener was not closed within 15 s$/);
+  assert.deepEqual(closed, ["cache", "store"]);
+  assert.equal(all.waitsFor, undefined);
 });

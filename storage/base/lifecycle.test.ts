@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Lifecycle, type OnFailure } from "./lifecycle.js";
+import { END_MS_MAX, Lifecycle, type OnFailure } from "./lifecycle.js";
 import { silentLogger } from "./logger.js";
 import { ManualClock } from "./testing/manual-clock.js";
 
@@ -51,6 +51,20 @@ test("H-damage: work that is done once is left, and its failure is counted", asy
 test("H-damage: a task that nothing is right without ends its owner", async () => {
   const { failures, ended } = await failing("end", 1);
   assert.deepEqual({ failures, ended }, { failures: 1, ended: ["task"] });
+});
+
+test("39.7: a task that does not end with its signal is named, and waited for no longer", async () => {
+  const clock = new ManualClock();
+  const told: unknown[] = [];
+  const logger = { ...silentLogger, error: (fields: object) => void told.push(fields) };
+  const lifecycle = new Lifecycle(logger, {}, clock);
+  lifecycle.spawn("waits for ever", "leave", () => new Promise(() => {}));
+  lifecycle.spawn("ends", "leave", (signal) => clock.sleep(60_000, signal).catch(() => {}));
+  const closing = lifecycle[Symbol.asyncDispose]();
+  while (lifecycle.running.length > 1) await new Promise(setImmediate);
+  clock.advance(END_MS_MAX);
+  await assert.rejects(closing, /^Error: background tasks did not end: waits for ever$/);
+  assert.deepEqual(told, [{ tasks: ["waits for ever"], afterMs: END_MS_MAX }]);
 });
 
 test("a task that ends with its signal has not failed", async () => {

@@ -20,6 +20,8 @@ export interface TaskObserver {
   ended?(name: string, error: unknown): void;
 }
 
+/** A task ends with its signal; one that has not by then waits for something that does not come. */
+export const END_MS_MAX = 10_000;
 const PAUSE_MS = 1_000;
 const PAUSE_MS_MAX = 60_000;
 
@@ -90,8 +92,19 @@ export class Lifecycle implements AsyncDisposable {
     if (onFailure === "end") this.#observer.ended?.(name, error);
   }
 
+  /** @throws {Error} naming the tasks that have not ended in time: the owner ends without them */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#controller.abort(new Error("shutting down"));
-    await Promise.allSettled(this.#running.keys());
+    const ended = new AbortController();
+    const late = this.#clock.sleep(END_MS_MAX, ended.signal).then(
+      () => this.running,
+      () => [],
+    );
+    const none = Promise.allSettled(this.#running.keys()).then(() => []);
+    const left = await Promise.race([none, late]);
+    ended.abort();
+    if (left.length === 0) return;
+    this.#logger.error({ tasks: left, afterMs: END_MS_MAX }, "background tasks did not end");
+    throw new Error(`background tasks did not end: ${left.join(", ")}`);
   }
 }
