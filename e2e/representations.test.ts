@@ -58,6 +58,16 @@ test("S1-NEG-02, S1-NEG-11: YAML says what JSON says", async () => {
   assert.equal(parse(missing.expect(404).text).reason, "NotFound");
 });
 
+test("S1-NEG-13: an error is JSON for who asks for a form of the object alone", async () => {
+  for (const type of ["application/yaml", PROTOBUF]) {
+    const accept = `${type};${METADATA}`;
+    const answer = (await get(`${MAPS}/missing`, { accept })).expect(404);
+    assert.equal(answer.headers["content-type"], "application/json", accept);
+    const both = await get(`${MAPS}/missing`, { accept: `${accept},${type}` });
+    assert.equal(both.headers["content-type"], type, accept);
+  }
+});
+
 test("39.3, S1-NEG-02, S1-NEG-18: YAML of large objects, in turns and compressed, says what JSON says", async () => {
   const path = `${MAPS.replace("default", "kube-public")}`;
   const names = ["long-0", "long-1"];

@@ -90,6 +90,13 @@ const ENCODINGS: readonly [ids: string, accept: string, offers: Offers, expected
   ],
   ["S1-NEG-02", "application/yaml", { hasProtobuf: true, isStream: false }, "application/yaml"],
   ["S1-NEG-02", "application/yaml", { hasProtobuf: true, isStream: true }, "406"],
+  ["S1-NEG-02", "application/yaml,application/json", { hasProtobuf: true, isStream: true }, "406"],
+  [
+    "S1-NEG-02",
+    "application/json,application/yaml",
+    { hasProtobuf: true, isStream: true },
+    "application/json",
+  ],
   [
     "S1-NEG-13",
     `application/yaml;${METADATA}`,

@@ -101,7 +101,7 @@ export function createNegotiator(
   function offer({ type, parameters }: Clause, offers: Offers): Negotiated | undefined {
     const isSequence = type === CBOR_SEQUENCE_TYPE && offers.isStream;
     const encoding = encodings.get(isSequence ? CBOR_TYPE : type);
-    if (encoding === undefined || (encoding === "yaml" && offers.isStream)) return undefined;
+    if (encoding === undefined) return undefined;
     const form = parameters.get("as") ?? "object";
     const isProtobuf = encoding === "protobuf";
     if (form === "object") {
@@ -127,7 +127,10 @@ export function createNegotiator(
     clauses.sort((a, b) => b.quality - a.quality);
     for (const clause of clauses) {
       const result = clause.quality > 0 ? offer(clause, offers) : undefined;
-      if (result !== undefined) return result;
+      if (result === undefined) continue;
+      // The first that suits decides, also where it has no form as a stream.
+      if (result.encoding === "yaml" && offers.isStream) break;
+      return result;
     }
     // Protobuf is named even where only metadata has such a form, as in kube-apiserver.
     throw notAcceptable(offers.isStream ? streamed : offered);

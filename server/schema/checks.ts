@@ -64,6 +64,7 @@ export const JUDGED_BY_HAND: ReadonlySet<string> = new Set([
   "core.ServiceSpec.ipFamilyPolicy",
   "core.Taint.effect",
   "scheduling.PriorityClass.preemptionPolicy",
+  "storage.StorageClass.reclaimPolicy", // an empty one is as good as none
 ]);
 
 /** Types that other code checks: what they need depends on more than the field, and is reported elsewhere. */

@@ -5,7 +5,7 @@ import { encodeCbor } from "../../codec/cbor.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
 import type { RequestContext } from "../../request/request-state.js";
-import type { Negotiator } from "../negotiation.js";
+import type { Negotiator, Offers } from "../negotiation.js";
 import { indentJson } from "./indent-json.js";
 import { wantsPretty } from "./pretty.js";
 import { encodeDocument } from "./protobuf-encoding.js";
@@ -15,6 +15,9 @@ export interface EncodedStatus {
   readonly contentType: string;
   readonly body: Buffer | string;
 }
+
+/** What an error is sent as: a clause that asks for a form of the object says nothing of it. */
+const PLAIN: Offers = { hasProtobuf: true, isStream: false, hasForms: false };
 
 /** Never throws: a client without an acceptable encoding gets JSON, so that it sees the error. */
 export function createStatusEncoder(
@@ -45,7 +48,7 @@ export function createStatusEncoder(
 
 function encodingFor(negotiator: Negotiator, accept: string | undefined) {
   try {
-    return negotiator.negotiate(accept).encoding;
+    return negotiator.negotiate(accept, PLAIN).encoding;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     return "json";

@@ -18,6 +18,7 @@ test("storage classes are accepted or refused by their rules, field by field", (
       { provisioner: "a/b/c" },
       "provisioner: Invalid value: \"a/b/c\": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
     ],
+    [{ provisioner: "a.b/c", reclaimPolicy: "" }],
     [
       { provisioner: "a.b/c", reclaimPolicy: "Keep" },
       'reclaimPolicy: Unsupported value: "Keep": supported values: "Delete", "Retain"',
