@@ -129,6 +129,28 @@ const OTHERS: readonly Attack[] = [
     },
   },
   {
+    name: "300 watches by labels of an object that has 15,000",
+    async run(attacker) {
+      const labels = Object.fromEntries(numbers(15_000).map((at) => [`label-${at}`, "a"]));
+      const body = JSON.stringify({ metadata: { name: "labelled", labels } });
+      await attacker.post(MAPS, body);
+      const refused = numbers(20).map((at) => `!nobody-${at}`);
+      const query = `watch=1&timeoutSeconds=5&labelSelector=${encodeURIComponent(refused.join(","))}`;
+      const watching = attacker.many(300, 300, () =>
+        attacker.send(`${MAPS}?resourceVersion=0&${query}`),
+      );
+      for (let at = 0; at < 5; at++) {
+        await attacker.patch(
+          `${MAPS}/labelled`,
+          "merge-patch+json",
+          JSON.stringify({ data: { at: `${at}` } }),
+        );
+      }
+      await watching;
+      await drop(attacker, `${MAPS}/labelled`);
+    },
+  },
+  {
     name: "Services that want 2,500 node ports",
     async run(attacker) {
       const ports = numbers(2_500).map((at) => ({ name: `p${at}`, port: at + 1 }));

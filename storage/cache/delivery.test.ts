@@ -135,3 +135,33 @@ test("S1-WATCH-24: watchers that are woken while others are delivered to get the
   await settle();
   assert.deepEqual(delivered, [1, 2, 1]);
 });
+
+test("39.3: a delivery to many watchers is cut into turns, with nobody left out and nobody twice", async () => {
+  let ms = 0;
+  const delivered: number[] = [];
+  const delivery = new Delivery({
+    clock: new ManualClock(),
+    isExpecting: () => false,
+    deliver: (watcher) => {
+      // What a selector may take that looks at thousands of labels.
+      ms += 2;
+      delivered.push((watcher as unknown as { id: number }).id);
+    },
+    time: { now: () => ms },
+  });
+  const wake = (id: number) => delivery.markAwake({ id } as unknown as Watcher);
+  for (let id = 0; id < 10; id++) wake(id);
+  const perTurn: number[] = [];
+  for (let turn = 0; turn < 8; turn++) {
+    const before = delivered.length;
+    await new Promise((resolve) => setImmediate(resolve));
+    perTurn.push(delivered.length - before);
+    // Others wake meanwhile.
+    if (turn === 1) for (let id = 10; id < 13; id++) wake(id);
+  }
+  assert.ok(Math.max(...perTurn) <= 3, perTurn.join(" "));
+  assert.deepEqual(
+    delivered,
+    Array.from({ length: 13 }, (_, id) => id),
+  );
+});

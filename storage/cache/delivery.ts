@@ -11,6 +11,9 @@
  * Without gathering the answer of 41 would let its client write 45 during the delivery, and so on: pieces of
  * one and of three events in turn, for good.
  *
+ * What a watcher's piece costs is decided by clients: how many events it has missed, and how long its selector looks at each. So
+ * a delivery is cut into turns of the event loop, and there is never more than one.
+ *
  * Gathering lasts at most as long as the delivery would take the thread anyway, so an event arrives about
  * twice as late at most, and few watchers never wait.
  */
@@ -25,6 +28,9 @@ const GATHER_MS_MAX = 5;
 /** Timers are no finer than this. */
 const TIMER_MS = 1;
 
+/** How long watchers get their events in one turn; the last one's piece comes on top. */
+const DELIVERY_MS_MAX = 5;
+
 /** For sleeps that are never cut short. */
 const NEVER = new AbortController().signal;
 
@@ -34,6 +40,8 @@ export interface DeliveryOptions {
   readonly isExpecting: () => boolean;
   /** Gives a watcher its events. Must not throw. */
   readonly deliver: (watcher: Watcher) => void;
+  /** Measures turns. Default: the process's own time. */
+  readonly time?: { now(): number };
 }
 
 export class Delivery {
@@ -44,9 +52,14 @@ export class Delivery {
   #isDue = false;
   #isGathering = false;
   #deliveries = 0;
+  /** Those whose turn it is, from `#next` on. */
+  #inTurn: Watcher[] = [];
+  #next = 0;
+  readonly #time: { now(): number };
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
+    this.#time = options.time ?? performance;
   }
 
   /** The watcher has events to deliver; it is not marked again before they are. */
@@ -86,6 +99,27 @@ export class Delivery {
     this.#awake = [];
     this.#isGathering = false;
     this.#deliveries++;
-    for (const watcher of awake) this.#options.deliver(watcher);
+    if (this.#inTurn.length > 0) {
+      // A delivery is under way, and these come behind its others.
+      for (const watcher of awake) this.#inTurn.push(watcher);
+      return;
+    }
+    this.#inTurn = awake;
+    this.#next = 0;
+    this.#deliverForATurn();
+  }
+
+  #deliverForATurn(): void {
+    const sinceMs = this.#time.now();
+    while (this.#next < this.#inTurn.length) {
+      this.#options.deliver(this.#inTurn[this.#next++] as Watcher);
+      if (this.#next < this.#inTurn.length && this.#time.now() - sinceMs >= DELIVERY_MS_MAX) {
+        this.#inTurn = this.#inTurn.slice(this.#next);
+        this.#next = 0;
+        setImmediate(() => this.#deliverForATurn());
+        return;
+      }
+    }
+    this.#inTurn = [];
   }
 }

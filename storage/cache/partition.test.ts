@@ -480,3 +480,33 @@ test("with other traits selectors see other fields of objects and of events, and
   assert.equal(recorder.isLost, true, "it was filed by another field");
   assert.deepEqual(bench.partition.get("a/1")?.fields, {});
 });
+
+test("39.3: a watcher far behind whose selector takes long goes on in later turns, and misses nothing", () => {
+  const bench = new Bench();
+  const start = bench.revision;
+  for (let at = 0; at < 100; at++) bench.put(`a/${at}`);
+  bench.flush();
+  let ms = 0;
+  const recorder = new Recorder();
+  const matches = () => {
+    ms++;
+    return true;
+  };
+  const watcher = bench.partition.watch(
+    { scope: { namespace: "" }, matches, sink: recorder, time: { now: () => ms } },
+    start,
+  );
+  assert.ok(watcher !== undefined);
+  watcher.resume();
+  const inOneTurn = recorder.seen.length;
+  assert.ok(inOneTurn >= 5 && inOneTurn <= 16, String(inOneTurn));
+  while (recorder.seen.length < 100) {
+    const before = recorder.seen.length;
+    bench.flush();
+    assert.ok(recorder.seen.length > before && recorder.seen.length <= before + 16);
+  }
+  assert.deepEqual(
+    recorder.seen,
+    Array.from({ length: 100 }, (_, at) => `ADDED a/${at}@${start + 1 + at}`),
+  );
+});

@@ -42,6 +42,8 @@ export interface WatcherOptions {
   /** Whether an object matches scope, label selector and field selector. */
   matches(object: StoredObject): boolean;
   readonly sink: WatchSink;
+  /** Measures bursts. Default: the process's own time. */
+  readonly time?: { now(): number };
 }
 
 /** The watcher's side of its partition. */
@@ -54,12 +56,17 @@ export interface WatcherHost {
 
 /** Events examined in one turn; a client far behind shares the thread with the others. */
 const BURST_EVENTS_MAX = 5_000;
+/** How long they may take, which the selector decides and what it looks at. */
+const BURST_MS_MAX = 5;
+/** Events between two looks at the time. */
+const BURST_LOOK = 8;
 
 export class Watcher {
   readonly scope: WatchScope;
   readonly #matches: (object: StoredObject) => boolean;
   readonly #sink: WatchSink;
   readonly #host: WatcherHost;
+  readonly #time: { now(): number };
   /** Events up to and including this revision are not delivered. */
   readonly #after: Revision;
   /** Sequence number of the first event that may have to be delivered; undefined = none. */
@@ -77,6 +84,7 @@ export class Watcher {
     this.scope = options.scope;
     this.#matches = options.matches;
     this.#sink = options.sink;
+    this.#time = options.time ?? performance;
     this.#host = host;
     this.#after = after;
     this.#cursor = cursor < host.ring.end ? cursor : undefined;
@@ -162,7 +170,13 @@ export class Watcher {
   /** @param last behind the last event that may be delivered at all */
   #deliverUpTo(start: number, end: number, last: number): void {
     const { ring } = this.#host;
+    const sinceMs = end - start > BURST_LOOK ? this.#time.now() : 0;
     for (let sequence = start; sequence < end; sequence++) {
+      const isLook = sequence > start && (sequence - start) % BURST_LOOK === 0;
+      if (isLook && this.#time.now() - sinceMs >= BURST_MS_MAX) {
+        this.#cursor = sequence;
+        return;
+      }
       const event = ring.at(sequence);
       if (event.revision <= this.#after || this.#offer(event)) continue;
       this.#isBlocked = true;

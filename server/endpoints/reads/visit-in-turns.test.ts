@@ -107,3 +107,23 @@ test("39.2: a turn of a visitor that parses objects ends behind objects of so ma
   assert.equal(visited, 20);
   assert.ok(most < bytesMax, `${most} bytes before the last object of a turn`);
 });
+
+test("39.2: a turn ends when its visits have taken long, whatever they look at", async () => {
+  let ms = 0;
+  let perTurn = 0;
+  let most = 0;
+  let visited = 0;
+  const endTurn = () => {
+    perTurn = 0;
+  };
+  const time = { now: () => ms };
+  await visitInTurns({ tree: treeOf(500), namespace: "a", after: "", time }, () => {
+    if (perTurn++ === 0) setImmediate(endTurn);
+    most = Math.max(most, perTurn);
+    ms += 0.5;
+    visited++;
+    return undefined;
+  });
+  assert.equal(visited, 500);
+  assert.ok(most <= 32, `${most} visits in one turn`);
+});

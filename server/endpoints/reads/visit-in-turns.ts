@@ -11,6 +11,11 @@ import type { Selector } from "../../api/selectors.js";
 /** Objects per turn when a selector skips most of them: a few milliseconds. */
 const VISITS_MAX = 10_000;
 
+/** The same where a selector looks at much of each: it is their labels that decide what one visit costs. */
+const TURN_MS_MAX = 5;
+/** Visits between two looks at the time. */
+const LOOK = 32;
+
 /** Bytes of objects per turn, where a selector asks for their fields. */
 const SELECTED_BYTES_MAX = 1024 * 1024;
 /** The same where their columns are read, several times. */
@@ -44,6 +49,8 @@ export interface Walk {
   readonly visitsMax?: number;
   /** For visitors that parse objects: the turn ends behind objects of so many bytes; absent = they are not counted. */
   readonly bytesMax?: number | undefined;
+  /** Measures turns. Default: the process's own time. */
+  readonly time?: { now(): number };
 }
 
 /**
@@ -52,7 +59,7 @@ export interface Walk {
  * @returns whether all objects were visited
  */
 export async function visitInTurns(
-  { tree, namespace, after: start, visitsMax = VISITS_MAX, bytesMax }: Walk,
+  { tree, namespace, after: start, visitsMax = VISITS_MAX, bytesMax, time = performance }: Walk,
   visit: TurnVisitor,
   rest: () => Promise<boolean> = restOneTurn,
 ): Promise<boolean> {
@@ -62,11 +69,17 @@ export async function visitInTurns(
     let bytes = 0;
     let outcome: ReturnType<TurnVisitor>;
     let isTurnOver = false;
+    const sinceMs = time.now();
     tree.visit(namespace, after, (object) => {
-      if (visits++ === visitsMax || (bytesMax !== undefined && bytes >= bytesMax)) {
+      if (
+        visits === visitsMax ||
+        (bytesMax !== undefined && bytes >= bytesMax) ||
+        (visits > 0 && visits % LOOK === 0 && time.now() - sinceMs >= TURN_MS_MAX)
+      ) {
         isTurnOver = true;
         return STOP;
       }
+      visits++;
       outcome = visit(object);
       if (outcome !== undefined) return STOP;
       after = object.path;

@@ -6,7 +6,8 @@
  */
 
 import { nextTurn } from "../../../storage/base/next-turn.js";
-import { STOP } from "../../../storage/cache/object-tree.js";
+import { ShortTurns } from "../../../storage/base/short-turns.js";
+import { inPages } from "../../../storage/cache/in-pages.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
@@ -111,26 +112,30 @@ async function matching(
 ): Promise<{ objects: StoredObject[]; revision: Revision }> {
   const { tree, revision } = registry.view.partition(resource.partition).snapshot();
   const objects: StoredObject[] = [];
+  const turns = new ShortTurns();
   // Objects are selected, and shown to who deletes them, in the version that was asked: what cannot be shown stays.
   const remote = user === undefined ? undefined : resource.conversion?.remote;
   if (remote !== undefined) {
     const asked: StoredObject[] = [];
     const isAny = selector.asksServedFields;
-    tree.visit(namespace, "", (object) => {
+    for (const object of inPages(tree, namespace)) {
+      const resting = turns.rest();
+      if (resting !== undefined) await resting;
       const isReadable = object.corruption === undefined;
       if (isReadable && !remote.isReady(object) && (isAny || selector.matches(object)))
         asked.push(object);
-      return undefined;
-    });
+    }
     for (let at = 0; at < asked.length; at += CONVERTED_MAX) {
       await remote.prepare(asked.slice(at, at + CONVERTED_MAX), signalOf(signal));
     }
   }
-  tree.visit(namespace, "", (object) => {
+  for (const object of inPages(tree, namespace)) {
+    const resting = turns.rest();
+    if (resting !== undefined) await resting;
     // Unreadable objects are only deleted by name (S1-UNS-10).
     if (object.corruption === undefined && selector.matches(object)) objects.push(object);
-    return objects.length === limit && limit > 0 ? STOP : undefined;
-  });
+    if (objects.length === limit && limit > 0) break;
+  }
   return { objects, revision };
 }
 
