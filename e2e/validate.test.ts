@@ -1,11 +1,12 @@
 /** People 8: `keelson validate`, whether manifests would be taken, without a server. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { validate } from "../server/commands/validate.js";
+import { parseValidateOptions } from "../server/config/validate-options.js";
 import { AdminHere } from "../server/fresh-api/admin-client.js";
 import { startHere } from "../server/fresh-api/api-here.js";
 import { COMMAND } from "./harness/command.js";
@@ -254,6 +255,48 @@ test("People 8: findings come in the order of the files with the lines of their 
   assert.match(output, /line 60: key "name" already set/);
   assert.match(output, /document 13: line 63: /);
   assert.match(output, /document 12: is in .*a\.yaml, document 1 as well/);
+});
+
+test("#45 what a newcomer's folder has besides manifests is told in words of use", async () => {
+  await using folder = await makeTempDir("validate");
+  const files: Record<string, string | Buffer> = {
+    "bom.json": '\ufeff{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}',
+    "crlf.yaml": "apiVersion: v1\r\nkind: ConfigMap\r\nmetadata:\r\n  name: c\r\n",
+    "kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
+    "list.yaml": `apiVersion: v1
+kind: ConfigMapList
+items: [{ metadata: { name: d } }, { apiVersion: v1, kind: ConfigMap, metadata: { name: e }, other: 1 }]
+`,
+    "template.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.name }}\n",
+    "utf16.yaml": Buffer.from("\ufeffapiVersion: v1\nkind: ConfigMap\n", "utf16le"),
+  };
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(join(folder.path, name), content);
+  }
+  const options = { output: "json", unknownKinds: "refuse", kubernetes: undefined } as const;
+  const never = new AbortController().signal;
+  const { output } = await validate({ ...options, paths: [folder.path] }, never);
+  const { findings, objects } = JSON.parse(output);
+  assert.equal(objects, 4);
+  const told = findings.map(({ place, message }: { place: string; message: string }) => {
+    return `${place.slice(folder.path.length + 1)}: ${message}`;
+  });
+  const expected = [
+    /^kustomization.yaml: a Kustomization is no object of an API: what `kubectl kustomize` makes/,
+    /^list.yaml: .*unknown field "other"$/,
+    /^template.yaml: .*; it seems to be a template: what `helm template` makes of it can be read$/,
+    /^utf16.yaml: the text is UTF-16; UTF-8 is expected$/,
+  ];
+  assert.equal(told.length, expected.length, told.join("\n"));
+  for (const [i, pattern] of expected.entries()) assert.match(told[i], pattern);
+  await symlink("nowhere", join(folder.path, "link.yaml"));
+  await assert.rejects(
+    validate({ ...options, paths: [folder.path] }, never),
+    /^Error: manifests: cannot read ".*link\.yaml" \(ENOENT\)$/,
+  );
+  assert.throws(() => parseValidateOptions(["-", "--kubernetes=1.30"]), {
+    message: '--kubernetes: "1.30" is none of 1.33 to 1.36',
+  });
 });
 
 test("People 8: objects that a server makes itself are met as on a cluster, though most files need none of them", async () => {

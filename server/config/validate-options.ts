@@ -1,5 +1,7 @@
 /** The command line of `keelson validate`. Nothing is opened here. */
+import { API_RELEASE, compareReleases, formatRelease, parseRelease } from "../schema/lifecycle.js";
 import { flagLines, oneOf, parseFlags } from "./command-flags.js";
+import { OLDEST_RELEASE } from "./effective-release.js";
 
 export const REPORT_FORMS = ["text", "json", "junit", "github"] as const;
 
@@ -14,13 +16,15 @@ export interface ValidateOptions {
   readonly kubernetes: string | undefined;
 }
 
+const RELEASES = `${formatRelease(OLDEST_RELEASE)} to ${formatRelease(API_RELEASE)}`;
+
 const FLAGS = {
   filename:
     "a file or a folder (*.yaml, *.yml, *.json, with the folders in it), - for standard input; may be repeated",
   output: "text, json, junit or github (annotations of a workflow); default: text",
   "unknown-kinds":
     "refuse or skip objects whose definition is not among the files; default: refuse",
-  kubernetes: "the release whose API it is: 1.36, or one before it; default: the newest",
+  kubernetes: `the release whose API it is: ${RELEASES}; default: the newest`,
 } as const;
 
 export const VALIDATE_HELP = `keelson validate: whether manifests would be taken, without a server
@@ -46,8 +50,8 @@ export function parseValidateOptions(args: readonly string[]): ValidateOptions {
   const paths = [...given.all("filename"), ...given.words];
   if (paths.length === 0) throw new RangeError("--filename must be given");
   const kubernetes = given.last("kubernetes")?.replace(/^v(?=1\.)/, "");
-  if (kubernetes !== undefined && !/^1\.\d{1,3}$/.test(kubernetes)) {
-    throw new RangeError(`--kubernetes: ${JSON.stringify(kubernetes)} is no release such as 1.36`);
+  if (kubernetes !== undefined && !isKnown(kubernetes)) {
+    throw new RangeError(`--kubernetes: ${JSON.stringify(kubernetes)} is none of ${RELEASES}`);
   }
   return {
     paths,
@@ -56,4 +60,12 @@ export function parseValidateOptions(args: readonly string[]): ValidateOptions {
       oneOf("unknown-kinds", ["refuse", "skip"], given.last("unknown-kinds")) ?? "refuse",
     kubernetes,
   };
+}
+
+function isKnown(text: string): boolean {
+  const release = parseRelease(text);
+  if (release === undefined) return false;
+  return (
+    compareReleases(release, OLDEST_RELEASE) >= 0 && compareReleases(release, API_RELEASE) <= 0
+  );
 }

@@ -45,6 +45,9 @@ const FILES_MAX = 10_000;
 const FOLDERS_DEEP_MAX = 32;
 
 const STANDARD_INPUT = "-";
+/** Its mark, read as UTF-8: redirections of older PowerShells write it. */
+const UTF_16 = "\ufffd\ufffd";
+const TEMPLATE = "{{";
 const NAMES = /\.(?:ya?ml|json)$/;
 /** What a server gives and does not take back, as in files that `kubectl get -o yaml` wrote. */
 const OF_THE_SERVER = ["managedFields", "resourceVersion", "uid"];
@@ -105,7 +108,7 @@ class ManifestReader {
       if (entry.isDirectory()) this.#addFolder(path, depth + 1);
       else if (NAMES.test(entry.name)) {
         // Links to files are followed, as volumes of ConfigMaps have them; those to folders could be circles.
-        if (entry.isFile() || statSync(path).isFile()) this.#addFile(path);
+        if (entry.isFile() || readable(path, () => statSync(path)).isFile()) this.#addFile(path);
       }
     }
   }
@@ -127,6 +130,10 @@ class ManifestReader {
   }
 
   add(text: string, source: string): void {
+    if (text.startsWith(UTF_16)) {
+      this.#onProblem(source, "the text is UTF-16; UTF-8 is expected", 1);
+      return;
+    }
     this.#bytes += Buffer.byteLength(text);
     if (this.#bytes > BYTES_MAX) throw new Error(`manifests: more than ${BYTES_MAX} bytes`);
     const documents = splitYamlDocuments(text);
@@ -170,11 +177,11 @@ class ManifestReader {
       // What is not closed is missed at the end.
       const within = Math.min(at ?? 0, document.trimEnd().length);
       const line = before + new LineCounter(document).at(within);
-      this.#onProblem(
-        place,
-        at === undefined ? oneLine(error) : `line ${line}: ${oneLine(error)}`,
-        line,
-      );
+      const where = at === undefined ? "" : `line ${line}: `;
+      const hint = document.includes(TEMPLATE)
+        ? "; it seems to be a template: what `helm template` makes of it can be read"
+        : "";
+      this.#onProblem(place, `${where}${oneLine(error)}${hint}`, line);
       return [];
     }
   }
@@ -216,9 +223,15 @@ function refuse(place: string, why: string): never {
   throw new Error(`manifests: ${place}: ${why}`);
 }
 
+/** Of a List, and of a list of one kind as the API answers with it, whose items need not say what they are. */
 function itemsOf(value: JsonValue): readonly JsonValue[] {
-  if (!isObject(value) || value.kind !== "List" || !Array.isArray(value.items)) return [value];
-  return value.items.flatMap(itemsOf);
+  if (!isObject(value) || !Array.isArray(value.items)) return [value];
+  const { apiVersion, kind, metadata, items } = value;
+  if (typeof kind !== "string" || !kind.endsWith("List")) return [value];
+  if (kind === "List") return items.flatMap(itemsOf);
+  if (isObject(metadata) && metadata.name !== undefined) return [value];
+  const type = { apiVersion: apiVersion ?? null, kind: kind.slice(0, -"List".length) };
+  return items.map((item) => (isObject(item) ? { ...type, ...item } : item));
 }
 
 /** As the server would name it. */
@@ -239,6 +252,9 @@ function toPlaced(
   const { apiVersion, kind, metadata } = object;
   if (typeof apiVersion !== "string" || apiVersion === "") return lacks("apiVersion");
   if (typeof kind !== "string" || kind === "") return lacks("kind");
+  if (apiVersion.startsWith("kustomize.config.k8s.io/")) {
+    return `a ${kind} is no object of an API: what \`kubectl kustomize\` makes of it can be read`;
+  }
   const written = isObject(metadata) ? metadata : {};
   const { name, namespace = "" } = written;
   if (typeof name !== "string" || name === "") return lacks("metadata.name");
