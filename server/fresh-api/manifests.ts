@@ -252,7 +252,7 @@ function toPlaced(
   const { apiVersion, kind, metadata } = object;
   if (typeof apiVersion !== "string" || apiVersion === "") return lacks("apiVersion");
   if (typeof kind !== "string" || kind === "") return lacks("kind");
-  if (apiVersion.startsWith("kustomize.config.k8s.io/")) {
+  if (apiVersion.startsWith("kustomize.config.")) {
     return `a ${kind} is no object of an API: what \`kubectl kustomize\` makes of it can be read`;
   }
   const written = isObject(metadata) ? metadata : {};
