@@ -320,6 +320,7 @@ export class Listener {
       ) => {
         streams++;
         conduct.streamBegun(stream, rawHeaders);
+        this.#conducts.begun(conduct);
         if (!stream.endAfterHeaders) countFrames(stream, this.#reading);
         stream.on("close", onClose);
         turns.take({ stream, headers, rawHeaders, socket, bodyTaken });

@@ -228,10 +228,11 @@ function countedConnection() {
   const session = Object.assign(new EventEmitter(), { destroyed: false });
   const ended: string[] = [];
   const bytes = { bytesRead: 0, bytesWritten: 0 };
+  let stops = 0;
   const conduct = new PeerConduct({
     session: session as unknown as ServerHttp2Session,
     bytes,
-    stopReading() {},
+    stopReading: () => void stops++,
     streamWindowBytes: WINDOW,
     clock: { monotonic: () => 0 },
     onEnd(why) {
@@ -246,7 +247,7 @@ function countedConnection() {
     bytes.bytesRead += count;
     conduct.look();
   };
-  return { conduct, bytes, ended, stream, reads };
+  return { conduct, bytes, ended, stopped: () => stops, stream, reads };
 }
 
 const ENOUGH_TO_END = 1_000 * 13;
@@ -300,6 +301,23 @@ test("39.8: a flood is seen when others ask for something, and who writes much o
   bytes.bytesRead += HEADERS_MAX + HEADERS_MAX;
   conduct.glance();
   assert.deepEqual(ended, ["control_frames"]);
+});
+
+test("39.8: a flood behind a request is seen when its turn ends, and is read no further", async () => {
+  const conducts = new PeerConducts(new ManualClock());
+  const { conduct, bytes, ended, stopped, stream } = countedConnection();
+  conducts.add(conduct);
+  conduct.streamBegun(stream(true));
+  conducts.begun(conduct);
+  bytes.bytesRead += HEADERS_MAX;
+  await new Promise(setImmediate);
+  assert.deepEqual(ended, []);
+  // It has sent much, and nobody asks for anything.
+  bytes.bytesRead += 1_000_000;
+  await new Promise(setImmediate);
+  assert.deepEqual([ended, stopped()], [["control_frames"], 1]);
+  await new Promise(setImmediate);
+  conducts.remove(conduct);
 });
 
 test("39.8: window updates without end lose the connection as soon as somebody else asks for something", async () => {

@@ -73,6 +73,8 @@ export class PeerConduct {
   /** The connection's counts at the last look. */
   #read = 0;
   #written = 0;
+  /** Bytes read at the end of the last turn that was glanced at. */
+  #readBefore = 0;
   /** Bytes read that nothing explains so far; those of bodies that wait in a window are among them. */
   #unexplained = 0;
   /** Requests with a body that are under way. */
@@ -123,6 +125,15 @@ export class PeerConduct {
     if (beyond - this.#bodies * this.#streamWindowBytes >= SUSPICIOUS_BYTES) this.look();
   }
 
+  /** Called at the end of a turn. @returns whether so much was read in it that the next turn is worth a glance */
+  glanceAfterTurn(): boolean {
+    const { bytesRead } = this.#bytes;
+    const read = bytesRead - this.#readBefore;
+    this.#readBefore = bytesRead;
+    this.glance();
+    return read >= SUSPICIOUS_BYTES && !this.#isEnded;
+  }
+
   /** Called every few seconds. */
   look(): void {
     const { bytesRead, bytesWritten } = this.#bytes;
@@ -146,8 +157,10 @@ export class PeerConduct {
     if (this.#allowance > 0) return;
     this.#isEnded = true;
     this.#onEnd(why);
+    // At once: in one more turn a megabyte of frames would be read.
+    this.#stopReading();
     // Not now: Node.js may be inside the parser of the session's frames.
-    setImmediate(() => endCalmly(this.#session, this.#stopReading));
+    setImmediate(() => endCalmly(this.#session));
   }
 
   /** The clock is asked only when the allowance seems used up. */
@@ -170,9 +183,8 @@ function sizeOf(rawHeaders: readonly string[]): number {
  * After GOAWAY further requests are ignored, and a flood is read no further. The connection is cut a little later, as
  * cutting one that has unread data on its way makes the client's kernel forget what it has received.
  */
-function endCalmly(session: ServerHttp2Session, stopReading: () => void): void {
+function endCalmly(session: ServerHttp2Session): void {
   if (session.destroyed) return;
   session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  stopReading();
   setTimeout(() => session.destroy(), LINGER_MS).unref();
 }

@@ -1,6 +1,7 @@
 /**
  * PeerConducts: looks at the HTTP/2 connections of a listener. All of them at an interval; and as whoever asks for
- * something would wait for a flood, also when somebody asks, though not for every request.
+ * something would wait for a flood, also when somebody asks, though not for every request. One that begins requests is looked
+ * at when the turn ends, as long as it sends much: Node.js reads more than a megabyte of each connection in a turn.
  */
 import { type Clock, runAtIntervals } from "../../storage/base/clock.js";
 import type { PeerConduct } from "./peer-conduct.js";
@@ -14,6 +15,8 @@ export class PeerConducts {
   readonly #clock: Clock;
   readonly #conducts = new Set<PeerConduct>();
   #glancedAtMs = 0;
+  /** Those that may flood in this turn. */
+  readonly #begun = new Set<PeerConduct>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -25,7 +28,20 @@ export class PeerConducts {
 
   remove(conduct: PeerConduct): void {
     this.#conducts.delete(conduct);
+    this.#begun.delete(conduct);
   }
+
+  /** A connection has begun a request: what else it sent is looked at before the next turn reads more of it. */
+  begun(conduct: PeerConduct): void {
+    if (this.#begun.size === 0) setImmediate(this.#endTurn);
+    this.#begun.add(conduct);
+  }
+
+  readonly #endTurn = (): void => {
+    const looked = [...this.#begun];
+    this.#begun.clear();
+    for (const conduct of looked) if (conduct.glanceAfterTurn()) this.begun(conduct);
+  };
 
   /** Called for each request. */
   glance(): void {
