@@ -207,6 +207,7 @@ async function createJwt(parts: AuthenticationParts) {
   const observed = createAuthenticationMetrics(metrics, serverIdHash(), () => Date.now());
   if (checked.hash !== "") observed.configured(checked.hash);
   const authenticator = new JwtAuthenticator({
+    credentialIdKey: `authentication.${config.naming.labelDomain}/credential-id`,
     checked,
     hostRoots: await readHostRoots(process.env.SSL_CERT_FILE),
     clock: parts.clock,

@@ -182,6 +182,22 @@ test("A20: settings that make no sense end the start", () => {
       { imagePolicy: { kubeConfigFile: "/k", allowTTL: 9_999 } },
       /allowTTL: valid value is between/,
     ],
+    ...(
+      [
+        ["default", { key: "k", operator: "Gt", value: "5" }, /operator: Unsupported value: "Gt"/],
+        ["default", { operator: "Equal" }, /operator must be Exists when `key` is empty/],
+        ["default", { key: "k", effect: "NoSchedule", tolerationSeconds: 5 }, /'NoExecute' when/],
+        ["whitelist", { key: "a b" }, /whitelist\[0\]\.key: Invalid value: "a b"/],
+        ["whitelist", { key: "k", effect: "Off" }, /effect: Unsupported value: "Off"/],
+        ["whitelist", { key: "k", operator: "Exists", value: "v" }, /value must be empty/],
+      ] as const
+    ).map(([list, toleration, message]): [string, object, RegExp] => [
+      "PodTolerationRestriction",
+      typed("podtolerationrestriction.admission", "v1alpha1", "Configuration", {
+        [list]: [toleration],
+      }),
+      message,
+    ]),
     ["PodNodeSelector", { selectors: {} }, /unknown field ".*selectors"/],
     ["PodSecurity", pods({ defaults: { enforce: "strict" } }), /must be one of privileged/],
     ["PodSecurity", pods({ exemptions: { usernames: ["a", "a"] } }), /there twice/],

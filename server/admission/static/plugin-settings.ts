@@ -4,7 +4,9 @@
  * ends the start.
  */
 import type { Naming } from "../../api/naming.js";
+import { Problems } from "../../api/problems.js";
 import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
+import { validateTolerations } from "../../api/validation-tolerations.js";
 import {
   type Members,
   membersOf,
@@ -229,13 +231,18 @@ const TOLERATION_FIELDS = ["key", "operator", "value", "effect", "tolerationSeco
 
 function readTolerations(members: Members, name: string, where: string): readonly Toleration[] {
   refuseUnknown(members, ["apiVersion", "kind", "default", "whitelist"], where);
-  return listOf(members, name, where).map((entry, index) => {
+  const tolerations = listOf(members, name, where).map((entry, index) => {
     const at = `${where}.${name}[${index}]`;
     const toleration = membersOf(entry, at);
     refuseUnknown(toleration, TOLERATION_FIELDS, at);
     for (const field of TOLERATION_FIELDS.slice(0, 4)) optionalText(toleration, field, at);
     return toleration as Toleration;
   });
+  const problems = new Problems();
+  validateTolerations(tolerations, `${where}.${name}`, problems);
+  const [first] = problems;
+  if (first !== undefined) throw new Error(`${first.field}: ${first.message}`);
+  return tolerations;
 }
 
 function listOf(members: Members, name: string, where: string): readonly unknown[] {

@@ -42,6 +42,8 @@ export interface JwtAuthenticatorOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics?: JwtMetrics;
+  /** Key of the extra value that names the token by its claim `jti`; absent = none does. */
+  readonly credentialIdKey?: string;
   /** For tests; default: HTTPS. */
   readonly fetch?: Fetcher;
 }
@@ -222,7 +224,7 @@ export class JwtAuthenticator implements Authenticator {
       const bare = await verifyByIssuer(token, issuer.keys, expected, clock.now());
       const { keys } = bare;
       const verified = await this.#complete(generation, issuer, bare.verified);
-      const user = mapClaims(authenticator, verified.claims);
+      const user = mapClaims(authenticator, verified.claims, this.#options.credentialIdKey);
       const { expiresAtMs } = verified;
       generation.knownTokens.set(digest, { user, expiresAtMs, issuer, keys });
       metrics?.authenticated(issuer.hash, "success", clock.monotonic() - startedMs);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { JsonObject } from "../../api/meta.js";
+import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { UserInfo } from "../../request/user-info.js";
 import { checkAuthentication } from "./flags.js";
 import { fileOfJwt, jwt } from "./testing/options.js";
@@ -201,6 +201,15 @@ describe("groups, uid and extra", () => {
     assert.equal(field("uid", byExpression, { oid: "1-2" }), "1-2");
     assert.equal(field("uid", byExpression, { oid: 1 }), "refused: uid: the result is no string");
     assert.equal(field("uid", mappings({}), { oid: "1-2" }), "");
+  });
+
+  test("the claim jti names the token, if it is a text", () => {
+    const key = "authentication.kubernetes.io/credential-id";
+    const extra = [{ key: "example.org/a", valueExpression: "'x'" }];
+    const extraFor = (jti: JsonValue) =>
+      mapClaims(compile(mappings({ extra })), { sub: "jane", jti }, key).extra;
+    assert.deepEqual(extraFor("7"), { [key]: ["JTI=7"], "example.org/a": ["x"] });
+    for (const jti of ["", 7, null]) assert.deepEqual(extraFor(jti), { "example.org/a": ["x"] });
   });
 
   test("S2-AUTHC-14: extra values by expression; empty ones are left out", () => {

@@ -8,14 +8,21 @@ import { createUser, type UserInfo } from "../../request/user-info.js";
 import { TokenRefusal } from "./token.js";
 import type { CompiledJwtAuthenticator, CompiledRule } from "./validate-configuration.js";
 
-/** @throws {TokenRefusal} */
-export function mapClaims(authenticator: CompiledJwtAuthenticator, claims: JsonObject): UserInfo {
+/**
+ * @param credentialIdKey of the extra value that names the token by its claim `jti`; absent = none does
+ * @throws {TokenRefusal}
+ */
+export function mapClaims(
+  authenticator: CompiledJwtAuthenticator,
+  claims: JsonObject,
+  credentialIdKey?: string,
+): UserInfo {
   const bindings = { claims };
   const user = createUser({
     name: usernameOf(authenticator, claims, bindings),
     groups: groupsOf(authenticator, claims, bindings),
     uid: uidOf(authenticator, claims, bindings),
-    extra: extraOf(authenticator, bindings),
+    extra: { ...credentialOf(claims, credentialIdKey), ...extraOf(authenticator, bindings) },
   });
   requireClaims(authenticator, claims);
   for (const rule of authenticator.claimRules) check("claim validation", rule, bindings);
@@ -84,6 +91,12 @@ function uidOf(
   }
   const { claim } = configuration.claimMappings.uid;
   return claim === "" ? "" : stringClaim("uid", claims, claim);
+}
+
+function credentialOf(claims: JsonObject, key: string | undefined) {
+  const id = claimOf(claims, "jti");
+  if (key === undefined || typeof id !== "string" || id === "") return {};
+  return { [key]: [`JTI=${id}`] };
 }
 
 function extraOf({ extra }: CompiledJwtAuthenticator, bindings: Bindings) {

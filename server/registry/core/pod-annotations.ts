@@ -9,12 +9,12 @@ import type { ApiObject, JsonValue } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { validateTolerations } from "../../api/validation-tolerations.js";
 import type { Maybe } from "../../api/validation-values.js";
 import { JsonSyntaxError } from "../../schema/json-parser.js";
 import { parseJson } from "../../schema/parse-json.js";
 import type { PodSpec, Toleration } from "./pod-types.js";
 import { validateProfileAnnotations } from "./profile-annotations.js";
-import { validateTolerations } from "./validate-scheduling.js";
 
 type Annotations = Readonly<Record<string, string>>;
 

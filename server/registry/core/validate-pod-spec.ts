@@ -17,6 +17,7 @@ import type { FieldError } from "../../api/status.js";
 import { validateIpAnew } from "../../api/validation-addresses.js";
 import { validateAnnotations, validateLabels } from "../../api/validation-metadata.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
+import { validateTolerations } from "../../api/validation-tolerations.js";
 import {
   type Maybe,
   rangeText,
@@ -43,7 +44,7 @@ import {
 } from "./validate-containers.js";
 import { validateEnvFiles } from "./validate-environment.js";
 import { validateResources } from "./validate-resources.js";
-import { validateAffinity, validateSpreading, validateTolerations } from "./validate-scheduling.js";
+import { validateAffinity, validateSpreading } from "./validate-scheduling.js";
 import {
   validateHostProcesses,
   validateOperatingSystem,

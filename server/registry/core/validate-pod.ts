@@ -8,6 +8,7 @@ import { forbiddenField, invalidValue, requiredValue } from "../../api/field-err
 import type { ApiObject, JsonValue } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { validateTolerations } from "../../api/validation-tolerations.js";
 import { type Maybe, rangeText } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { stringifyJson } from "../../schema/json-text.js";
@@ -17,7 +18,6 @@ import { validateProfilesMatch } from "./profile-annotations.js";
 import { isStaticPod, validatePodResize, whyNeverResized } from "./validate-pod-resize.js";
 import { validatePodSpec } from "./validate-pod-spec.js";
 import { type PodStatus, validatePodStatus } from "./validate-pod-status.js";
-import { validateTolerations } from "./validate-scheduling.js";
 
 export interface ValidatedPod extends ApiObject {
   spec?: PodSpec;

@@ -13,6 +13,7 @@ import {
   validateLabelKey,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
+import { validateEffect } from "../../api/validation-tolerations.js";
 import type { Maybe, Whole } from "../../api/validation-values.js";
 import type {
   Affinity,
@@ -22,7 +23,6 @@ import type {
   PodAffinity,
   PodAffinityTerm,
   SpreadConstraint,
-  Toleration,
 } from "./pod-types.js";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -206,55 +206,6 @@ function validateKeysOnce(
     }
     found.add(key);
   }
-}
-
-export function validateTolerations(
-  tolerations: readonly Toleration[],
-  field: string,
-  errors: FieldError[],
-): void {
-  tolerations.forEach((toleration, index) => {
-    validateToleration(toleration, `${field}[${index}]`, errors);
-  });
-}
-
-function validateToleration(toleration: Toleration, field: string, errors: FieldError[]): void {
-  const { key = "", operator = "", value = "", effect = "", tolerationSeconds } = toleration;
-  if (key !== "") validateLabelKey(key, `${field}.key`, errors);
-  else if (operator !== "Exists") {
-    const why = `operator must be Exists when \`key\` is empty, which means "match all values and all keys"`;
-    errors.push(invalidValue(`${field}.operator`, operator, why));
-  }
-  validateEffect(effect, `${field}.effect`, errors);
-  if (tolerationSeconds !== undefined && tolerationSeconds !== null && effect !== "NoExecute") {
-    const why = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-    errors.push(invalidValue(`${field}.effect`, effect, why));
-  }
-  if (operator === "Exists") {
-    if (value === "") return;
-    const why = "value must be empty when `operator` is 'Exists'";
-    errors.push(invalidValue(`${field}.operator`, value, why));
-  } else if (operator === "Equal" || operator === "") {
-    const messages = checkLabelValue(value);
-    if (messages.length > 0) {
-      errors.push(invalidValue(`${field}.operator`, value, messages.join(";")));
-    }
-  } else {
-    const operators = COMPARING.includes(operator) ? [...OPERATORS, ...COMPARING] : OPERATORS;
-    errors.push(unsupportedValue(`${field}.operator`, operator, operators));
-  }
-}
-
-const OPERATORS = ["Equal", "Exists"];
-/** Known, and off in this release. */
-const COMPARING = ["Lt", "Gt"];
-
-const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-
-/** A toleration without an effect matches every effect. */
-function validateEffect(effect: string, field: string, errors: FieldError[]): void {
-  if (effect === "" || EFFECTS.includes(effect)) return;
-  errors.push(unsupportedValue(field, effect, EFFECTS));
 }
 
 export interface Taint {

@@ -6,10 +6,10 @@ import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { checkDnsLabel } from "../../api/validation-names.js";
+import { validateTolerations } from "../../api/validation-tolerations.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { Quantities, Toleration } from "../core/pod-types.js";
 import { validateResourceAmount, validateResourceName } from "../core/resource-amounts.js";
-import { validateTolerations } from "../core/validate-scheduling.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
 
