@@ -1,5 +1,7 @@
 /** The recorder of two replicas: each asks the other, and answers with what both have recorded, by revision. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { blame, explainWhy } from "../server/commands/why.js";
 import type {
@@ -11,6 +13,8 @@ import type {
 import { eventually } from "./harness/eventually.js";
 import { HttpsClient } from "./harness/https-client.js";
 import { startServer } from "./harness/server-process.js";
+import { makeTempDir } from "./harness/temp-dir.js";
+import { TestAuthority } from "./harness/test-authority.js";
 import { startEtcd } from "./tools/etcd.js";
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
@@ -125,4 +129,38 @@ test("#46 a write through one replica that a delivery by the other caused is exp
   const [silent, ...more] = alone.replicas.filter(({ isAsked }) => !isAsked);
   assert.match(silent?.problem ?? "", /before the deadline/);
   assert.deepEqual(more, []);
+});
+
+test("#42 replicas with a given certificate, which has no address of theirs, are asked by its name", async () => {
+  await using etcd = await startEtcd();
+  await using folder = await makeTempDir("given");
+  const at = (name: string) => join(folder.path, name);
+  const authority = await TestAuthority.create("given");
+  for (const [form, hosts] of Object.entries({
+    names: ["*.any.example", "api.example", "127.0.0.1"],
+    addresses: ["127.0.0.1"],
+  })) {
+    const { cert, key } = await authority.issue({ commonName: "api", usage: "server", hosts });
+    await writeFile(at("tls.crt"), cert + authority.certificate);
+    await writeFile(at("tls.key"), key);
+    const flags = [
+      "--record=memory",
+      `--tls-cert-file=${at("tls.crt")}`,
+      `--tls-private-key-file=${at("tls.key")}`,
+      `--etcd-prefix=/${form}`,
+    ];
+    const options = { etcdEndpoints: [etcd.endpoint], flags };
+    await using a = await startServer(options);
+    await using b = await startServer(options);
+    (await a.client.post(CONFIG_MAPS, { metadata: { name: "made" } })).expect(201);
+    await eventually(`both replicas know each other: ${form}`, async () => {
+      const { replicas } = await ask<RecordStatus>(b.client, "");
+      return replicas.length === 2;
+    });
+    const { replicas } = await ask<Timeline>(b.client, "/timeline?limit=1");
+    const problems = replicas.map(({ problem }) => problem);
+    assert.deepEqual(problems, ["", ""], form);
+    const path = "/why?resource=configmaps&namespace=default&name=made";
+    assert.equal((await ask<Explanation>(b.client, path)).writes.length, 1, form);
+  }
 });

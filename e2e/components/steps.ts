@@ -57,7 +57,9 @@ async function explainRollout({ client }: Tools): Promise<void> {
   for (const { metadata } of items.filter(({ metadata }) => !metadata.deletionTimestamp)) {
     const query = `resource=pods&namespace=trial&name=${metadata.name}`;
     const answer = (await client.get(`/debug/record/why?${query}`)).expect(200);
-    const { steps, writes, end } = answer.object as unknown as Explanation;
+    const { replicas, steps, writes, end } = answer.object as unknown as Explanation;
+    const silent = replicas.filter(({ isAsked }) => !isAsked);
+    assert.deepEqual(silent, [], "each replica says what it recorded");
     const chain = steps.map(({ write }) => writes.find(({ id }) => id === write));
     const told = chain.map((write) => `${write?.verb} ${write?.resource} ${write?.name}`);
     assert.equal(end, "outer", told.join("\n"));

@@ -17,6 +17,8 @@ export interface PeerAccess {
   readonly identity: () => { readonly cert: string; readonly key: string };
   /** PEM: the authorities of the others' serving certificates. */
   readonly authorities: () => string;
+  /** The name that all have in their certificates; undefined = each has its address there. */
+  readonly serverName: () => string | undefined;
 }
 
 export interface Answers {
@@ -75,14 +77,14 @@ export class Peers implements Disposable {
   #clientOf(address: string): HttpsClient {
     const known = this.#clients.get(address);
     if (known !== undefined) return known;
-    const { identity, authorities } = this.#access;
+    const { identity, authorities, serverName } = this.#access;
     let last: { readonly certificate: { readonly cert: string; readonly key: string } } | undefined;
     const client = new HttpsClient({
       endpoint: {
         server: `https://${address}`,
         ca: authorities(),
         isInsecure: false,
-        serverName: undefined,
+        serverName: serverName(),
       },
       credentials: {
         current() {

@@ -1,4 +1,5 @@
 /** Wiring of serving certificates and of trust in client certificates. */
+import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../storage/base/clock.js";
@@ -109,6 +110,8 @@ export async function createSecurity(
     peerAccess: {
       identity: () => own.admin,
       authorities: () => [own.servingAuthority, servingAuthority(config, own, contents)].join("\n"),
+      // A certificate that was given has the names of the whole, and no address of a pod.
+      serverName: () => (config.tlsCertFile === "" ? undefined : firstHost(contents[0] ?? "")),
     },
     trust: () => ({
       clientAuthorities: toCredentials(config, own, contents).clientAuthorities ?? "",
@@ -243,4 +246,15 @@ function toCredentials(
 /** The authority for the administrator's client: our own, or the given certificate. */
 function servingAuthority(config: Config, own: OwnCertificates, contents: readonly string[]) {
   return config.tlsCertFile === "" ? own.servingAuthority : (contents[0] ?? "");
+}
+
+/** The first host that a certificate names, no pattern; names before addresses. */
+function firstHost(pem: string): string | undefined {
+  const { subjectAltName = "" } = new X509Certificate(pem);
+  const hosts = [...subjectAltName.matchAll(/(DNS|IP Address):([^",]+)/g)];
+  const [, , host] =
+    hosts.find(([, kind, name]) => kind === "DNS" && !name?.startsWith("*")) ??
+    hosts.find(([, kind]) => kind !== "DNS") ??
+    [];
+  return host;
 }
