@@ -47,8 +47,8 @@ export interface CustomResourceParts {
 }
 
 /**
- * @returns nothing for a definition that is not in force, and for one that another server stored as v1beta1:
- * its schema is in other members, so that objects would go unjudged
+ * @returns nothing for a definition that is not in force, and for one of another version than v1, which the store
+ * did not convert: its schema may be in other members, so that objects would go unjudged
  */
 export function createCustomResources(
   stored: StoredObject,

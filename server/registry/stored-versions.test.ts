@@ -67,3 +67,67 @@ test("what is stored in an older version and is no such object is refused withou
     message: "what is stored as autoscaling/v1 is not a HorizontalPodAutoscaler",
   });
 });
+
+const DEFINITION = "/registry/apiextensions.k8s.io/customresourcedefinitions/s";
+const named = { plural: "cars", singular: "car", kind: "Car", listKind: "CarList" };
+const read = (spec: object) =>
+  JSON.parse(
+    versions
+      .toCurrent(
+        DEFINITION,
+        objectText("CustomResourceDefinition", "apiextensions.k8s.io/v1beta1", { spec }),
+      )
+      .toString(),
+  );
+
+test("D19: a definition that kube-apiserver stored as v1beta1 is read with its schemas, columns and webhook", () => {
+  const schema = { openAPIV3Schema: { type: "object", properties: { spec: { type: "object" } } } };
+  const other = { openAPIV3Schema: { type: "object", description: "other" } };
+  const common = { group: "example.com", names: named, scope: "Namespaced" };
+  const v1 = { name: "v1", served: true, storage: true };
+  const column = { name: "A", type: "string" };
+  const one = read({
+    ...common,
+    version: "v1",
+    versions: [v1],
+    validation: schema,
+    subresources: { status: {} },
+    additionalPrinterColumns: [{ ...column, JSONPath: ".spec.a" }],
+    conversion: {
+      strategy: "Webhook",
+      webhookClientConfig: { url: "https://a.b/c" },
+      conversionReviewVersions: ["v1"],
+    },
+    preserveUnknownFields: false,
+  });
+  assert.equal(one.apiVersion, "apiextensions.k8s.io/v1");
+  assert.deepEqual(one.spec, {
+    ...common,
+    versions: [
+      {
+        ...v1,
+        schema,
+        subresources: { status: {} },
+        additionalPrinterColumns: [{ ...column, jsonPath: ".spec.a" }],
+      },
+    ],
+    conversion: {
+      strategy: "Webhook",
+      webhook: { clientConfig: { url: "https://a.b/c" }, conversionReviewVersions: ["v1"] },
+    },
+  });
+  const two = [
+    { ...v1, schema, additionalPrinterColumns: [{ ...column, JSONPath: ".a" }] },
+    { ...v1, name: "v2", storage: false, schema: other },
+  ];
+  const several = read({ ...common, version: "v1", versions: two, preserveUnknownFields: false });
+  assert.deepEqual(several.spec.versions, [
+    { ...v1, schema, additionalPrinterColumns: [{ ...column, jsonPath: ".a" }] },
+    two[1],
+  ]);
+  // As the oldest ones are.
+  const oldest = read({ ...common, version: "v1" });
+  assert.deepEqual(oldest.spec.versions, [v1]);
+  assert.equal(oldest.spec.preserveUnknownFields, true);
+  assert.throws(() => read({ ...common, versions: ["v1"] }), /is not a CustomResourceDefinition$/);
+});

@@ -7,16 +7,18 @@
  *   read as   {"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v2", ...
  *
  * Kinds with one version are never converted; for the others, a value that begins with the current
- * version is returned as it is. Custom kinds are converted by their definitions, not here.
+ * version is returned as it is. Definitions, which kube-apiserver stores in a version that nobody serves any more,
+ * are read in today's as well. Custom kinds are converted by their definitions, not here.
  */
 import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
-import type { ApiObject, JsonValue } from "../api/meta.js";
+import type { ApiObject, JsonObject } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import { type Naming, withoutDomain } from "../api/naming.js";
 import { type Conversion, SAME_SHAPE } from "../kinds/conversion.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { Facts, ResourceFact } from "../schema/model.js";
 import { parseJson } from "../schema/parse-json.js";
+import { fromV1beta1 } from "./apiextensions/from-v1beta1.js";
 import { createConversions } from "./conversions.js";
 
 export interface StoredVersionsOptions {
@@ -51,10 +53,10 @@ interface Versions {
   readonly others: ReadonlyMap<string, OtherVersion>;
 }
 
-interface OtherVersion {
-  readonly fact: ResourceFact;
-  readonly conversion: Conversion;
-}
+type OtherVersion =
+  | { readonly fact: ResourceFact; readonly conversion: Conversion }
+  /** Of a version that is not served: its text in the shape of the stored one. */
+  | { readonly reshape: (object: JsonObject) => JsonObject };
 
 export function createStoredVersions(options: StoredVersionsOptions): StoredVersions {
   const { partitionOf } = options;
@@ -78,10 +80,14 @@ export function createStoredVersions(options: StoredVersionsOptions): StoredVers
     return codec;
   };
   const convert = ({ group, version, kind }: Versions, object: ApiObject, other: OtherVersion) => {
-    const { fact, conversion } = other;
-    const decoded = codecOf(fact.group, fact.version, kind).decode(object as unknown as JsonValue);
     const storedCodec = codecOf(group, version, kind);
-    const stored = conversion.toStored(decoded.object);
+    const sent = object as unknown as JsonObject;
+    const stored =
+      "reshape" in other
+        ? storedCodec.decode(other.reshape(sent)).object
+        : other.conversion.toStored(
+            codecOf(other.fact.group, other.fact.version, kind).decode(sent).object,
+          );
     storedCodec.applyDefaults(stored);
     return Buffer.from(storedCodec.encode(stored));
   };
@@ -125,6 +131,13 @@ export function readVersions(naming: Naming, facts: Facts): VersionsByPartition 
     const conversion = conversions[name] ?? SAME_SHAPE;
     versions.others.set(apiVersion, { fact, conversion });
   }
+  const group = `apiextensions.${naming.groupDomain}`;
+  const kind = "CustomResourceDefinition";
+  found.set(partitionId(group, "customresourcedefinitions"), {
+    ...{ kind, group, version: "v1" },
+    head: ownBytes(`{"kind":"${kind}","apiVersion":"${group}/v1",`),
+    others: new Map([[`${group}/v1beta1`, { reshape: fromV1beta1 }]]),
+  });
   return found;
 }
 
