@@ -11,9 +11,9 @@ interface Made {
   readonly uid: string;
 }
 
-/** An object whose metadata has a megabyte. */
+/** An object whose metadata has hundreds of kilobytes. */
 async function makeLarge(attacker: Attacker, name: string): Promise<Made> {
-  const finalizers = numbers(25_000).map((at) => `example.com/finalizer-${at}`);
+  const finalizers = numbers(12_000).map((at) => `example.com/finalizer-${at}`);
   const body = JSON.stringify({ metadata: { name, finalizers } });
   const answer = await attacker.post(MAPS, body);
   const metadata = answer?.object.metadata as { uid?: string } | undefined;
@@ -101,9 +101,9 @@ const POD = JSON.stringify({
 
 const OTHERS: readonly Attack[] = [
   {
-    name: "an eviction beside 40 disruption budgets of 500 KB",
+    name: "an eviction beside 40 disruption budgets of 200 KB",
     async run(attacker) {
-      const values = numbers(19_000).map((at) => `value-of-a-label-${at}`);
+      const values = numbers(9_000).map((at) => `value-of-a-label-${at}`);
       const matchExpressions = [{ key: "a", operator: "In", values }];
       await attacker.many(40, 4, (at) =>
         attacker.post(

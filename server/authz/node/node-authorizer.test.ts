@@ -24,7 +24,9 @@ const nodeUser = (name: string) =>
 
 function decide(user: ReturnType<typeof createUser>, request: string) {
   const [method = "", url = ""] = request.split(" ");
-  return authorizer.authorize({ user, info: parseRequestInfo(method, url) });
+  const result = authorizer.authorize({ user, info: parseRequestInfo(method, url) });
+  assert.ok(!(result instanceof Promise), "what is small is decided at once");
+  return result;
 }
 
 const may = (node: string, request: string) => decide(nodeUser(node), request).decision === "allow";
@@ -353,4 +355,31 @@ test("rules of nodes cannot be listed, and the list says so", () => {
     evaluationError: "node authorizer does not support user rule resolution",
   });
   assert.equal(authorizer.rulesFor(createUser({ name: "jane" })).incomplete, false);
+});
+
+test("39.3: the pods of a node are not all read in one turn, and the decision is the same", async () => {
+  const text = "x".repeat(20_000);
+  for (let at = 0; at < 30; at++) {
+    await create("", "pods", {
+      metadata: { name: `large-${at}`, annotations: { text } },
+      spec: {
+        nodeName: "crowded",
+        containers: [{ name: "c", image: "i" }],
+        volumes: [{ name: "v", secret: { secretName: `of-${at}` } }],
+      },
+    });
+  }
+  await registry.freshness.fresh();
+  const user = nodeUser("crowded");
+  const ask = (name: string) =>
+    authorizer.authorize({
+      user,
+      info: parseRequestInfo("GET", `/api/v1/namespaces/default/secrets/${name}`),
+    });
+  const first = ask("of-29");
+  assert.ok(first instanceof Promise);
+  assert.equal((await first).decision, "allow");
+  // What has been read is not read again.
+  assert.equal(may("crowded", "GET /api/v1/namespaces/default/secrets/of-3"), true);
+  assert.equal(may("crowded", "GET /api/v1/namespaces/default/secrets/none"), false);
 });

@@ -28,6 +28,7 @@ import {
   NO_OPINION,
 } from "../authorizer.js";
 import { NO_RULES, type RulesSource, type SubjectRules } from "../subject-rules.js";
+import { decideWhenRead } from "../unread.js";
 import { ClaimedVolumes } from "./claimed-volumes.js";
 import { NodePods } from "./node-pods.js";
 import { allowsByRule, createNodeRules, type NodeRules } from "./node-rules.js";
@@ -69,9 +70,16 @@ export class NodeAuthorizer implements Authorizer, RulesSource {
     this.#decisions = this.#createDecisions();
   }
 
-  authorize({ user, info }: AuthorizationAttributes): AuthorizationResult {
-    const node = nodeNameOf(user);
+  authorize(
+    attributes: AuthorizationAttributes,
+  ): AuthorizationResult | Promise<AuthorizationResult> {
+    const node = nodeNameOf(attributes.user);
     if (node === undefined) return NO_OPINION;
+    return decideWhenRead(this.name, () => this.#decide(node, attributes));
+  }
+
+  /** @throws {Unread} */
+  #decide(node: string, { user, info }: AuthorizationAttributes): AuthorizationResult {
     if (node === "") return noOpinion(`unknown node for user ${JSON.stringify(user.name)}`);
     if (!info.isResourceRequest) return NO_OPINION;
     const decide = this.#decisions.get(`${info.group}/${info.resource}`);

@@ -8,6 +8,7 @@ import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
 import { type PodReferences, podReferences } from "../../api/pod-references.js";
+import { READ_BYTES_MAX, Unread } from "../unread.js";
 
 const NODE_FIELD = "spec.nodeName";
 
@@ -58,16 +59,33 @@ export class NodePods {
     return this.#nodes.get(node)?.get(namespace)?.has(name) === true;
   }
 
-  /** Whether a pod of the node in the namespace satisfies the test. */
+  /** Whether a pod of the node in the namespace satisfies the test. @throws {Unread} */
   some(node: string, namespace: string, test: (references: PodReferences) => boolean): boolean {
     const pods = this.#nodes.get(node)?.get(namespace);
     if (pods === undefined) return false;
+    let bytes = 0;
     for (const [name, known] of pods) {
-      const references = known ?? this.#read(namespace, name);
-      if (known === undefined) pods.set(name, references);
+      let references = known;
+      if (references === undefined) {
+        const { length = 0 } = this.#pods.get(objectPath(namespace, name)) ?? {};
+        // A single one cannot be cut.
+        if (bytes > 0 && bytes + length > READ_BYTES_MAX) {
+          throw new Unread(this.#reads(namespace, pods));
+        }
+        bytes += length;
+        references = this.#read(namespace, name);
+        pods.set(name, references);
+      }
       if (test(references)) return true;
     }
     return false;
+  }
+
+  #reads(namespace: string, pods: PodsOfNamespace): (() => void)[] {
+    return [...pods.keys()].map((name) => () => {
+      if (!pods.has(name) || pods.get(name) !== undefined) return;
+      pods.set(name, this.#read(namespace, name));
+    });
   }
 
   #read(namespace: string, name: string): PodReferences {

@@ -13,18 +13,11 @@ import {
   NO_OPINION,
 } from "../authorizer.js";
 import type { SubjectRules } from "../subject-rules.js";
+import { decideWhenRead } from "../unread.js";
 import type { PolicyRule } from "./policy-rule.js";
-import {
-  type BindingEntry,
-  type Bindings,
-  type RbacIndex,
-  subjectIs,
-  UnreadRoles,
-} from "./rbac-index.js";
+import { type BindingEntry, type Bindings, type RbacIndex, subjectIs } from "./rbac-index.js";
 import type { RoleEntry } from "./role-index.js";
 
-/** How often the roles of a user may change while they are read. */
-const READ_TRIES_MAX = 20;
 /** Rules of one user that are listed, or held against what the user grants: some 4 MB as JSON. The default roles have 1,000. */
 const RULES_MAX = 20_000;
 /** Errors that are told: a user may be bound to thousands of roles that are gone. */
@@ -55,38 +48,10 @@ export class RbacAuthorizer implements Authorizer {
   authorize(
     attributes: AuthorizationAttributes,
   ): AuthorizationResult | Promise<AuthorizationResult> {
-    try {
-      return this.#decide(attributes);
-    } catch (error) {
-      if (!(error instanceof UnreadRoles)) throw error;
-      return this.#decideInTurns(attributes, error);
-    }
+    return decideWhenRead(this.name, () => this.#decide(attributes));
   }
 
-  /** For a subject with so many or so large roles that others would wait for them to be read. */
-  async #decideInTurns(
-    attributes: AuthorizationAttributes,
-    first: UnreadRoles,
-  ): Promise<AuthorizationResult> {
-    const turns = new ShortTurns();
-    let { roles } = first;
-    for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
-      for (const role of roles) {
-        this.#index.rules(role);
-        await turns.rest();
-      }
-      try {
-        return this.#decide(attributes);
-      } catch (error) {
-        // Some of them changed meanwhile.
-        if (!(error instanceof UnreadRoles)) throw error;
-        roles = error.roles;
-      }
-    }
-    return { decision: "no-opinion", reason: "RBAC: the roles of the user change too often" };
-  }
-
-  /** @throws {UnreadRoles} */
+  /** @throws {Unread} */
   #decide({ user, info }: AuthorizationAttributes): AuthorizationResult {
     // A namespace's bindings grant its resources, never paths.
     const namespace = info.isResourceRequest ? info.namespace : "";

@@ -17,6 +17,7 @@ import { objectPath, partitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Naming } from "../../api/naming.js";
 import type { UserInfo } from "../../request/user-info.js";
+import { READ_BYTES_MAX, Unread } from "../unread.js";
 import type { PolicyRule, RuleRequest } from "./policy-rule.js";
 import { type RoleEntry, RoleIndex, type RoleKind } from "./role-index.js";
 
@@ -59,20 +60,8 @@ class Grants {
   }
 }
 
-/** Bytes of roles that a decision reads at once: some three milliseconds. */
-const READ_BYTES_MAX = 128 * 1024;
 /** What one role costs besides its bytes. */
 const ROLE_BYTES = 200;
-
-/** A decision would have to read more of the policy than one turn of the event loop has room for. */
-export class UnreadRoles extends Error {
-  readonly roles: readonly RoleEntry[];
-
-  constructor(roles: readonly RoleEntry[]) {
-    super("the roles of the user are not read yet");
-    this.roles = roles;
-  }
-}
 
 /** Number of roles from which decisions are cached: with fewer, checking each role is as fast. */
 const MANY_ROLES = 16;
@@ -131,7 +120,7 @@ export class RbacIndex {
 
   /**
    * A grant that allows the request in the namespace ("" = cluster-wide); undefined without one.
-   * @throws {UnreadRoles} read them with `rules`, in turns, and ask again
+   * @throws {Unread} read it in turns, and ask again
    */
   find(user: UserInfo, namespace: string, request: RuleRequest): Grant | undefined {
     const found = this.#findIn(this.#cluster, user, request);
@@ -211,7 +200,9 @@ export class RbacIndex {
       unread.push(role);
     }
     // A single one cannot be cut.
-    if (bytes > READ_BYTES_MAX && unread.length > 1) throw new UnreadRoles(unread);
+    if (bytes > READ_BYTES_MAX && unread.length > 1) {
+      throw new Unread(unread.map((role) => () => void this.#roles.compiled(role)));
+    }
     grants.readAt = this.#version;
   }
 
