@@ -44,6 +44,7 @@ async function makeUser(admin: HttpsClient, namespace: string, role: string): Pr
     metadata: { name: "things" },
     rules: [
       { apiGroups: ["adversary.example.com"], resources: ["*"], verbs: ["*"] },
+      { apiGroups: [""], resources: ["pods/status"], verbs: ["patch"] },
       {
         apiGroups: ["rbac.authorization.k8s.io"],
         resources: ["roles", "rolebindings"],

@@ -10,7 +10,7 @@
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { type AdmissionPlugin, handlesOnly, refuse } from "./admission.js";
-import { type AdmissionView, findObject, listObjects } from "./stored-objects.js";
+import { type AdmissionView, eachObject, findObject } from "./stored-objects.js";
 
 interface GroupSpec {
   readonly podGroupTemplateRef?: {
@@ -88,19 +88,25 @@ function jobValidation(view: AdmissionView, group: string): AdmissionPlugin {
   return {
     name: "JobValidation",
     handles: handlesOnly({ group: "batch", resource: "jobs" }, ["UPDATE"]),
-    validate(attributes) {
+    async validate(attributes) {
       const { object, oldObject, namespace } = attributes;
       const next = (object?.spec ?? {}) as JobSpec;
       const before = (oldObject?.spec ?? {}) as JobSpec;
-      if ((next.parallelism ?? null) === (before.parallelism ?? null)) return undefined;
+      if ((next.parallelism ?? null) === (before.parallelism ?? null)) return;
       const named = before.template?.spec?.schedulingGroup?.podGroupName;
       const own = oldObject?.metadata.uid;
-      const found =
-        typeof named === "string"
-          ? [findObject(view, groups, namespace, named)]
-          : listObjects(view, groups, namespace).filter((one) => isControlledBy(one, own));
-      const gang = found.find((one) => one !== undefined && isGang(one));
-      if (gang === undefined) return undefined;
+      let gang: ApiObject | undefined;
+      if (typeof named === "string") {
+        const found = findObject(view, groups, namespace, named);
+        if (found !== undefined && isGang(found)) gang = found;
+      } else {
+        for await (const one of eachObject(view, groups, namespace)) {
+          if (!isControlledBy(one, own) || !isGang(one)) continue;
+          gang = one;
+          break;
+        }
+      }
+      if (gang === undefined) return;
       const name = JSON.stringify(gang.metadata.name ?? "");
       throw refuse(
         attributes,

@@ -3,6 +3,8 @@
  * arrival, so a plugin sees every write acknowledged before.
  */
 
+import { ShortTurns } from "../../storage/base/short-turns.js";
+import { inPages } from "../../storage/cache/in-pages.js";
 import type { Partition } from "../../storage/cache/partition.js";
 import { objectPath, type PartitionId, partitionId } from "../../storage/objects/keys.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
@@ -28,7 +30,10 @@ export function findObject(
   return stored === undefined ? undefined : parseObject(stored);
 }
 
-/** All readable objects of one namespace, or of all (""). */
+/**
+ * All readable objects of one namespace, or of all (""). Only of kinds that administrators make: all are parsed at once, and
+ * there may be any number of what a namespace's users make (see `eachObject`).
+ */
 export function listObjects(
   view: AdmissionView,
   { group, resource }: { readonly group: string; readonly resource: string },
@@ -43,6 +48,22 @@ export function listObjects(
     return undefined;
   });
   return objects;
+}
+
+/** The readable objects of one namespace as of now, parsed one after the other, in turns of the event loop. */
+export async function* eachObject(
+  view: AdmissionView,
+  { group, resource }: { readonly group: string; readonly resource: string },
+  namespace: string,
+): AsyncGenerator<ApiObject, void> {
+  const { tree } = view.partition(partitionId(group, resource)).snapshot();
+  const turns = new ShortTurns();
+  for (const stored of inPages(tree, namespace)) {
+    const resting = turns.rest();
+    if (resting !== undefined) await resting;
+    const object = parseObject(stored);
+    if (object !== undefined) yield object;
+  }
 }
 
 /** The stored JSON is our own encoding of a decoded object. */

@@ -15,7 +15,7 @@ import {
   refuse,
   WRITES,
 } from "../admission.js";
-import { type AdmissionView, listObjects } from "../stored-objects.js";
+import { type AdmissionView, eachObject } from "../stored-objects.js";
 import { type NamespacePolicy, type ParsedPolicy, parsePolicy } from "./namespace-policy.js";
 import type { Container, PodParts, PodSpec } from "./pod-parts.js";
 import { NO_SETTINGS, type PodSecuritySettings } from "./settings.js";
@@ -73,15 +73,16 @@ export class PodSecurity implements AdmissionPlugin {
     return (group === "" && resource === "namespaces") || TEMPLATES.has(`${group}/${resource}`);
   };
 
-  validate(attributes: AdmissionAttributes): undefined {
+  validate(attributes: AdmissionAttributes): Promise<void> | undefined {
     const { resource, object } = attributes;
-    if (object === undefined) return;
-    if (resource.resource === "namespaces") this.#checkNamespace(attributes, object);
-    else if (resource.resource === "pods") this.#checkPod(attributes, object);
+    if (object === undefined) return undefined;
+    if (resource.resource === "namespaces") return this.#checkNamespace(attributes, object);
+    if (resource.resource === "pods") this.#checkPod(attributes, object);
     else this.#checkTemplate(attributes, object);
+    return undefined;
   }
 
-  #checkNamespace(attributes: AdmissionAttributes, object: ApiObject): void {
+  #checkNamespace(attributes: AdmissionAttributes, object: ApiObject): Promise<void> | undefined {
     const { oldObject } = attributes;
     const next = this.#parse(object.metadata.labels);
     const before = oldObject && this.#parse(oldObject.metadata.labels);
@@ -89,9 +90,10 @@ export class PodSecurity implements AdmissionPlugin {
     if (next.errors.length > 0 && text !== JSON.stringify(before?.errors)) {
       throw invalid({ group: "", kind: "Namespace" }, object.metadata.name ?? "", next.errors);
     }
-    if (before === undefined || !isStricter(next.policy.enforce, before.policy.enforce)) return;
-    if (this.#settings.namespaces.has(object.metadata.name ?? "")) return;
-    this.#warnOfPods(attributes, object.metadata.name ?? "", next.policy.enforce);
+    const { enforce } = next.policy;
+    if (before === undefined || !isStricter(enforce, before.policy.enforce)) return undefined;
+    if (this.#settings.namespaces.has(object.metadata.name ?? "")) return undefined;
+    return this.#warnOfPods(attributes, object.metadata.name ?? "", enforce);
   }
 
   #checkPod(attributes: AdmissionAttributes, pod: ApiObject): void {
@@ -168,20 +170,30 @@ export class PodSecurity implements AdmissionPlugin {
     if (text !== undefined) this.#note(attributes, "audit-violations", text);
   }
 
-  #warnOfPods({ warn }: AdmissionAttributes, namespace: string, enforce: Standard): void {
-    const pods = listObjects(this.#view, PODS, namespace);
-    const checked = pods.slice(0, PODS_CHECKED_MAX);
-    /** Names of pods by violation. */
-    const bad = new Map<string, string[]>();
-    for (const pod of checked) {
+  /** In turns: there may be thousands of pods, and each may be large. */
+  async #warnOfPods(
+    { warn }: AdmissionAttributes,
+    namespace: string,
+    enforce: Standard,
+  ): Promise<void> {
+    const { tree } = this.#view.partition("core/pods").snapshot();
+    const count = tree.count(namespace, "");
+    let checked = 0;
+    /** By violation. */
+    const bad = new Map<string, { readonly first: string; others: number }>();
+    for await (const pod of eachObject(this.#view, PODS, namespace)) {
+      if (checked === PODS_CHECKED_MAX) break;
+      checked++;
       const findings = evaluatePod(enforce, this.#partsOf(pod));
       if (findings.length === 0) continue;
       const reasons = findings.map(({ reason }) => reason).join(", ");
-      bad.set(reasons, [...(bad.get(reasons) ?? []), pod.metadata.name ?? ""]);
+      const known = bad.get(reasons);
+      if (known === undefined) bad.set(reasons, { first: pod.metadata.name ?? "", others: 0 });
+      else known.others++;
     }
-    if (checked.length < pods.length) {
+    if (checked === PODS_CHECKED_MAX && checked < count) {
       warn(
-        `new PodSecurity enforce level only checked against the first ${checked.length} of ${pods.length} existing pods`,
+        `new PodSecurity enforce level only checked against the first ${checked} of ${count} existing pods`,
       );
     }
     if (bad.size === 0) return;
@@ -189,10 +201,9 @@ export class PodSecurity implements AdmissionPlugin {
     warn(
       `existing pods in namespace ${JSON.stringify(namespace)} violate the new PodSecurity enforce level ${standard}`,
     );
-    const lines = [...bad].map(([reasons, [first, ...others]]) => {
-      const more =
-        others.length === 1 ? " (and 1 other pod)" : ` (and ${others.length} other pods)`;
-      return `${first}${others.length === 0 ? "" : more}: ${reasons}`;
+    const lines = [...bad].map(([reasons, { first, others }]) => {
+      const more = others === 1 ? " (and 1 other pod)" : ` (and ${others} other pods)`;
+      return `${first}${others === 0 ? "" : more}: ${reasons}`;
     });
     for (const line of lines.sort()) warn(line);
   }
