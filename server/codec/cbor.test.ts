@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { decode } from "cbor-x";
 import fc from "fast-check";
 import type { JsonValue } from "../api/meta.js";
-import { encodeCbor } from "./cbor.js";
+import { cborPieces, encodeCbor, encodeCborItem } from "./cbor.js";
 import { CborSyntaxError, parseCbor } from "./cbor-parser.js";
 
 const hex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");
@@ -107,5 +107,24 @@ test("S1-NEG-05: wild bytes are a value or a CborSyntaxError, never anything els
       }
     }),
     { numRuns: 5_000 },
+  );
+});
+
+test("39.3: a large value in pieces is the same bytes as at once", () => {
+  const many = (count: number): JsonValue[] =>
+    Array.from({ length: count }, (_, at) => ({ [`k${at}`]: at, __proto: null, l: [] }));
+  const map = (count: number): JsonValue =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, "v"]));
+  const sizes = [0, 23, 24, 255, 256, 300, 65_535, 65_536];
+  const values: JsonValue[] = [...sizes.map(many), ...sizes.map(map), many(70), { a: [map(70)] }];
+  for (const value of values) {
+    const pieces = [...cborPieces(value)];
+    assert.ok(Buffer.concat(pieces).equals(encodeCborItem(value)));
+    assert.ok(pieces.every(({ length }) => length < 4_000));
+  }
+  fc.assert(
+    fc.property(fc.array(json, { minLength: 30 }), (list) => {
+      assert.ok(Buffer.concat([...cborPieces(list)]).equals(encodeCborItem(list)));
+    }),
   );
 });

@@ -33,6 +33,49 @@ export function encodeCbor(value: JsonValue): Buffer {
   return Buffer.concat([SELF_DESCRIBED, encoder.encode(toCborValue(value))]);
 }
 
+/** Values of a part that is encoded at once. */
+const PART_VALUES_MAX = 64;
+const ARRAY_TYPE = 0x80;
+const MAP_TYPE = 0xa0;
+
+/** A single data item in pieces, of which none takes long. */
+export function* cborPieces(value: JsonValue): Generator<Buffer> {
+  if (typeof value !== "object" || value === null || valuesIn(value, 0) <= PART_VALUES_MAX) {
+    yield encodeCborItem(value);
+  } else if (Array.isArray(value)) {
+    yield headOf(ARRAY_TYPE, value.length);
+    for (const item of value) yield* cborPieces(item);
+  } else {
+    const members = Object.entries(value).filter(([, member]) => member !== undefined);
+    yield headOf(MAP_TYPE, members.length);
+    for (const [key, member] of members) {
+      yield encodeCborKey(key);
+      yield* cborPieces(member as JsonValue);
+    }
+  }
+}
+
+/** As far as it is worth counting. */
+function valuesIn(value: JsonValue, before: number): number {
+  let count = before + 1;
+  if (typeof value !== "object" || value === null) return count;
+  for (const key in value) {
+    if (count > PART_VALUES_MAX) return count;
+    count = valuesIn((value as JsonObject)[key] as JsonValue, count);
+  }
+  return count;
+}
+
+/** RFC 8949, section 3: the type and the count in the fewest bytes. */
+function headOf(type: number, count: number): Buffer {
+  if (count < 24) return Buffer.of(type | count);
+  if (count < 0x100) return Buffer.of(type | 24, count);
+  if (count < 0x10000) return Buffer.of(type | 25, count >> 8, count & 0xff);
+  const head = Buffer.alloc(5, type | 26);
+  head.writeUInt32BE(count, 1);
+  return head;
+}
+
 /** A key of a map that is written piece by piece. */
 export function encodeCborKey(key: string): Buffer {
   return Buffer.from(encoder.encode(key));

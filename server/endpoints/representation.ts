@@ -68,7 +68,7 @@ export interface Representation {
 /** The same in steps, which others may run between. */
 export interface StepwiseEncoding {
   putObject(out: ChunkWriter, object: StoredObject): Steps<void>;
-  putItem(out: ChunkWriter, object: StoredObject): Steps<void>;
+  putItem(out: ChunkWriter, object: StoredObject, isFirst: boolean): Steps<void>;
   encodeDocument(json: Buffer): Steps<Buffer>;
 }
 

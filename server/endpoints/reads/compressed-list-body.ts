@@ -132,8 +132,9 @@ export class CompressedListBody implements ListBody {
     const long = only === undefined ? undefined : stepwise(representation, only);
     if (only !== undefined && long !== undefined) {
       this.#text.reset();
+      const steps = long.putItem(this.#text, only, this.#isFirstRun);
       this.#isFirstRun = false;
-      return await this.#putLong(long.putItem(this.#text, only));
+      return await this.#putLong(steps);
     }
     const run = { representation, objects, isFirst: this.#isFirstRun };
     this.#isFirstRun = false;
@@ -169,7 +170,7 @@ export class CompressedListBody implements ListBody {
       return await this.#putPiece(piece);
     };
     const rest = () => (text.isFull ? send() : state.nextTurn().then(() => true));
-    return (await putInTurns(steps, rest)) && (await send());
+    return (await putInTurns(steps, () => text.isFull, rest)) && (await send());
   }
 
   #put(piece: GzipPiece): void {

@@ -101,7 +101,7 @@ class PlainListBody implements ListBody {
 
   put(object: StoredObject): void {
     const { representation } = this.#output;
-    this.#steps = stepwise(representation, object)?.putItem(this.#out, object);
+    this.#steps = stepwise(representation, object)?.putItem(this.#out, object, this.#isFirst);
     if (this.#steps === undefined) representation.putItem(this.#out, object, this.#isFirst);
     this.#isFirst = false;
   }
@@ -111,7 +111,8 @@ class PlainListBody implements ListBody {
     this.#steps = undefined;
     const { state } = this.#output.ctx;
     const rest = () => (this.#out.isFull ? this.#send() : state.nextTurn().then(() => true));
-    if (steps !== undefined && !(await putInTurns(steps, rest))) return false;
+    const isFull = () => this.#out.isFull;
+    if (steps !== undefined && !(await putInTurns(steps, isFull, rest))) return false;
     return steps === undefined || this.#out.isFull ? await this.#send() : true;
   }
 

@@ -25,8 +25,9 @@ export async function sendLong(
   const isGathered = compression !== undefined && ctx.method !== "HEAD" && acceptsGzip(ctx);
   const out = new ChunkWriter(isGathered ? undefined : chunks);
   let stream: PacedStream | undefined;
-  const isWanted = await putInTurns(steps(out), () => {
-    if (isGathered ? out.length < GATHERED_BYTES_MAX : !out.isFull) {
+  const isFull = () => (isGathered ? out.length >= GATHERED_BYTES_MAX : out.isFull);
+  const isWanted = await putInTurns(steps(out), isFull, () => {
+    if (!isFull()) {
       return ctx.state.nextTurn().then(() => true);
     }
     // What fails before is answered as an error.

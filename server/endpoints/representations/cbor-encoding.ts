@@ -2,14 +2,21 @@
  * CBOR, converted from the JSON forms piece by piece (S1-NEG-05..07). A list is a map and an array of
  * indefinite length, so that items can follow one by one; a watch is a sequence of data items.
  */
+import type { Steps } from "../../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import { encodeCbor, encodeCborItem, encodeCborKey, SELF_DESCRIBED } from "../../codec/cbor.js";
-import { parseJson } from "../../schema/parse-json.js";
-import type { ChunkWriter } from "../chunk-writer.js";
+import {
+  cborPieces,
+  encodeCbor,
+  encodeCborItem,
+  encodeCborKey,
+  SELF_DESCRIBED,
+} from "../../codec/cbor.js";
+import { parseInSteps, parseJson } from "../../schema/parse-json.js";
+import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
-import { PieceReader } from "./piece-reader.js";
+import { ownBytes, PieceReader } from "./piece-reader.js";
 
 /** RFC 8949 section 3.2: the start and end of containers of indefinite length. */
 const MAP_START = 0xbf;
@@ -55,7 +62,34 @@ export function inCbor(form: JsonForm, contentType: string): Representation {
     putError: (out, status) => putDocument(out, (to) => compact.putError(to, status)),
     encodeDocument: (json) => encodeCbor(parseJson(json)),
     documentType: contentType,
+    inSteps: {
+      *putObject(out, object) {
+        putAll(out, SELF_DESCRIBED);
+        yield* putInSteps(
+          out,
+          ownBytes((to) => form.put(to, object, true)),
+        );
+      },
+      putItem: (out, object) =>
+        putInSteps(
+          out,
+          ownBytes((to) => form.putItem(to, object)),
+        ),
+      *encodeDocument(json) {
+        const out = new ChunkWriter();
+        putAll(out, SELF_DESCRIBED);
+        yield* putInSteps(out, json);
+        return out.take();
+      },
+    },
   };
+}
+
+function* putInSteps(out: ChunkWriter, json: Buffer): Steps<void> {
+  for (const piece of cborPieces(yield* parseInSteps(json.toString("utf8")))) {
+    putAll(out, piece);
+    yield;
+  }
 }
 
 function putAll(out: ChunkWriter, bytes: Buffer): void {

@@ -13,9 +13,27 @@ const SCALAR = /[-+.\w]+/y;
  */
 export function indentJson(text: string, depth = 0): string {
   let result = "";
+  for (const piece of indentedPieces(text, depth, Number.POSITIVE_INFINITY)) result += piece;
+  return result;
+}
+
+/** Characters of a piece, a text's own apart. */
+const PIECE_CHARS = 16 * 1024;
+
+/** The same in pieces: nested deep, an object takes hundreds of times its size. */
+export function* indentedPieces(
+  text: string,
+  depth = 0,
+  pieceChars = PIECE_CHARS,
+): Generator<string> {
+  let result = "";
   let level = depth;
   const newline = () => `\n${"  ".repeat(level)}`;
   for (let at = 0; at < text.length; at++) {
+    if (result.length >= pieceChars) {
+      yield result;
+      result = "";
+    }
     const character = text[at] as string;
     switch (character) {
       case '"': {
@@ -60,5 +78,5 @@ export function indentJson(text: string, depth = 0): string {
       }
     }
   }
-  return result;
+  yield result;
 }

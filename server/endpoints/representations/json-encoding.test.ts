@@ -5,6 +5,7 @@ import { toRevision } from "../../../storage/kv/store.js";
 import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
+import { inCbor } from "./cbor-encoding.js";
 import { inCompactJson, inIndentedJson } from "./json-encoding.js";
 import { metadataForm } from "./json-form.js";
 
@@ -41,4 +42,39 @@ test("S1-QP-14: a watch event stays on one line for people too", () => {
   const text = out.take().toString();
   assert.equal(text.indexOf("\n"), text.length - 1);
   assert.equal(JSON.parse(text).type, "ADDED");
+});
+
+test("39.3: what a large object becomes in steps is what it becomes at once, indented and in CBOR", () => {
+  const annotations = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`a${at}`, "1"]));
+  const value = { kind: "K", apiVersion: "v1", metadata: { name: "a", annotations } };
+  const key = { path: "a", namespace: "", name: "a" };
+  const object = decodeStoredObject(
+    key,
+    Buffer.from(JSON.stringify(value)),
+    toRevision(9),
+    undefined,
+  );
+  for (const { inSteps, ...atOnce } of [
+    inIndentedJson(FORM, "application/json"),
+    inCbor(FORM, "application/cbor"),
+  ]) {
+    assert.ok(inSteps !== undefined);
+    const [stepwise, plain] = [new ChunkWriter(), new ChunkWriter()];
+    let steps = 0;
+    const parts = [
+      inSteps.putObject(stepwise, object),
+      inSteps.putItem(stepwise, object, true),
+      inSteps.putItem(stepwise, object, false),
+    ];
+    for (const part of parts) while (part.next().done === false) steps++;
+    atOnce.putObject(plain, object);
+    atOnce.putItem(plain, object, true);
+    atOnce.putItem(plain, object, false);
+    assert.ok(stepwise.take().equals(plain.take()));
+    assert.ok(steps > 30, `${steps} steps`);
+    const document = inSteps.encodeDocument(object.bytes);
+    let step = document.next();
+    while (step.done !== true) step = document.next();
+    assert.ok(step.value.equals(atOnce.encodeDocument(object.bytes)));
+  }
 });

@@ -1,10 +1,12 @@
 /** JSON, compact as stored and indented for people (S1-QP-14). */
+import type { Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
+import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
-import { indentJson } from "./indent-json.js";
+import { indentedPieces, indentJson } from "./indent-json.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
-import { PieceReader } from "./piece-reader.js";
+import { ownBytes, PieceReader } from "./piece-reader.js";
 
 const NEWLINE = 0x0a;
 const COMMA = 0x2c;
@@ -87,5 +89,32 @@ export function inIndentedJson(form: JsonForm, contentType: string): Representat
     putListFoot: (out, isEmpty) => out.putText(isEmpty ? "]\n}" : "\n  ]\n}"),
     putEvent: (out, type, object, isFirst) => compact.putEvent(out, type, object, isFirst),
     encodeDocument: (json) => Buffer.from(indentJson(json.toString("utf8"))),
+    inSteps: {
+      putObject: (out, object) =>
+        indentInSteps(
+          out,
+          ownBytes((to) => form.put(to, object, true)),
+        ),
+      *putItem(out, object, isFirst) {
+        out.putText(`${isFirst ? "" : ","}\n    `);
+        yield* indentInSteps(
+          out,
+          ownBytes((to) => form.putItem(to, object)),
+          ITEM_DEPTH,
+        );
+      },
+      *encodeDocument(json) {
+        const out = new ChunkWriter();
+        yield* indentInSteps(out, json);
+        return out.take();
+      },
+    },
   };
+}
+
+function* indentInSteps(out: ChunkWriter, json: Buffer, depth = 0): Steps<void> {
+  for (const piece of indentedPieces(json.toString("utf8"), depth)) {
+    out.putText(piece);
+    yield;
+  }
 }

@@ -22,3 +22,10 @@ export class PieceReader {
     return parseJson(this.text(put));
   }
 }
+
+/** In memory of its own: where a piece is read in steps, others write between them. */
+export function ownBytes(put: PutPiece): Buffer {
+  const out = new ChunkWriter();
+  put(out);
+  return out.take();
+}

@@ -26,7 +26,7 @@ export function readableOnly(made: Representation): Representation {
       inSteps: {
         ...inSteps,
         putObject: (out, object) => readSteps(object, inSteps.putObject(out, object)),
-        putItem: (out, object) => readSteps(object, inSteps.putItem(out, object)),
+        putItem: (out, object, isFirst) => readSteps(object, inSteps.putItem(out, object, isFirst)),
       } satisfies StepwiseEncoding,
     }),
   };

@@ -37,7 +37,7 @@ test("39.3: what a large object becomes in steps is what it becomes at once", ()
   const plain = new ChunkWriter();
   const steps = [
     ...(inSteps?.putObject(stepwise, object) ?? []),
-    ...(inSteps?.putItem(stepwise, object) ?? []),
+    ...(inSteps?.putItem(stepwise, object, true) ?? []),
   ];
   assert.ok(steps.length > 40, `${steps.length} steps`);
   atOnce.putObject(plain, object);

@@ -9,7 +9,7 @@ import { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
-import { PieceReader, type PutPiece } from "./piece-reader.js";
+import { ownBytes, PieceReader, type PutPiece } from "./piece-reader.js";
 import { yamlPieces } from "./yaml-text.js";
 
 /** YAML text of one value, with a newline at the end. */
@@ -52,10 +52,7 @@ export function inYaml(form: JsonForm, contentType: string): Representation {
 }
 
 function* putInSteps(out: ChunkWriter, put: PutPiece, isItem: boolean): Steps<void> {
-  // Others write between the steps, so the piece has memory of its own.
-  const json = new ChunkWriter();
-  put(json);
-  const value = yield* parseInSteps(json.take().toString("utf8"));
+  const value = yield* parseInSteps(ownBytes(put).toString("utf8"));
   for (const piece of yamlPieces(isItem ? [value] : value)) {
     out.putText(piece);
     yield;

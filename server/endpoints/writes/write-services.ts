@@ -150,5 +150,8 @@ export async function putObject(
 ): Promise<void> {
   const steps = stepwise(representation, object)?.putObject(out, object);
   if (steps === undefined) representation.putObject(out, object);
-  else await putInTurns(steps, () => state.nextTurn().then(() => true));
+  else {
+    const never = () => false;
+    await putInTurns(steps, never, () => state.nextTurn().then(() => true));
+  }
 }
