@@ -79,7 +79,7 @@
 {{/* The flag by which pods of this API get to know its authorities. An issuer that all know, such as one of ACME, names none. */}}
 {{- define "keelson.rootAuthorityFlag" -}}
 {{- if .Values.certificates.rootAuthoritySecretName -}}
-- --root-ca-file=/etc/keelson/root-authority/{{ .Values.certificates.rootAuthoritySecretKey }}
+- {{ printf "--root-ca-file=/etc/keelson/root-authority/%v" .Values.certificates.rootAuthoritySecretKey | quote }}
 {{- else if eq .Values.certificates.source "job" -}}
 - --root-ca-file=/etc/keelson/tls/ca.crt
 {{- else if include "keelson.tlsSecretName" . -}}
@@ -95,8 +95,8 @@
 apiVersion: {{ ternary "v1" "rbac.authorization.k8s.io/v1" (eq $kind "ServiceAccount") }}
 kind: {{ $kind }}
 metadata:
-  name: {{ $.name }}
-  namespace: {{ $root.Release.Namespace }}
+  name: {{ $.name | quote }}
+  namespace: {{ $root.Release.Namespace | quote }}
   labels:
     {{- include "keelson.labels" $ | nindent 4 }}
   {{- with $.annotations }}
@@ -110,17 +110,17 @@ rules:
     verbs: [create]
   - apiGroups: [""]
     resources: [secrets]
-    resourceNames: [{{ include "keelson.tlsSecretName" $root }}, {{ include "keelson.tlsSecretName" $root }}-authority]
+    resourceNames: ["{{ include "keelson.tlsSecretName" $root }}", "{{ include "keelson.tlsSecretName" $root }}-authority"]
     verbs: [get, update]
 {{- else if eq $kind "RoleBinding" }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
-  name: {{ $.name }}
+  name: {{ $.name | quote }}
 subjects:
   - kind: ServiceAccount
-    name: {{ $.name }}
-    namespace: {{ $root.Release.Namespace }}
+    name: {{ $.name | quote }}
+    namespace: {{ $root.Release.Namespace | quote }}
 {{- else }}
 automountServiceAccountToken: false
 {{- end }}
@@ -138,29 +138,29 @@ template:
       {{- include "keelson.labels" . | nindent 6 }}
   spec:
     {{- include "keelson.placement" $root | nindent 4 }}
-    serviceAccountName: {{ .name }}
+    serviceAccountName: {{ .name | quote }}
     automountServiceAccountToken: true
     enableServiceLinks: false
     restartPolicy: Never
     containers:
       - name: certificates
         image: {{ include "keelson.image" $root | quote }}
-        imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+        imagePullPolicy: {{ $root.Values.image.pullPolicy | quote }}
         command: [node, --input-type=module, --eval]
         args:
           - |
             {{- $root.Files.Get "files/make-certificates.mjs" | nindent 12 }}
         env:
           - name: SECRET_NAMESPACE
-            value: {{ $root.Release.Namespace }}
+            value: {{ $root.Release.Namespace | quote }}
           - name: SECRET_NAME
-            value: {{ include "keelson.tlsSecretName" $root }}
+            value: {{ include "keelson.tlsSecretName" $root | quote }}
           - name: SERVING_NAMES
             value: {{ include "keelson.servingNames" $root | quote }}
           - name: SERVICE_RANGES
             value: {{ $root.Values.server.serviceClusterIPRange | quote }}
           - name: VENDOR
-            value: {{ $root.Values.server.vendor }}
+            value: {{ $root.Values.server.vendor | quote }}
         resources:
           {{- toYaml $root.Values.certificates.job.resources | nindent 10 }}
         securityContext:

@@ -35,8 +35,8 @@
 
 {{/* Labels that select pods: never changed by an upgrade. Takes (dict "root" $ "component" "server"). */}}
 {{- define "keelson.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "keelson.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "keelson.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
@@ -46,7 +46,7 @@ app.kubernetes.io/component: {{ .component }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: keelson
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | quote }}
 {{- with merge (dict) (default dict .own) (default dict .root.Values.commonLabels) }}
 {{ toYaml . }}
 {{- end }}
@@ -70,7 +70,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{/* What every pod says about itself. */}}
 {{- define "keelson.podSpec" -}}
-serviceAccountName: {{ include "keelson.serviceAccountName" . }}
+serviceAccountName: {{ include "keelson.serviceAccountName" . | quote }}
 automountServiceAccountToken: {{ .Values.serviceAccount.automountToken }}
 enableServiceLinks: false
 {{ include "keelson.placement" . }}
@@ -85,7 +85,7 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
@@ -103,7 +103,7 @@ topologySpreadConstraints:
   {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
   - maxSkew: 1
     topologyKey: {{ $key }}
-    whenUnsatisfiable: {{ $.root.Values.topologySpread.whenUnsatisfiable }}
+    whenUnsatisfiable: {{ $.root.Values.topologySpread.whenUnsatisfiable | quote }}
     labelSelector:
       matchLabels:
         {{- include "keelson.selectorLabels" $ | nindent 8 }}
@@ -191,30 +191,30 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 
 {{/* Those that serve and controllers have in common, one list item a line. */}}
 {{- define "keelson.commonFlags" -}}
-- --etcd-servers={{ include "keelson.etcdEndpoints" . }}
-- --etcd-prefix={{ .Values.etcd.prefix }}
+- {{ printf "--etcd-servers=%v" (include "keelson.etcdEndpoints" .) | quote }}
+- {{ printf "--etcd-prefix=%v" .Values.etcd.prefix | quote }}
 {{- if not .Values.etcd.bundled.enabled }}
 {{- with .Values.etcd.tls }}
 {{- if .secretName }}
 {{- with .caKey }}
-- --etcd-cafile=/etc/keelson/etcd/{{ . }}
+- {{ printf "--etcd-cafile=/etc/keelson/etcd/%v" . | quote }}
 {{- end }}
 {{- if .certKey }}
-- --etcd-certfile=/etc/keelson/etcd/{{ .certKey }}
-- --etcd-keyfile=/etc/keelson/etcd/{{ .keyKey }}
+- {{ printf "--etcd-certfile=/etc/keelson/etcd/%v" .certKey | quote }}
+- {{ printf "--etcd-keyfile=/etc/keelson/etcd/%v" .keyKey | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- with .Values.etcd.auth }}
 {{- if .username }}
-- --etcd-username={{ .username }}
-- --etcd-password-file=/etc/keelson/etcd-password/{{ .passwordSecretKey }}
+- {{ printf "--etcd-username=%v" .username | quote }}
+- {{ printf "--etcd-password-file=/etc/keelson/etcd-password/%v" .passwordSecretKey | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
-- --vendor={{ .Values.server.vendor }}
-- --log-level={{ .Values.server.logLevel }}
-- --logging-format={{ .Values.server.logFormat }}
+- {{ printf "--vendor=%v" .Values.server.vendor | quote }}
+- {{ printf "--log-level=%v" .Values.server.logLevel | quote }}
+- {{ printf "--logging-format=%v" .Values.server.logFormat | quote }}
 {{- $contents := include "keelson.configurationContents" . | fromYaml }}
 {{- if hasKey $contents "encryption" }}
 - --encryption-provider-config=/etc/keelson/configuration/encryption.yaml
@@ -222,13 +222,13 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- end }}
 {{- with .Values.serviceAccountKeys }}
 {{- if .secretName }}
-- --service-account-signing-key-file=/etc/keelson/service-account/{{ .signingKey }}
+- {{ printf "--service-account-signing-key-file=/etc/keelson/service-account/%v" .signingKey | quote }}
 {{- range .verificationKeys }}
-- --service-account-key-file=/etc/keelson/service-account/{{ . }}
+- {{ printf "--service-account-key-file=/etc/keelson/service-account/%v" . | quote }}
 {{- end }}
 {{- end }}
 {{- with .issuer }}
-- --service-account-issuer={{ . }}
+- {{ printf "--service-account-issuer=%v" . | quote }}
 {{- end }}
 {{- end }}
 {{- with include "keelson.rootAuthorityFlag" . }}
@@ -249,56 +249,56 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 
 {{- define "keelson.serverFlags" -}}
 - --data-dir=/var/lib/keelson
-- --bind-address={{ .Values.server.bindAddress }}
-- --secure-port={{ include "keelson.number" .Values.server.port }}
+- {{ printf "--bind-address=%v" .Values.server.bindAddress | quote }}
+- {{ printf "--secure-port=%v" (include "keelson.number" .Values.server.port) | quote }}
 - --advertise-address=$(POD_IP)
-- --serving-names={{ include "keelson.servingNames" . }}
+- {{ printf "--serving-names=%v" (include "keelson.servingNames" .) | quote }}
 {{ include "keelson.commonFlags" . }}
-- --run-controllers={{ not .Values.controllers.separate }}
+- {{ printf "--run-controllers=%v" (not .Values.controllers.separate) | quote }}
 {{- if not .Values.controllers.separate }}
-- --controllers={{ join "," .Values.controllers.loops }}
+- {{ printf "--controllers=%v" (join "," .Values.controllers.loops) | quote }}
 {{- end }}
-- --shutdown-delay-duration={{ include "keelson.number" .Values.shutdown.delaySeconds }}s
-- --shutdown-watch-termination-grace-period={{ include "keelson.number" .Values.shutdown.watchSeconds }}s
-- --shutdown-grace-period={{ include "keelson.number" .Values.shutdown.graceSeconds }}s
-- --max-requests-inflight={{ include "keelson.number" .Values.server.maxRequestsInflight }}
-- --max-mutating-requests-inflight={{ include "keelson.number" .Values.server.maxMutatingRequestsInflight }}
-- --goaway-chance={{ include "keelson.number" .Values.server.goawayChance }}
-- --service-cluster-ip-range={{ .Values.server.serviceClusterIPRange }}
+- {{ printf "--shutdown-delay-duration=%vs" (include "keelson.number" .Values.shutdown.delaySeconds) | quote }}
+- {{ printf "--shutdown-watch-termination-grace-period=%vs" (include "keelson.number" .Values.shutdown.watchSeconds) | quote }}
+- {{ printf "--shutdown-grace-period=%vs" (include "keelson.number" .Values.shutdown.graceSeconds) | quote }}
+- {{ printf "--max-requests-inflight=%v" (include "keelson.number" .Values.server.maxRequestsInflight) | quote }}
+- {{ printf "--max-mutating-requests-inflight=%v" (include "keelson.number" .Values.server.maxMutatingRequestsInflight) | quote }}
+- {{ printf "--goaway-chance=%v" (include "keelson.number" .Values.server.goawayChance) | quote }}
+- {{ printf "--service-cluster-ip-range=%v" .Values.server.serviceClusterIPRange | quote }}
 {{- if .Values.controlPlanes.enabled }}
 - --enable-control-planes
 {{- end }}
 {{- with .Values.controlPlanes.domain }}
-- --control-plane-domain={{ . }}
+- {{ printf "--control-plane-domain=%v" . | quote }}
 {{- end }}
 {{- with .Values.server.auditLogPath }}
-- --audit-log-path={{ . }}
+- {{ printf "--audit-log-path=%v" . | quote }}
 {{- end }}
 {{- if include "keelson.tlsSecretName" . }}
 - --tls-cert-file=/etc/keelson/tls/tls.crt
 - --tls-private-key-file=/etc/keelson/tls/tls.key
 {{- end }}
 {{- if .Values.certificates.clientAuthoritySecretName }}
-- --client-ca-file=/etc/keelson/client-authority/{{ .Values.certificates.clientAuthoritySecretKey }}
+- {{ printf "--client-ca-file=/etc/keelson/client-authority/%v" .Values.certificates.clientAuthoritySecretKey | quote }}
 {{- end }}
 {{- with .Values.configuration.authorizationModes }}
-- --authorization-mode={{ join "," . }}
+- {{ printf "--authorization-mode=%v" (join "," .) | quote }}
 {{- end }}
 {{- $files := include "keelson.configurationFiles" . | fromYaml }}
 {{- range $value, $_ := include "keelson.configurationContents" . | fromYaml }}
 {{- if ne $value "encryption" }}
-- --{{ get (get $files $value) "flag" }}=/etc/keelson/configuration/{{ get (get $files $value) "file" }}
+- "--{{ get (get $files $value) "flag" }}=/etc/keelson/configuration/{{ get (get $files $value) "file" }}"
 {{- end }}
 {{- end }}
 {{- with include "keelson.redisUrl" . }}
-- --authorization-webhook-cache-redis={{ . }}
+- {{ printf "--authorization-webhook-cache-redis=%v" . | quote }}
 {{- end }}
 {{- if not .Values.redis.bundled.enabled }}
 {{- if .Values.redis.passwordSecretName }}
-- --authorization-webhook-cache-redis-password-file=/etc/keelson/redis-password/{{ .Values.redis.passwordSecretKey }}
+- {{ printf "--authorization-webhook-cache-redis-password-file=/etc/keelson/redis-password/%v" .Values.redis.passwordSecretKey | quote }}
 {{- end }}
 {{- if .Values.redis.caSecretName }}
-- --authorization-webhook-cache-redis-cafile=/etc/keelson/redis-authority/{{ .Values.redis.caSecretKey }}
+- {{ printf "--authorization-webhook-cache-redis-cafile=/etc/keelson/redis-authority/%v" .Values.redis.caSecretKey | quote }}
 {{- end }}
 {{- end }}
 {{- include "keelson.extraFlags" .Values.server.extraFlags }}
@@ -336,7 +336,7 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- range $folder, $secret := include "keelson.secretVolumes" . | fromYaml }}
 - name: {{ $folder }}
   secret:
-    secretName: {{ $secret }}
+    secretName: {{ $secret | quote }}
     defaultMode: 0440
     {{- if and (eq $folder "tls") (not $isServer) }}
     # The loops need no key, and an issuer may give no authority.
@@ -352,7 +352,7 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
 {{- define "keelson.volumeMounts" -}}
 {{- range $folder, $_ := include "keelson.secretVolumes" . | fromYaml }}
 - name: {{ $folder }}
-  mountPath: /etc/keelson/{{ $folder }}
+  mountPath: "/etc/keelson/{{ $folder }}"
   readOnly: true
 {{- end }}
 - name: tmp
@@ -366,6 +366,6 @@ tracing: {file: tracing.yaml, flag: tracing-config-file, reloads: false}
       fieldPath: status.podIP
 {{- if .Values.heapMegabytes }}
 - name: NODE_OPTIONS
-  value: --max-old-space-size={{ include "keelson.number" .Values.heapMegabytes }}
+  value: "--max-old-space-size={{ include "keelson.number" .Values.heapMegabytes }}"
 {{- end }}
 {{- end -}}

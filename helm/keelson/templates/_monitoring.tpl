@@ -11,11 +11,11 @@
 {{- $monitor := .Values.monitoring.serviceMonitor -}}
 {{- $secret := default (include "keelson.tlsSecretName" .) $monitor.authoritySecretName -}}
 {{- $isPublic := and (include "keelson.hasPublicNames" .) (not $monitor.authoritySecretName) -}}
-serverName: {{ include "keelson.verifiedName" . }}
+serverName: {{ include "keelson.verifiedName" . | quote }}
 {{- if $isPublic }}
 {{- else if $secret }}
 ca:
-  secret: {name: {{ $secret }}, key: {{ $monitor.authoritySecretKey }}}
+  secret: {name: {{ $secret | quote }}, key: {{ $monitor.authoritySecretKey | quote }}}
 {{- else if $monitor.insecureSkipVerify }}
 insecureSkipVerify: true
 {{- else }}
@@ -25,9 +25,9 @@ insecureSkipVerify: true
 
 {{- define "keelson.scrapeToken" -}}
 {{- if .Values.monitoring.tokenSecretName -}}
-credentials: {name: {{ .Values.monitoring.tokenSecretName }}, key: {{ .Values.monitoring.tokenSecretKey }}}
+credentials: {name: {{ .Values.monitoring.tokenSecretName | quote }}, key: {{ .Values.monitoring.tokenSecretKey | quote }}}
 {{- else if .Values.monitoring.token -}}
-credentials: {name: {{ include "keelson.fullname" . }}-monitoring, key: token}
+credentials: {name: "{{ include "keelson.fullname" . }}-monitoring", key: token}
 {{- end -}}
 {{- end -}}
 

@@ -14,8 +14,8 @@ gives one complaint a line; all of them are said at once.
 {{- end -}}
 
 {{- define "keelson.wrong.names" -}}
-{{- if not (regexMatch "^[a-z]" (include "keelson.fullname" .)) }}
-the name {{ include "keelson.fullname" . }} is no name of a Service, which begins with a letter: fullnameOverride gives another
+{{- if not (regexMatch "^[a-z][-a-z0-9]*$" (include "keelson.fullname" .)) }}
+the name {{ include "keelson.fullname" . }} is no name of a Service, which begins with a letter and has no dot: fullnameOverride gives another
 {{- end }}
 {{- $own := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/part-of" "helm.sh/chart" }}
 {{- range $of, $labels := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "controllers.podLabels" .Values.controllers.podLabels "service.labels" .Values.service.labels "monitoring.serviceMonitor.labels" .Values.monitoring.serviceMonitor.labels "monitoring.podMonitors.labels" .Values.monitoring.podMonitors.labels "monitoring.prometheusRule.labels" .Values.monitoring.prometheusRule.labels "monitoring.dashboards.labels" .Values.monitoring.dashboards.labels }}
@@ -49,9 +49,51 @@ autoscaling.minReplicas is above autoscaling.maxReplicas
 autoscaling aims at a share of resources.requests.cpu, which is not set
 {{- end }}
 {{- end }}
+{{- if regexMatch "^([2-9][0-9]{2,}|1[0-9]{3,}|10[1-9]|1[1-9][0-9])%$" (include "keelson.number" .Values.rollout.maxUnavailable) }}
+rollout.maxUnavailable is above 100%
+{{- end }}
+{{- range $of, $schedule := dict "backup.schedule" .Values.backup.schedule "certificates.job.renewalSchedule" .Values.certificates.job.renewalSchedule }}
+{{- with include "keelson.wrong.schedule" $schedule }}
+{{ $of }}: {{ quote $schedule }} has no time: {{ . }}
+{{- end }}
+{{- end }}
 {{- if and .Values.podDisruptionBudget.enabled (eq (include "keelson.amount" .Values.podDisruptionBudget.maxUnavailable) "0") }}
 podDisruptionBudget.maxUnavailable is 0: no drain of a node would ever come to its end
 {{- end }}
+{{- end -}}
+
+{{/* What is wrong with the first wrong field of a schedule; "" = nothing. Names as @daily are right. */}}
+{{- define "keelson.wrong.schedule" -}}
+{{- $bounds := list (list "minute" 0 59) (list "hour" 0 23) (list "day of the month" 1 31) (list "month" 1 12) (list "day of the week" 0 6) -}}
+{{- $names := dict "month" "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec" "day of the week" "sun|mon|tue|wed|thu|fri|sat" -}}
+{{- $wrong := list -}}
+{{- range $index, $field := ternary list (regexSplit "\\s+" (trim .) -1) (hasPrefix "@" .) -}}
+{{- $bound := index $bounds (min $index 4) -}}
+{{- $one := printf "([0-9]+|%s)" (get $names (first $bound) | default "[0-9]+") -}}
+{{- $least := index $bound 1 -}}
+{{- $most := index $bound 2 -}}
+{{- range $part := splitList "," (lower $field) -}}
+{{- if not (regexMatch (printf "^([*?]|%s(-%s)?)(/0*[1-9][0-9]*)?$" $one $one) $part) -}}
+{{- $wrong = append $wrong (printf "%q is no %s" $field (first $bound)) -}}
+{{- else -}}
+{{- $range := splitList "/" $part | first | splitList "-" -}}
+{{- $last := $least -}}
+{{- range $number := $range -}}
+{{- if regexMatch "^[0-9]+$" $number -}}
+{{- /* Without zeros before it, as those would make it octal. */ -}}
+{{- $value := regexReplaceAll "^0+([0-9])" $number "${1}" | int -}}
+{{- if or (lt $value $least) (gt $value $most) -}}
+{{- $wrong = append $wrong (printf "a %s is from %d to %d" (first $bound) $least $most) -}}
+{{- else if lt $value $last -}}
+{{- $wrong = append $wrong (printf "%q ends before it begins" $part) -}}
+{{- end -}}
+{{- $last = $value -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- first $wrong | default "" -}}
 {{- end -}}
 
 {{/* Of a number or a percentage, without its sign. */}}
@@ -89,6 +131,8 @@ server.extraEnv: {{ .name }} is set by the chart
 {{- range .Values.server.extraVolumes }}
 {{- if has .name $own }}
 server.extraVolumes: the chart has a volume {{ quote .name }}: another needs another name
+{{- else if has .name $volumes }}
+server.extraVolumes: two have the name {{ quote .name }}
 {{- end }}
 {{- $volumes = append $volumes .name }}
 {{- end }}
