@@ -11,7 +11,14 @@ import { FollowUps } from "./follow-ups.js";
 const SECOND_MS = 1_000;
 
 function openFollowUps(loaded: readonly string[] = []) {
-  const clock = new ManualClock();
+  let sleeps = 0;
+  class CountedClock extends ManualClock {
+    override sleep(delayMs: number, signal: AbortSignal): Promise<void> {
+      sleeps++;
+      return super.sleep(delayMs, signal);
+    }
+  }
+  const clock = new CountedClock();
   const lead = { isLeading: true };
   const looked: string[] = [];
   const planes = {
@@ -31,7 +38,7 @@ function openFollowUps(loaded: readonly string[] = []) {
       await settle();
     }
   };
-  return { clock, lead, looked, followUps, pass };
+  return { clock, lead, looked, followUps, pass, sleeps: () => sleeps };
 }
 
 test("what loops follow is looked at a moment later, one control plane after the other, each once", async () => {
@@ -86,6 +93,22 @@ test("who begins to lead looks at what it has in memory, and at what was used a 
   const running = followUps.run(all, ending.signal);
   await pass(3 * SECOND_MS);
   assert.deepEqual(looked, ["loaded", "used", "made"]);
+  ending.abort();
+  await running;
+});
+
+test("44: a leader for whom nothing waits is not woken by a timer", async () => {
+  const { looked, followUps, pass, sleeps } = openFollowUps();
+  const ending = new AbortController();
+  const running = followUps.run([], ending.signal);
+  await pass(3 * SECOND_MS);
+  assert.equal(sleeps(), 0);
+  followUps.saw("uid-a", "core/namespaces/x", false);
+  await pass(3 * SECOND_MS);
+  assert.deepEqual(looked, ["a"]);
+  const then = sleeps();
+  await pass(3 * SECOND_MS);
+  assert.equal(sleeps(), then);
   ending.abort();
   await running;
 });

@@ -47,6 +47,7 @@ export class FollowUps {
   readonly #options: FollowUpsOptions;
   /** Since when uids wait, by the monotonic clock; the first one comes next. */
   readonly #waiting = new Map<string, number>();
+  #wake: (() => void) | undefined;
 
   constructor(options: FollowUpsOptions) {
     this.#options = options;
@@ -65,7 +66,11 @@ export class FollowUps {
     const { clock, planes } = this.#options;
     for (const { entry } of planes.loaded) this.#add(entry.uid);
     for (const one of all) if (this.#isRecent(one)) this.#add(one.metadata.uid ?? "");
+    const end = () => this.#wake?.();
+    signal.addEventListener("abort", end, { once: true });
     while (!signal.aborted) {
+      // A timer would wake the thread ten times a second for nothing.
+      if (this.#waiting.size === 0) await this.#something();
       const sinceMs = clock.monotonic();
       const [[uid = "", waitsSinceMs] = []] = this.#waiting;
       if (waitsSinceMs !== undefined && sinceMs - waitsSinceMs >= PATIENCE_MS) {
@@ -75,11 +80,20 @@ export class FollowUps {
       const tookMs = clock.monotonic() - sinceMs;
       await clock.sleep(Math.max(LOOK_MS, tookMs * PAUSE_SHARE), signal).catch(() => {});
     }
+    signal.removeEventListener("abort", end);
     this.#waiting.clear();
   }
 
+  #something(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
   #add(uid: string): void {
-    if (!this.#waiting.has(uid)) this.#waiting.set(uid, this.#options.clock.monotonic());
+    if (this.#waiting.has(uid)) return;
+    this.#waiting.set(uid, this.#options.clock.monotonic());
+    this.#wake?.();
   }
 
   #isRecent({ metadata, status }: ControlPlaneObject): boolean {
