@@ -2,7 +2,7 @@
  * The beginning of a control plane, before it is loaded for the first time: a clone gets its objects, others the objects
  * that all begin with. A key says that it is done; until then whoever loads it does it, or goes on with it.
  */
-import type { Revision, RevisionedStore } from "../../storage/kv/store.js";
+import type { Operation, Revision, RevisionedStore } from "../../storage/kv/store.js";
 import { type ContentSource, contentOf, putContent, type StoredContent } from "./copy-content.js";
 
 export interface BeginningParts {
@@ -14,24 +14,24 @@ export interface BeginningParts {
   readonly defaults: readonly StoredContent[];
 }
 
+type OwnStore = Pick<BeginningParts, "store" | "prefix">;
+
 /** Behind the prefix; no object's. */
 const BEGUN = ".begun";
 
 /** Whether it has begun: nothing more is written below. @throws {StorageError} */
-export async function hasBegun(
-  { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
-  signal: AbortSignal,
-): Promise<boolean> {
+export async function hasBegun({ store, prefix }: OwnStore, signal: AbortSignal): Promise<boolean> {
   return (await begunAt({ store, prefix }, signal)) !== undefined;
 }
 
-/** Says that it has begun, as of the revision that is returned. @throws {StorageError} */
+/** Says that it has begun, as of the revision that is returned, and more in the same transaction. @throws {StorageError} */
 export async function markBegun(
-  { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
+  { store, prefix }: OwnStore,
+  more: readonly Operation[],
   signal: AbortSignal,
 ): Promise<Revision> {
   const put = { type: "put" as const, key: prefix + BEGUN, value: Buffer.from("{}") };
-  return (await store.commit({ compares: [], operations: [put] }, signal)).revision;
+  return (await store.commit({ compares: [], operations: [put, ...more] }, signal)).revision;
 }
 
 /**
@@ -58,7 +58,7 @@ export async function putBeginning(
 
 /** When it had all that it began with; undefined = it has not begun. @throws {StorageError} */
 export async function begunAt(
-  { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
+  { store, prefix }: OwnStore,
   signal: AbortSignal,
 ): Promise<Revision | undefined> {
   return (await store.get(prefix + BEGUN, {}, signal)).kv?.createRevision;
@@ -71,7 +71,7 @@ export function saysBegun(key: string): boolean {
 
 /** All objects that a control plane has as of a revision. @throws {StorageError} */
 export async function readContent(
-  { store, prefix }: Pick<BeginningParts, "store" | "prefix">,
+  { store, prefix }: OwnStore,
   revision: Revision,
   signal: AbortSignal,
 ): Promise<readonly StoredContent[]> {

@@ -42,9 +42,9 @@ function openFollowUps(loaded: readonly string[] = []) {
 }
 
 test("what loops follow is looked at a moment later, one control plane after the other, each once", async () => {
-  const { looked, followUps, pass } = openFollowUps();
+  const { clock, looked, followUps, pass } = openFollowUps();
   const ending = new AbortController();
-  const running = followUps.run([], ending.signal);
+  const running = followUps.run([], clock.now(), ending.signal);
   followUps.saw("uid-a", "core/namespaces/x", false);
   followUps.saw("uid-b", "core/configmaps/default/x", true);
   followUps.saw("uid-suspended", "core/secrets/default/x", false);
@@ -59,9 +59,9 @@ test("what loops follow is looked at a moment later, one control plane after the
 });
 
 test("what no loop follows loads nothing, and neither does a control plane that another replica makes", async () => {
-  const { looked, followUps, pass, lead } = openFollowUps();
+  const { clock, looked, followUps, pass, lead } = openFollowUps();
   const ending = new AbortController();
-  const running = followUps.run([], ending.signal);
+  const running = followUps.run([], clock.now(), ending.signal);
   followUps.saw("uid-a", "core/configmaps/default/x", false);
   followUps.saw("uid-b", "core/events/default/x", true);
   followUps.saw("uid-c", "coordination.k8s.io/leases/default/x", true);
@@ -90,7 +90,7 @@ test("who begins to lead looks at what it has in memory, and at what was used a 
     of("made", ago(20)),
   ];
   const ending = new AbortController();
-  const running = followUps.run(all, ending.signal);
+  const running = followUps.run(all, clock.now(), ending.signal);
   await pass(3 * SECOND_MS);
   assert.deepEqual(looked, ["loaded", "used", "made"]);
   ending.abort();
@@ -98,9 +98,9 @@ test("who begins to lead looks at what it has in memory, and at what was used a 
 });
 
 test("44: a leader for whom nothing waits is not woken by a timer", async () => {
-  const { looked, followUps, pass, sleeps } = openFollowUps();
+  const { clock, looked, followUps, pass, sleeps } = openFollowUps();
   const ending = new AbortController();
-  const running = followUps.run([], ending.signal);
+  const running = followUps.run([], clock.now(), ending.signal);
   await pass(3 * SECOND_MS);
   assert.equal(sleeps(), 0);
   followUps.saw("uid-a", "core/namespaces/x", false);
@@ -109,6 +109,23 @@ test("44: a leader for whom nothing waits is not woken by a timer", async () => 
   const then = sleeps();
   await pass(3 * SECOND_MS);
   assert.equal(sleeps(), then);
+  ending.abort();
+  await running;
+});
+
+test("44: after a time in which nobody led what was used before it is looked at, however long it was", async () => {
+  const { clock, looked, followUps, pass } = openFollowUps();
+  const ledMs = clock.now() - 86_400 * SECOND_MS;
+  const of = (name: string, lastUsedMs: number) =>
+    ({
+      metadata: { name, uid: `uid-${name}` },
+      status: { lastUsedTime: formatTime(lastUsedMs) },
+    }) as ControlPlaneObject;
+  const all = [of("resting", ledMs - 4_000 * SECOND_MS), of("used", ledMs - 60 * SECOND_MS)];
+  const ending = new AbortController();
+  const running = followUps.run(all, ledMs, ending.signal);
+  await pass(3 * SECOND_MS);
+  assert.deepEqual(looked, ["used"]);
   ending.abort();
   await running;
 });

@@ -61,11 +61,14 @@ export class FollowUps {
     if (isDeletion ? !PASSING.has(resource) : FOLLOWED.has(resource)) this.#add(uid);
   }
 
-  /** Looks until the signal aborts, at which the lead ends. @param all that there are */
-  async run(all: readonly ControlPlaneObject[], signal: AbortSignal): Promise<void> {
+  /**
+   * Looks until the signal aborts, at which the lead ends. @param all that there are
+   * @param ledMs when somebody led last; what was used about then, or since, may have been left undone
+   */
+  async run(all: readonly ControlPlaneObject[], ledMs: number, signal: AbortSignal): Promise<void> {
     const { clock, planes } = this.#options;
     for (const { entry } of planes.loaded) this.#add(entry.uid);
-    for (const one of all) if (this.#isRecent(one)) this.#add(one.metadata.uid ?? "");
+    for (const one of all) if (isRecent(one, ledMs)) this.#add(one.metadata.uid ?? "");
     const end = () => this.#wake?.();
     signal.addEventListener("abort", end, { once: true });
     while (!signal.aborted) {
@@ -96,11 +99,6 @@ export class FollowUps {
     this.#wake?.();
   }
 
-  #isRecent({ metadata, status }: ControlPlaneObject): boolean {
-    const last = Date.parse(status?.lastUsedTime ?? metadata.creationTimestamp ?? "");
-    return last > this.#options.clock.now() - RECENT_MS;
-  }
-
   async #look(uid: string, signal: AbortSignal): Promise<void> {
     const { index, planes, logger, hasBegun } = this.#options;
     const name = index.nameOf(uid);
@@ -113,4 +111,9 @@ export class FollowUps {
       logger.debug({ controlPlane: name, err: error }, "it was not loaded for its loops");
     }
   }
+}
+
+function isRecent({ metadata, status }: ControlPlaneObject, ledMs: number): boolean {
+  const last = Date.parse(status?.lastUsedTime ?? metadata.creationTimestamp ?? "");
+  return last > ledMs - RECENT_MS;
 }

@@ -46,3 +46,39 @@ test("loops begin with a change, end after a quiet while, and begin again with t
   await running;
   assert.deepEqual(told.slice(-2), ["ended", "rested"], "the end of all ends them");
 });
+
+test("44: that loops rest is said when nothing was written up to their end, and not at the end of all", async () => {
+  const clock = new ManualClock();
+  const told: string[] = [];
+  let atEnd = () => {};
+  const loops = new RestingLoops({
+    ...{ clock, logger: silentLogger, owesWork: () => false },
+    async begin() {},
+    rested() {
+      atEnd();
+      told.push("rested");
+    },
+    async quiet() {
+      told.push("quiet");
+    },
+  });
+  const ending = new AbortController();
+  const running = loops.run(ending.signal);
+  loops.changed();
+  await settle();
+  clock.advance(MINUTE_MS);
+  await settle();
+  assert.deepEqual(told.splice(0), ["rested", "quiet"]);
+  loops.changed();
+  await settle();
+  atEnd = () => {
+    atEnd = () => {};
+    loops.changed();
+  };
+  clock.advance(MINUTE_MS);
+  await settle();
+  assert.deepEqual(told.splice(0), ["rested"], "they begin again");
+  ending.abort();
+  await running;
+  assert.deepEqual(told, ["rested"]);
+});

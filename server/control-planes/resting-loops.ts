@@ -20,6 +20,8 @@ export interface RestingLoopsOptions {
   readonly begin: (lifecycle: Lifecycle) => Promise<void>;
   /** They have ended. */
   readonly rested: () => void;
+  /** They have ended as there is nothing to do. @throws {Error} it is tried again */
+  readonly quiet?: (signal: AbortSignal) => Promise<void>;
   /** Whether something waits for a time to come, or for a retry. */
   readonly owesWork: () => boolean;
 }
@@ -49,7 +51,7 @@ export class RestingLoops {
 
   /** Until the signal aborts. Begins with rest. */
   async run(signal: AbortSignal): Promise<void> {
-    const { logger, tasks, begin, rested } = this.#options;
+    const { logger, tasks, begin, rested, quiet } = this.#options;
     let seen = 0;
     const end = () => this.#wake?.();
     signal.addEventListener("abort", end, { once: true });
@@ -69,6 +71,7 @@ export class RestingLoops {
         this.#isResting = true;
         rested();
       }
+      if (seen === this.#changes && !signal.aborted) await quiet?.(signal);
     }
     signal.removeEventListener("abort", end);
   }

@@ -45,9 +45,15 @@ export class LeaseLock {
   /** The last seen version of the lease, and when it appeared by our clock. */
   #seenVersion = "";
   #seenAtMs = 0;
+  #lastLedMs: number | undefined;
 
   constructor(options: LeaseLockOptions) {
     this.#options = options;
+  }
+
+  /** When another holder renewed it last, in its own time; undefined = there was none before this process. */
+  get lastLedMs(): number | undefined {
+    return this.#lastLedMs;
   }
 
   /**
@@ -112,6 +118,7 @@ export class LeaseLock {
       }
       const isOurs = lease.spec?.holderIdentity === identity;
       if (!isOurs && !this.#isExpired(lease)) return false;
+      if (!isOurs) this.#lastLedMs = Date.parse(lease.spec?.renewTime ?? "") || undefined;
       const transitions = (lease.spec?.leaseTransitions ?? 0) + (isOurs ? 0 : 1);
       const next: LeaseObject = {
         ...lease,

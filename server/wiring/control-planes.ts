@@ -190,9 +190,10 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
         lock.run(async (leading) => {
           const keeping = { ...loop, urlOf, store, partsPrefix, partKeysPrefix, planes };
           const all = objects.list(objects.resource(group, CONTROL_PLANES), "");
+          const now = systemClock.now();
           await Promise.all([
             lead.hold(leading),
-            followUps.run(all, leading),
+            followUps.run(all, Math.min(lock.lastLedMs ?? now, now), leading),
             runKeeper(keeping, leading),
           ]);
         }, signal),

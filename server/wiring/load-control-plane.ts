@@ -29,6 +29,7 @@ import type { Lead } from "../control-planes/lead.js";
 import { LimitGuard, sizeOf } from "../control-planes/limit-guard.js";
 import { toOwnUrl } from "../control-planes/names-in-requests.js";
 import { owesWork } from "../control-planes/owed-work.js";
+import { RestMark } from "../control-planes/rest-mark.js";
 import { RestingLoops } from "../control-planes/resting-loops.js";
 import { Usage } from "../control-planes/usage.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
@@ -130,13 +131,15 @@ export function loadControlPlane(
     const basis = basisOf(parts);
     let made: (() => void) | undefined;
     opened.defer(async () => made?.());
+    let rest: RestMark | undefined;
     const small = { patterns: parts.patterns, changed: () => loops?.changed() };
     let loops: RestingLoops | undefined;
     const [storage, isNew] = await openPartStore(
       { config, clock, uid: entry.uid, facts, logger, root: parts.storage, part, small },
       async (store) => {
         const own = { store, prefix: part.prefix };
-        const begun = await begunAt(own, signal);
+        rest = new RestMark({ ...own, basis: restBasisOf(parts, basis) });
+        const [begun] = await Promise.all([begunAt(own, signal), rest.read(signal)]);
         // What clients know of an earlier one of its name is not continued.
         if (begun !== undefined) part.beganAt(begun);
         if (begun !== undefined) return false;
@@ -197,7 +200,8 @@ export function loadControlPlane(
     if (isFilled) await ensureOwnAddress(filled);
     else if (isDefault) await fill(filled);
     if (isNew) {
-      const begun = await markBegun(own, signal);
+      const more = isDefault && rest !== undefined ? [rest.toPut()] : [];
+      const begun = await markBegun(own, more, signal);
       part.beganAt(begun);
       // No answer says an earlier revision, which other replicas would refuse.
       await view.waitForRevision(begun, signal);
@@ -208,9 +212,10 @@ export function loadControlPlane(
     made?.();
     isBegun = true;
     plane.aggregation.spawn(lifecycle, objects);
-    loops = restingLoops(filled, { isFilled: isDefault });
+    const isDone = isDefault || (rest?.isThere === true && !owesWork(view, config.naming));
+    loops = restingLoops(filled, { isFilled: isDefault, rest, lead: parts.lead });
     // What was left undone by who had it before.
-    if (!isDefault) loops.changed();
+    if (!isDone) loops.changed();
     const begun = loops;
     lifecycle.spawn("loops", "restart", async (until) => {
       // Who waits for a clone gets its first answer before they look at everything.
@@ -292,9 +297,22 @@ async function fill(parts: FilledParts): Promise<void> {
   await ensureLoopsResults(parts);
 }
 
+/** What the server's own objects depend on, and what it does with those of others. */
+function restBasisOf({ build, config }: LoadParts, basis: string): readonly unknown[] {
+  const { controllers, enableBootstrapTokenAuth, releases, runtimeConfig } = config;
+  return [build, basis, controllers, enableBootstrapTokenAuth, releases, [...runtimeConfig]];
+}
+
+interface BeginningOfLoops {
+  /** The server's own objects are as they have to be. */
+  readonly isFilled: boolean;
+  readonly rest: RestMark | undefined;
+  readonly lead: Pick<Lead, "isLeading">;
+}
+
 function restingLoops(
   parts: FilledParts,
-  { isFilled }: { readonly isFilled: boolean },
+  { isFilled, rest, lead }: BeginningOfLoops,
 ): RestingLoops {
   const { logger, config, access, registry } = parts;
   const uses = access.authentication.legacyTokenUses;
@@ -302,11 +320,16 @@ function restingLoops(
   const loops = new RestingLoops({
     ...{ clock: systemClock, logger, tasks: parts.tasks },
     async begin(lifecycle) {
+      await rest?.delete(lifecycle.signal);
       if (!isEnsured) await ensureOwnObjects({ ...parts, lifecycle }, NOBODY_WAITS);
       isEnsured = true;
       (await prepareLoops({ ...parts, lifecycle }))();
     },
     rested: () => uses.listen(() => loops.changed()),
+    async quiet(signal) {
+      // The loops of others have rested without having run.
+      if (lead.isLeading) await rest?.put(signal);
+    },
     owesWork: () => owesWork(registry.view, config.naming),
   });
   uses.listen(() => loops.changed());

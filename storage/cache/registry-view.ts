@@ -59,7 +59,7 @@ export interface RegistryViewOptions {
 export interface SmallView {
   /** Objects that many registries have alike are kept as their differences to those. */
   readonly patterns: ObjectPatterns;
-  /** Told of each batch that changed something, in the turn of the feed. Must be quick. */
+  /** Told of each batch that changed objects, in the turn of the feed. Must be quick. */
   changed(): void;
 }
 
@@ -538,18 +538,20 @@ export class RegistryView implements PartitionHost {
     // The revision moves first: a woken watcher compares itself with it.
     this.#revision = batch.revision;
     this.#options.feedLag?.arrived(batch.revision, now);
-    for (const event of batch.events) this.#applyEvent(event, now);
+    let isObject = false;
+    for (const event of batch.events) isObject = this.#applyEvent(event, now) || isObject;
     this.#eventsApplied += batch.events.length;
     this.#waiters.reached(batch.revision);
-    if (batch.events.length > 0) this.#options.small?.changed();
+    if (isObject) this.#options.small?.changed();
   }
 
-  #applyEvent(event: StoreEvent, nowMs: number): void {
+  /** @returns whether it is one of an object */
+  #applyEvent(event: StoreEvent, nowMs: number): boolean {
     const name = event.type === "put" ? event.kv.key : event.key;
     const key = this.keys.parse(name);
     if (key === undefined) {
       this.#moveEpoch(name, event);
-      return;
+      return false;
     }
     const partition = this.partition(key.partition);
     if (event.type === "delete") {
@@ -561,6 +563,7 @@ export class RegistryView implements PartitionHost {
       partition.put(own ?? this.#decode(key, kv.value, kv.modRevision), nowMs);
     }
     if (this.retention.isOverfull) this.retention.trim(this.#partitionList, nowMs);
+    return true;
   }
 
   #moveEpoch(key: string, event: StoreEvent): void {
