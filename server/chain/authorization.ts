@@ -52,9 +52,9 @@ function applyResult(
 ): undefined {
   state.authorizationReason = result.reason;
   state.isAuthorized = result.decision === "allow";
-  // Decision before error: one rule may be unreadable while another one allows.
+  // Decision before error: one rule may be unreadable while another one allows. A refusal for want of an answer is an error.
   if (result.decision === "allow") return;
-  if (result.error !== undefined && result.decision === "no-opinion") {
+  if (result.error !== undefined) {
     throw internalError("authorization could not be decided", result.error);
   }
   throw denial(attributes, result.reason);
