@@ -404,6 +404,15 @@ test("control planes share the thread as levels do: one with many users gets as 
   assert.equal(openControl().turnPlaceOf(jane, info)?.level, "global-default");
 });
 
+test("39: a flow's name is short, whatever its client calls itself or asks for", () => {
+  const control = openControl();
+  const { info } = asked(userOf("a"), "GET", PODS);
+  const nameOf = (name: string) => control.turnPlaceOf(userOf(name), info)?.flow ?? "";
+  assert.ok(nameOf("x".repeat(60_000)).length < 1_000);
+  assert.equal(nameOf(`${"x".repeat(600)}1`), nameOf(`${"x".repeat(600)}2`));
+  assert.notEqual(nameOf(`${"x".repeat(253)}1`), nameOf(`${"x".repeat(253)}2`));
+});
+
 function userOf(name: string): UserInfo {
   return createUser({ name, groups: ["system:authenticated"] });
 }

@@ -33,6 +33,8 @@ const WIDTH_MAX_PART = 0.15;
 const WIDTH_MAX = 10;
 /** Names of flows that a schema keeps; beyond it they are joined anew. */
 const FLOW_NAMES_MAX = 1_000;
+/** Of a flow's name, which a client may choose: namespaces that do not exist, for example. What begins alike is one flow. */
+const FLOW_CHARS_MAX = 512;
 
 interface Level {
   setting: LevelSetting;
@@ -468,12 +470,14 @@ export class FlowControl {
 }
 
 function flowName({ setting, flowNames }: Schema, user: UserInfo, info: RequestInfo): string {
-  const distinguisher = flowOf(setting, user, info);
+  const distinguisher = flowOf(setting, user, info).slice(0, FLOW_CHARS_MAX);
   let name = flowNames.get(distinguisher);
   if (name === undefined) {
     if (flowNames.size >= FLOW_NAMES_MAX) flowNames.clear();
-    name = `${setting.name}\u0000${distinguisher}`;
-    flowNames.set(distinguisher, name);
+    // A copy, as a part of a request's path keeps all of it alive.
+    const kept = Buffer.from(distinguisher).toString();
+    name = `${setting.name}\u0000${kept}`;
+    flowNames.set(kept, name);
   }
   return name;
 }

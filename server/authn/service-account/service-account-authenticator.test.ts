@@ -453,3 +453,47 @@ test("a legacy token must be whole and true to itself", async () => {
   });
   refuses(accounts, await signCompactToken(key, bound), "malformed");
 });
+
+test("39: verified tokens are remembered by their size, not by their number alone", async () => {
+  const accounts = openAccounts();
+  const { keys, issuer } = accounts;
+  let verifications = 0;
+  const verifies = keys.verifies.bind(keys);
+  keys.verifies = (...asked) => {
+    verifications++;
+    return verifies(...asked);
+  };
+  const tokenOf = (count: number) =>
+    issue(accounts, {
+      audiences: [
+        ...issuer.settings.audiences,
+        ...Array.from({ length: count }, (_, at) => `audience-${at}`),
+      ],
+    });
+  const uses = (token: string): number => {
+    const before = verifications;
+    for (let at = 0; at < 3; at++) assert.equal(ask(accounts, token)?.uid, "u-web");
+    return verifications - before;
+  };
+  assert.equal(uses(await tokenOf(0)), 1);
+  assert.equal(uses(await tokenOf(300)), 1);
+  // All places together hold no more than usual tokens would take.
+  const small = openAccounts({ verifiedTokensMax: 4 });
+  const first = (await small.issuer.issueBound(wish(small.issuer))).token;
+  let known = 0;
+  const check = small.keys.verifies.bind(small.keys);
+  small.keys.verifies = (...asked) => {
+    known++;
+    return check(...asked);
+  };
+  ask(small, first);
+  const audiences = [
+    ...small.issuer.settings.audiences,
+    ...Array.from({ length: 350 }, (_, at) => `audience-${at}`),
+  ];
+  for (let at = 0; at < 2; at++) {
+    ask(small, (await small.issuer.issueBound(wish(small.issuer, { audiences }))).token);
+  }
+  ask(small, first);
+  assert.equal(known, 4);
+});

@@ -61,7 +61,7 @@ export interface ServiceAccountAuthenticatorOptions {
   readonly observer?: ServiceAccountObserver;
   /** Hears of each use of a token out of a Secret. */
   readonly legacyUses?: LegacyTokenUses;
-  /** How many tokens are remembered as verified; default 10,000. Room for all of them is kept from the start. */
+  /** How many tokens are remembered as verified; default 10,000, of 2 KiB each. Room for all of them is kept from the start. */
   readonly verifiedTokensMax?: number;
 }
 
@@ -74,8 +74,11 @@ interface VerifiedToken {
   readonly isForApi: boolean;
 }
 
-/** About 2 KiB each. */
 const VERIFIED_TOKENS_MAX = 10_000;
+/** What is kept of a token is up to six times its text, of which its client decides: it has the audiences that were asked for. Usual ones have 1,000 characters. */
+const VERIFIED_CHARS_EACH = 2_048;
+/** Of a connection's last token: longer ones are none of ours. */
+const LAST_CHARS_MAX = 16 * 1024;
 
 /** Tolerated clock skew between replicas for a token's start. */
 const CLOCK_SKEW_SECONDS = 30;
@@ -128,16 +131,16 @@ export class ServiceAccountAuthenticator implements Authenticator {
     if (!isForAsker) throw this.#refuse("audience", verified);
     if (verified.bound === undefined) this.#checkLegacy(verified, token, remarks);
     else this.#checkBound(verified, verified.bound, remarks);
-    if (!isKnown) this.#remember(digest, verified);
+    if (!isKnown) this.#remember(digest, verified, token.length);
     const { user } = verified;
     return audiences === undefined ? user : createUser({ ...user, audiences });
   }
 
   /** The cache is made for the first token: its places are allocated at once. */
-  #remember(digest: string, verified: VerifiedToken): void {
+  #remember(digest: string, verified: VerifiedToken, size: number): void {
     const { verifiedTokensMax: max = VERIFIED_TOKENS_MAX } = this.#options;
-    this.#verified ??= new LRUCache({ max });
-    this.#verified.set(digest, verified);
+    this.#verified ??= new LRUCache({ max, maxSize: max * VERIFIED_CHARS_EACH });
+    this.#verified.set(digest, verified, { size });
   }
 
   /** A connection usually sends the same token with every request. */
@@ -145,7 +148,9 @@ export class ServiceAccountAuthenticator implements Authenticator {
     const last = socket && this.#lastTokens.get(socket);
     if (last?.token === token) return last.digest;
     const digest = sha256(token);
-    if (socket !== undefined) this.#lastTokens.set(socket, { token, digest });
+    if (socket !== undefined && token.length <= LAST_CHARS_MAX) {
+      this.#lastTokens.set(socket, { token, digest });
+    }
     return digest;
   }
 

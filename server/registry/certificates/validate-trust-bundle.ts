@@ -66,7 +66,9 @@ function validateBundle(bundle: string, errors: FieldError[]): void {
     const why = entryProblem(type, hasHeaders, der);
     if (why !== undefined) found.push(invalidValue(BUNDLE, OMITTED, `entry ${index} ${why}`));
     const key = der.toString("latin1");
-    places.set(key, [...(places.get(key) ?? []), index]);
+    const known = places.get(key);
+    if (known === undefined) places.set(key, [index]);
+    else known.push(index);
     index += 1;
   }
   if (found.length === 0) {

@@ -89,6 +89,7 @@ export function openAccounts(
     readonly vendor?: string;
     readonly signing?: SigningKey;
     readonly others?: readonly VerificationKey[];
+    readonly verifiedTokensMax?: number;
   } = {},
 ): AccountFixture {
   const naming = createNaming(options.vendor ?? "kubernetes");
@@ -113,7 +114,14 @@ export function openAccounts(
     refusals,
     shown,
     issuer: new TokenIssuer(parts),
-    authenticator: new ServiceAccountAuthenticator({ ...parts, objects, observer }),
+    authenticator: new ServiceAccountAuthenticator({
+      ...parts,
+      objects,
+      observer,
+      ...(options.verifiedTokensMax !== undefined && {
+        verifiedTokensMax: options.verifiedTokensMax,
+      }),
+    }),
   };
 }
 
