@@ -332,31 +332,49 @@ class Checker {
     node.variables.forEach((name, index) => {
       inner.set(name, types[index] ?? DYN);
     });
-    if (node.filter !== undefined) this.#expectBool(this.#check(node.filter, inner), node.filter);
+    const filter = node.filter === undefined ? BOOL : this.#check(node.filter, inner);
     const body = this.#check(node.body, inner);
     switch (node.macro) {
       case "all":
       case "exists":
-      case "existsOne":
         this.#expectBool(body, node.body);
         return BOOL;
+      case "existsOne":
+        this.#expectCondition(body, INT, node);
+        return BOOL;
       case "filter":
-        this.#expectBool(body, node.body);
-        return listOf(types[0] ?? DYN);
+        return this.#expectCondition(body, listOf(types[0] ?? DYN), node);
       case "map":
       case "transformList":
-        return listOf(body);
-      case "transformMap":
-        return mapOf(range.kind === "list" ? INT : (types[0] ?? DYN), body);
+        return this.#expectCondition(filter, listOf(body), node);
+      case "transformMap": {
+        const key = range.kind === "list" ? INT : (types[0] ?? DYN);
+        return this.#expectCondition(filter, mapOf(key, body), node);
+      }
       case "transformMapEntry": {
-        const key = this.#inference.fresh();
-        const value = this.#inference.fresh();
-        if (this.#inference.assign([body], [mapOf(key, value)])) return mapOf(key, value);
-        return this.#mismatch("map", body, node.body);
+        const entry = mapOf(this.#inference.fresh(), this.#inference.fresh());
+        if (this.#inference.assign([body], [entry])) {
+          return this.#expectCondition(filter, entry, node);
+        }
+        const form = `(map(dyn, dyn), ${formatType(this.#inference.resolve(body))})`;
+        return this.#problem(
+          `found no matching overload for 'cel.@mapInsert' applied to '${form}'`,
+          node,
+        );
       }
       case "sortBy":
         return this.#sorted(node, range, body);
     }
+  }
+
+  /** A loop that takes an element or leaves it is a choice between two results. */
+  #expectCondition(condition: Type, result: Type, node: Comprehension | Bind): Type {
+    if (!this.#inference.assign([condition], [BOOL])) {
+      const [is, of] = [condition, result].map((type) => formatType(this.#inference.resolve(type)));
+      const problem = `found no matching overload for '_?_:_' applied to '(${is}, ${of}, ${of})'`;
+      this.#problem(problem, node);
+    }
+    return result;
   }
 
   #sorted(node: Comprehension, range: Type, key: Type): Type {
@@ -406,7 +424,8 @@ class Checker {
     if (node.macro === "optMap") return optionalOf(body);
     const result = this.#inference.fresh();
     if (this.#inference.assign([body], [optionalOf(result)])) return optionalOf(result);
-    return this.#mismatch("optional_type", body, node.body);
+    const form = `(bool, ${formatType(this.#inference.resolve(body))}, optional_type(dyn))`;
+    return this.#problem(`found no matching overload for '_?_:_' applied to '${form}'`, node);
   }
 
   #expectBool(type: Type, node: Node): void {

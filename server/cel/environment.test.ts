@@ -67,6 +67,24 @@ test("all problems of a text are found at once, in the order of their places", (
     "ERROR: <input>:1:39: expected type 'bool' but found 'int'",
     "ERROR: <input>:1:50: undeclared reference to 'd' (in container '')",
   ]);
+  const ofChoice = (position: number, types: string) => [
+    `ERROR: <input>:1:${position}: found no matching overload for '_?_:_' applied to '(${types})'`,
+  ];
+  assert.deepEqual(problems("['a'].filter(x, 1)"), ofChoice(13, "int, list(string), list(string)"));
+  assert.deepEqual(problems("['a'].map(x, x, 1)"), ofChoice(10, "string, list(int), list(int)"));
+  assert.deepEqual(problems("['a'].exists_one(x, 1)"), ofChoice(17, "int, int, int"));
+  assert.deepEqual(
+    problems("['a'].transformMap(i, v, 1, v)"),
+    ofChoice(19, "int, map(int, string), map(int, string)"),
+  );
+  assert.deepEqual(problems("['a'].filter(1, true)"), [
+    "ERROR: <input>:1:14: argument is not an identifier",
+  ]);
+  assert.throws(
+    () => compile("'größe' + 1", ["dyn"]),
+    /\n \| 'größe' \+ 1\n \| \.\.\.．．\.\.\.\^$/,
+  );
+  assert.throws(() => compile("'ö' + é", ["dyn"]), /\n \| 'ö' \+ é\n/);
   const many = Array.from({ length: 150 }, (_, index) => `x${index}`).join(" + ");
   assert.throws(() => compile(many, ["dyn"]), /\n50 more errors were truncated$/);
 });

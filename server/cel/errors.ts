@@ -90,8 +90,12 @@ const EXCERPT_MAX = 16_384;
 function describe({ problem, offset }: Problem, source: string): string {
   const { line, column, text } = locate(source, offset);
   const head = `ERROR: <input>:${line}:${column}: ${problem}`;
-  if (text.length > EXCERPT_MAX) return head;
-  return `${head}\n | ${text.replaceAll("\t", " ")}\n | ${".".repeat(column - 1)}^`;
+  if (Buffer.byteLength(text) > EXCERPT_MAX) return head;
+  // Below a character of several bytes stands a wide mark.
+  const [...above] = text;
+  const marks = above.slice(0, column - 1).map((one) => (one < "\u0080" ? "." : "\uff0e"));
+  const end = (above[column - 1] ?? "") < "\u0080" ? "^" : "\uff3e";
+  return `${head}\n | ${text.replaceAll("\t", " ")}\n | ${marks.join("")}${end}`;
 }
 
 function locate(

@@ -46,18 +46,28 @@ export function expandMacro(call: MacroCall, fail: Fail): Node | undefined {
   if (call.hasBind && name === "bind" && target.kind === "identifier" && target.name === "cel") {
     const [variable, value, body] = args;
     if (args.length !== 3 || !variable || !value || !body) return undefined;
-    const bound = variableName(variable, fail);
+    const bound = variableName(
+      variable,
+      fail,
+      "cel.bind() variable names must be simple identifiers",
+    );
     return { kind: "bind", macro: "bind", offset, variable: bound, value, body };
   }
   if (name === "optMap" || name === "optFlatMap") {
     const [variable, body] = args;
     if (args.length !== 2 || !variable || !body) return undefined;
-    const bound = variableName(variable, fail);
+    const bound = variableName(
+      variable,
+      fail,
+      `${name}() variable name must be a simple identifier`,
+    );
     return { kind: "bind", macro: name, offset, variable: bound, value: target, body };
   }
   const loop = LOOPS.get(`${name}/${args.length}`);
   if (loop === undefined) return undefined;
-  const variables = args.slice(0, loop.variables).map((arg) => variableName(arg, fail));
+  const isNamedAlone = loop.macro === "filter" || loop.macro === "map";
+  const problem = isNamedAlone ? "argument is not an identifier" : "argument must be a simple name";
+  const variables = args.slice(0, loop.variables).map((arg) => variableName(arg, fail, problem));
   if (variables.length === 2 && variables[0] === variables[1]) {
     throw fail(`duplicate variable name: ${variables[0]}`, args[1]?.offset ?? offset);
   }
@@ -85,9 +95,7 @@ function expandHas(args: readonly Node[], offset: number, fail: Fail): Node | un
   return { ...arg, isTest: true, offset };
 }
 
-function variableName(node: Node, fail: Fail): string {
-  if (node.kind !== "identifier" || node.isAbsolute) {
-    throw fail("argument must be a simple name", node.offset);
-  }
+function variableName(node: Node, fail: Fail, problem: string): string {
+  if (node.kind !== "identifier" || node.isAbsolute) throw fail(problem, node.offset);
   return node.name;
 }

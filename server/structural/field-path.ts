@@ -67,7 +67,9 @@ function stepInto(
   }
   const property = node.properties.get(step);
   if (property !== undefined) return property;
-  return typeof node.additional === "object" ? node.additional : undefined;
+  if (typeof node.additional === "object") return node.additional;
+  // Any member may be there, and nothing is known of what is in it.
+  return node.additional === true ? "text" : undefined;
 }
 
 function unescaped(text: string): string {

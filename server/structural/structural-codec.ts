@@ -154,14 +154,11 @@ function readMetadata(
   sent: JsonValue | undefined,
   unknownFields: string[],
 ): JsonValue {
+  // A failure has its path from here: kube-apiserver reads metadata apart from the object.
   const own: string[] = [];
-  try {
-    const read = sent === undefined || sent === null ? codec.zero() : codec.decode(sent, own);
-    unknownFields.push(...own.map((field) => `metadata.${field}`));
-    return read;
-  } catch (error) {
-    throw error instanceof DecodeFailure ? error.enter("", "metadata") : error;
-  }
+  const read = sent === undefined || sent === null ? codec.zero() : codec.decode(sent, own);
+  unknownFields.push(...own.map((field) => `metadata.${field}`));
+  return read;
 }
 
 function createValidation(structural: Structural): StructuralCodec["validate"] {

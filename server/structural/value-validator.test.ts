@@ -108,6 +108,20 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       'x: Invalid value: "yesterday": x in body must be of type date-time: "yesterday"',
     ],
     [{ type: "string", format: "of-my-own" }, "anything"],
+    [
+      { type: "object", format: "date" },
+      "a",
+      'x: Invalid value: "string": x in body must be of type object: "string"',
+    ],
+    [
+      { type: "integer", format: "date" },
+      "a",
+      'x: Invalid value: "string": x in body must be of type integer: "string"',
+    ],
+    [{ format: "date" }, 1, 'x: Invalid value: "int64": x in body must be of type date: "int64"'],
+    [{ format: "date" }, true, 'x: Invalid value: "": x in body must be of type date: ""'],
+    [{ format: "date" }, ["a"]],
+    [{ format: "of-my-own" }, 1],
   ],
   numbers: [
     [

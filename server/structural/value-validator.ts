@@ -128,17 +128,19 @@ function typeCheck(schema: JsonSchema): Check {
   if (types.has("number")) types.add("integer");
   const isNullable = schema.nullable === true;
   const isAny = types.size === 0;
-  // A string with a known format is checked by the format, whatever the type.
-  const hasFormat = isKnownFormat(format, own);
-  const isFormatted = hasFormat && !types.has("number") && !types.has("integer");
+  const isKnown = isKnownFormat(format, own);
+  const isNumber = types.has("number") || types.has("integer");
   return (value, findings) => {
     findings.matches++;
     const type = typeOf(value);
-    if (isAny || types.has(type)) return;
-    if (value === null && isNullable) return;
+    if (types.has(type)) return;
+    // A string with a format is checked by the format, whatever the type; of a default with any format.
+    const hasFormat = isKnown || (findings.areOfDefault && format !== "");
+    if (isAny && !hasFormat) return;
+    if (value === null && (isNullable || isAny)) return;
     if (isEither && findings.areOfDefault) return;
     const isText = type === "string" || type === "array";
-    if (isFormatted && isText) return;
+    if (hasFormat && !isNumber && isText) return;
     // For other values the error names the schema's format and the value's own.
     if (hasFormat && !isText && value !== null) findings.add(wrongType(format, formatOf(type)));
     else findings.add(wrongType(wanted, type));
@@ -151,8 +153,10 @@ function formatOf(type: string): string {
 }
 
 function textCheck(schema: JsonSchema): Check | undefined {
-  const { maxLength, minLength, pattern, format = "" } = schema;
+  const { maxLength, minLength, pattern, format = "", type: own = "" } = schema;
   const hasFormat = formatCheck(format);
+  // Of objects it counts for texts alone.
+  const isOfTexts = isKnownFormat(format, own);
   if ([maxLength, minLength, pattern, hasFormat].every((part) => part === undefined)) return;
   const lazy = pattern === undefined ? undefined : lazyPattern(pattern);
   const checkPattern = (value: string, findings: Findings): void => {
@@ -176,7 +180,8 @@ function textCheck(schema: JsonSchema): Check | undefined {
     } else if (minLength !== undefined && lengthOf(value) < minLength) {
       findings.add(outOfBounds(value, `be at least ${minLength} chars long`));
     } else checkPattern(value, findings);
-    if (hasFormat !== undefined && !hasFormat(value)) findings.add(wrongType(format, value));
+    if (hasFormat === undefined || !(isOfTexts || findings.areOfDefault)) return;
+    if (!hasFormat(value)) findings.add(wrongType(format, value));
   };
 }
 

@@ -343,6 +343,10 @@ const CAUSES: Readonly<Record<string, readonly string[]>> = {
   "a default of another type": [
     'spec.validation.openAPIV3Schema.properties[x].default: Invalid value: "integer":  in body must be of type string: "integer"',
   ],
+  "a default that its format alone judges": [
+    'spec.validation.openAPIV3Schema.properties[x].default: Invalid value: "a":  in body must be of type date: "a"',
+  ],
+  "a default that no format judges": [],
   "a default that is pruned": [
     'spec.validation.openAPIV3Schema.properties[x].default: Invalid value: {"b":1}: must not have unknown fields',
   ],

@@ -263,6 +263,8 @@ export const REFUSED: Readonly<Record<string, JsonObject>> = {
   "a map type that is none": schema({ ...TYPE, "x-kubernetes-map-type": "loose" }),
 
   "a default of another type": schema({ ...text, default: 5 }),
+  "a default that its format alone judges": schema({ ...TYPE, format: "date", default: "a" }),
+  "a default that no format judges": schema({ ...TYPE, format: "of-my-own", default: "a" }),
   "a default that is pruned": schema({ ...TYPE, properties: { a: text }, default: { b: 1 } }),
   "a default beyond the bounds": schema({ type: "integer", maximum: 3, default: 4 }),
   "a default that is null": schema({ ...text, default: null }),
