@@ -221,6 +221,37 @@ const OTHERS: readonly Attack[] = [
     },
   },
   {
+    name: "watches from old revisions that read nothing",
+    async run(attacker) {
+      const text = "w".repeat(1_000_000);
+      const metadata = { name: "unread" };
+      const { object } =
+        (await attacker.post(MAPS, JSON.stringify({ metadata, data: { text } }))) ?? {};
+      const from = Number(object?.metadata.resourceVersion ?? "1");
+      const revisions: string[] = [`${from}`];
+      await attacker.many(150, 1, async (at) => {
+        const answer = await attacker.patch(
+          `${MAPS}/unread`,
+          "merge-patch+json",
+          `{"data":{"at":"${at}"}}`,
+        );
+        revisions.push(answer?.object.metadata.resourceVersion ?? "1");
+      });
+      const sockets: TLSSocket[] = [];
+      await attacker.many(300, 10, async (at) => {
+        const socket = await openUnread(attacker);
+        sockets.push(socket);
+        const path = `${MAPS}?watch=1&resourceVersion=${revisions[at % 150]}&timeoutSeconds=30`;
+        socket.write(
+          `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${attacker.token}\r\n\r\n`,
+        );
+      });
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      for (const socket of sockets) socket.destroy();
+      await attacker.send(`${MAPS}/unread`, { method: "DELETE" });
+    },
+  },
+  {
     name: "200 watches as Tables beside writes of large objects",
     async run(attacker) {
       const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
@@ -525,3 +556,14 @@ export const STRAY_ATTACKS: readonly Attack[] = [...STRAY_BODIES, ...STRAY_ANSWE
     name: `stray: ${attack.name}`,
   }),
 );
+
+/** A connection of HTTP/1.1 whose client takes nothing from its kernel. */
+async function openUnread({ client }: Attacker): Promise<TLSSocket> {
+  const { hostname, port } = new URL(client.url);
+  const { ca } = client.credentials;
+  const socket = connectTls({ host: hostname, port: Number(port), ca });
+  socket.on("error", () => {});
+  await once(socket, "secureConnect");
+  socket.pause();
+  return socket;
+}

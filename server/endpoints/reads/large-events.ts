@@ -2,10 +2,26 @@
  * LargeEvents: large events of watches take turns. A watch that begins in the past has megabytes to send, which are rebuilt
  * from differences, encoded and encrypted on the thread that serves all. One such event is begun in each turn of the event
  * loop, whichever watch it is for, and the others wait in order.
+ *
+ * What a client has not read yet stays in memory: a past version for each watch, if each is at another place of the past. The
+ * bytes of these are bounded: beyond the bound the watch ends whose client has let its event lie for longest.
  */
+
+/** Of events that are begun and not read; what several watches send from the same memory counts once. */
+const HELD_BYTES_MAX = 64 * 1024 * 1024;
+
+interface Held {
+  readonly memory: ArrayBufferLike;
+  readonly cut: () => void;
+}
+
 export class LargeEvents {
   readonly #waiting: (() => void)[] = [];
   #begun = 0;
+  /** The oldest first. */
+  readonly #held = new Set<Held>();
+  readonly #memories = new Map<ArrayBufferLike, { readonly bytes: number; sharers: number }>();
+  #heldBytes = 0;
 
   /** How many have begun. */
   get begun(): number {
@@ -18,6 +34,42 @@ export class LargeEvents {
       this.#waiting.push(resolve);
       if (this.#waiting.length === 1) setImmediate(() => this.#next());
     });
+  }
+
+  /** Bytes of events that clients have not read. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /**
+   * Counts an event that is passed to a client.
+   * @param cut ends the watch, as others need the memory
+   * @returns to be called when it is sent, or the watch over
+   */
+  hold(parts: readonly Buffer[], cut: () => void): () => void {
+    const largest = parts.reduce((most, part) => (part.length > most.length ? part : most));
+    const held: Held = { memory: largest.buffer, cut };
+    const known = this.#memories.get(held.memory);
+    if (known === undefined) {
+      this.#memories.set(held.memory, { bytes: largest.length, sharers: 1 });
+      this.#heldBytes += largest.length;
+    } else known.sharers++;
+    this.#held.add(held);
+    for (const oldest of this.#held) {
+      if (this.#heldBytes <= HELD_BYTES_MAX || oldest === held) break;
+      this.#release(oldest);
+      // Not amid the delivery to another watch.
+      setImmediate(oldest.cut);
+    }
+    return () => this.#release(held);
+  }
+
+  #release(held: Held): void {
+    const memory = this.#memories.get(held.memory);
+    if (!this.#held.delete(held) || memory === undefined) return;
+    if (--memory.sharers > 0) return;
+    this.#memories.delete(held.memory);
+    this.#heldBytes -= memory.bytes;
   }
 
   #next(): void {

@@ -126,6 +126,8 @@ class WatchStream implements WatchSink, Tick {
   readonly #events: { value: number };
   #watcher: Watcher | undefined;
   #recorded: RecordedWatch | undefined;
+  /** Of the large event that is being sent. */
+  #releaseEvent: (() => void) | undefined;
   #hasSentEvent = false;
   #isEnding = false;
   #partition: Partition | undefined;
@@ -195,6 +197,7 @@ class WatchStream implements WatchSink, Tick {
       this.#closed?.abort();
       watcher.close();
       this.#recorded?.closed();
+      this.#releaseEvent?.();
       this.#services.ticker.remove(this);
     });
     this.#services.ticker.add(this);
@@ -330,9 +333,14 @@ class WatchStream implements WatchSink, Tick {
       return false;
     }
     const flushed = this.#services.latency?.start(event, this.#openedAtMs);
-    return encoded instanceof SharedChunk
-      ? this.#sink.write(encoded, flushed)
-      : this.#sink.writeLong?.(encoded, flushed) === true;
+    if (encoded instanceof SharedChunk) return this.#sink.write(encoded, flushed);
+    const release = this.#services.largeEvents.hold(encoded, () => this.#sink.destroy());
+    this.#releaseEvent = release;
+    const sent = () => {
+      release();
+      flushed?.();
+    };
+    return this.#sink.writeLong?.(encoded, sent) === true;
   }
 
   cork(): void {

@@ -1,0 +1,39 @@
+/** Large events of watches that nobody reads do not fill the memory. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LargeEvents } from "./large-events.js";
+
+const MIB = 1024 * 1024;
+const HEAD = Buffer.from("{");
+/** Memory that nobody touches costs nothing. */
+const event = (mebibytes: number) => [HEAD, Buffer.from(new ArrayBuffer(mebibytes * MIB))];
+
+test("39: beyond the bound that watch ends whose event has lain for longest, and what is shared counts once", async () => {
+  const events = new LargeEvents();
+  const cut: string[] = [];
+  const hold = (name: string, parts: readonly Buffer[]) =>
+    events.hold(parts, () => void cut.push(name));
+  const shared = event(20);
+  const releaseA = hold("a", shared);
+  hold("b", shared);
+  const releaseC = hold("c", event(20));
+  assert.equal(events.heldBytes, 40 * MIB);
+  releaseC();
+  releaseC();
+  hold("d", event(30));
+  assert.equal(events.heldBytes, 50 * MIB);
+  // Both that share have to go before their memory does.
+  hold("e", event(20));
+  assert.equal(events.heldBytes, 50 * MIB);
+  assert.deepEqual(cut, [], "nobody ends amid a delivery");
+  await new Promise(setImmediate);
+  assert.deepEqual(cut, ["a", "b"]);
+  releaseA();
+  // One event may be as large as it is.
+  const releaseF = hold("f", event(70));
+  await new Promise(setImmediate);
+  assert.deepEqual(cut, ["a", "b", "d", "e"]);
+  assert.equal(events.heldBytes, 70 * MIB);
+  releaseF();
+  assert.equal(events.heldBytes, 0);
+});
