@@ -5,7 +5,7 @@
 #   systemctl enable --now keelson
 #
 # PREFIX (default /usr/local) and UNITS (default /etc/systemd/system) may be other folders. Run it again to upgrade, then
-# restart the units one machine after the other. Needs Node.js and npm on the PATH that services have: /usr/local/bin, /usr/bin.
+# restart the units one machine after the other. Needs Node.js 22 or newer and npm on the PATH that services have: /usr/local/bin, /usr/bin.
 set -eu
 package=${1:?usage: install.sh FILE.tgz}
 prefix=${PREFIX:-/usr/local}
@@ -19,5 +19,7 @@ mkdir -p "$units"
 for unit in keelson.service keelson-controllers.service; do
   sed "s#/usr/local/bin/keelson#$prefix/bin/keelson#" "$here/$unit" > "$units/$unit"
 done
+# Where the units read their flags.
+if [ "$units" = /etc/systemd/system ]; then mkdir -p /etc/keelson; fi
 # Nothing to tell where the units are for another machine, or systemd does not run.
 if [ "$units" = /etc/systemd/system ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi

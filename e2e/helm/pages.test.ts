@@ -68,6 +68,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   // Commands in pods: what they run there is tried by these.
   "kubectl -n keelson exec deployment/keelson -- cat": "e2e/helm/processes.test.ts",
   "kubectl -n keelson exec keelson-etcd-0 -- etcdctl": UNTESTED,
+  "kubectl -n keelson port-forward": UNTESTED,
   // They only look.
   "kubectl describe": UNTESTED,
   "kubectl logs -p": "e2e/nodes.test.ts",
