@@ -131,7 +131,7 @@ async function patch(session: Session): Promise<void> {
   const labels = json({ metadata: { labels: "invalid" } });
   assert.match(
     await kubectl.fails(["patch", "wd", "first", "--type=merge", "-p", labels]),
-    /^The request is invalid: patch: Invalid value: "\{.*\}": json: cannot unmarshal string into Go struct field ObjectMeta\.metadata\.labels of type map\[string\]string\n$/,
+    /^The request is invalid: patch: Invalid value: "\{.*\}": json: cannot unmarshal string into Go struct field ObjectMeta\.labels of type map\[string\]string\n$/,
   );
 }
 
