@@ -26,8 +26,9 @@ const AGGREGATE_TO_EDIT: readonly RuleFact[] = [
   rule(
     WRITE,
     "core",
-    "configmaps events persistentvolumeclaims replicationcontrollers replicationcontrollers/scale secrets serviceaccounts services services/proxy",
+    "configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale secrets serviceaccounts services services/proxy",
   ),
+  rule(WRITE, "core events~", "events"),
   rule("create", "core", "serviceaccounts/token"),
   rule(
     WRITE,
@@ -57,8 +58,9 @@ const AGGREGATE_TO_VIEW: readonly RuleFact[] = [
   rule(
     READ,
     "core",
-    "bindings events limitranges namespaces/status pods/log pods/status replicationcontrollers/status resourcequotas resourcequotas/status",
+    "bindings limitranges namespaces/status pods/log pods/status replicationcontrollers/status resourcequotas resourcequotas/status",
   ),
+  rule(READ, "core events~", "events"),
   rule(READ, "core", "namespaces"),
   rule(READ, "discovery~", "endpointslices"),
   rule(
@@ -116,7 +118,8 @@ const SCHEDULER: readonly RuleFact[] = [
   rule(READ, "resource~", "deviceclasses"),
   rule("get list patch update watch", "resource~", "resourceclaims"),
   rule("get list patch update watch", "resource~", "resourceclaims/status"),
-  rule("get list patch update watch", "core", "pods/finalizers"),
+  rule("update", "core", "pods/finalizers"),
+  rule("create delete", "resource~", "resourceclaims"),
   rule(READ, "resource~", "resourceslices"),
   rule("patch update", "resource~", "resourceclaims/binding"),
 ];
@@ -128,7 +131,7 @@ const NODE: readonly RuleFact[] = [
   rule("create get list watch", "core", "nodes"),
   rule("patch update", "core", "nodes/status"),
   rule("patch update", "core", "nodes"),
-  rule("create patch update", "core", "events"),
+  RECORDS_EVENTS,
   rule(READ, "core", "pods"),
   rule("create delete", "core", "pods"),
   rule("patch update", "core", "pods/status"),
@@ -221,8 +224,9 @@ export const DEFAULT_CLUSTER_ROLES: readonly RoleFact[] = [
     rules: [
       onPaths(
         "get",
-        "/healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/*",
+        "/flagz /healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/* /statusz",
       ),
+      rule("get", "core", "nodes/metrics"),
     ],
   },
   { name: "system:node", rules: NODE },

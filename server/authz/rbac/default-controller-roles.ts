@@ -220,6 +220,8 @@ export const CONTROLLER_ROLES: Readonly<Record<string, readonly RuleFact[]>> = {
     rule(READ, "core", "persistentvolumeclaims"),
     rule(READ, "core", "pods"),
     rule(READ, "storage~", "csidrivers"),
+    rule("create", "core", "configmaps"),
+    rule("patch", "core", "configmaps", "selinux-conflicts"),
   ],
   "service-account-controller": [rule("create", "core", "serviceaccounts"), RECORDS_EVENTS],
   "service-cidrs-controller": [

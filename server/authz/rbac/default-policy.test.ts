@@ -192,6 +192,27 @@ test("objects are as the existing system has them: one of each kind in full", ()
   });
 });
 
+test("viewers read events of both groups, editors write them, and who monitors reads nodes' metrics", () => {
+  const rulesOf = (name: string) =>
+    policy.clusterRoles.find(({ metadata }) => metadata.name === name)?.rules ?? [];
+  const about = (name: string, resource: string) =>
+    rulesOf(name)
+      .filter(({ resources = [] }) => resources.includes(resource))
+      .map(({ apiGroups, verbs }) => [apiGroups, verbs]);
+  const groups = ["", "events.k8s.io"];
+  const read = ["get", "list", "watch"];
+  const write = ["create", "delete", "deletecollection", "patch", "update"];
+  assert.deepEqual(about("system:aggregate-to-view", "events"), [[groups, read]]);
+  assert.deepEqual(about("system:aggregate-to-edit", "events"), [[groups, write]]);
+  assert.deepEqual(about("system:node", "events"), [[groups, ["create", "patch", "update"]]]);
+  assert.deepEqual(about("system:monitoring", "nodes/metrics"), [[[""], ["get"]]]);
+  assert.deepEqual(about("system:kube-scheduler", "pods/finalizers"), [[[""], ["update"]]]);
+  assert.deepEqual(about("system:kube-scheduler", "resourceclaims").at(-1), [
+    ["resource.k8s.io"],
+    ["create", "delete"],
+  ]);
+});
+
 test("another vendor's policy has its own groups, labels and namespaces, and nobody else's", () => {
   const text = JSON.stringify(defaultPolicy(createNaming("acme")));
   assert.doesNotMatch(text, /k8s\.io|kubernetes|kube-system|kube-public/);
