@@ -1,6 +1,7 @@
 /** The budget holds for all values: no function is cheap on large input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Matcher } from "re2js";
 import { CelEvaluationError, createCelEnvironment } from "./environment.js";
 
 const environment = createCelEnvironment({
@@ -101,4 +102,12 @@ test("S2-AZC-25: where a side of || or && fails and the other decides, the least
     const { cost } = program.evaluateWithin({ ...bindings, numbers: [] }, 1_000_000);
     assert.ok(program.leastCost <= cost, `${source}: ${program.leastCost} of ${cost}`);
   }
+});
+
+test("39.3: who finds a hundred thousand matches has used the budget, and the matcher is asked no more often", (t) => {
+  const find = t.mock.method(Matcher.prototype, "find");
+  const { evaluateWithin } = environment.compile("text.findAll('1').size() > 0", ["bool"]);
+  assert.throws(() => evaluateWithin(bindings, 1_000_000), CelEvaluationError);
+  assert.ok(find.mock.callCount() <= 130_000, `${find.mock.callCount()} times`);
+  assert.ok(find.mock.callCount() > 100_000);
 });

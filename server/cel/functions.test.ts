@@ -44,6 +44,11 @@ test("strings: characters are code points", () => {
     ["'hello hello'.replace('he', 'we', 1)", "wello hello"],
     ["'ab'.replace('', '_')", "_a_b_"],
     ["'ab'.replace('', '_', 2)", "_a_b"],
+    ["'ab'.replace('', '_', 3)", "_a_b_"],
+    ["'ab\u{1f600}'.replace('', '_', 9)", "_a_b_\u{1f600}_"],
+    ["''.replace('', '_')", "_"],
+    ["'aZ\u0161\u{1f600}\u0141[`'.upperAscii()", "AZ\u0161\u{1f600}\u0141[`"],
+    ["'aZ\u0161\u{1f600}\u0141[`'.lowerAscii()", "az\u0161\u{1f600}\u0141[`"],
     ["strings.quote('a\"b\\n')", '"a\\"b\\n"'],
   ]);
   expectFailures(["'a'.charAt(2)", "'a'.substring(2)", "'abc'.substring(2, 1)", "d.join(',')"]);

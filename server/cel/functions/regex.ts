@@ -3,6 +3,9 @@ import { FOUND } from "../cost/call-costs.js";
 import { type CallContext, method, type Overload } from "../overloads.js";
 import { ListValue } from "../values.js";
 
+/** Of one match; a pattern may have a million in a text. */
+const MATCH_WORK = 400;
+
 function find(text: string, pattern: string, context: CallContext): string {
   const matcher = context.regex(pattern, text).matcher(text);
   return matcher.find() ? (matcher.group() ?? "") : "";
@@ -12,7 +15,7 @@ function findAll(text: string, pattern: string, limit: bigint, context: CallCont
   const matcher = context.regex(pattern, text).matcher(text);
   const found: string[] = [];
   while ((limit < 0n || found.length < Number(limit)) && matcher.find()) {
-    context.charge(1);
+    context.charge(MATCH_WORK);
     found.push(matcher.group() ?? "");
   }
   return new ListValue(found);

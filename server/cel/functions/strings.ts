@@ -80,10 +80,17 @@ function split(text: string, separator: string, limit = -1n): ListValue {
 function replace(text: string, search: string, by: string, limit: bigint, context: CallContext) {
   if (limit === 0n) return text;
   const max = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit);
-  const pieces = search === "" ? ["", ...[...text], ""].slice(0) : text.split(search);
+  const charge = (count: number) => {
+    context.charge(Math.ceil(count * by.length * TRAVERSAL_FACTOR));
+  };
+  if (search === "") {
+    const points = [...text];
+    charge(Math.min(max, points.length + 1));
+    return replaceEmpty(points, by, max);
+  }
+  const pieces = text.split(search);
   const count = Math.min(max, pieces.length - 1);
-  context.charge(Math.ceil(count * by.length * TRAVERSAL_FACTOR));
-  if (search === "") return replaceEmpty([...text], by, max);
+  charge(count);
   const head = pieces.slice(0, count + 1).join(by);
   const tail = pieces.slice(count + 1);
   return tail.length === 0 ? head : `${head}${search}${tail.join(search)}`;
@@ -91,11 +98,23 @@ function replace(text: string, search: string, by: string, limit: bigint, contex
 
 /** An empty search string matches before each character and at the end. */
 function replaceEmpty(points: readonly string[], by: string, max: number): string {
-  let result = "";
-  points.forEach((point, at) => {
-    result += at < max ? by + point : point;
-  });
-  return points.length < max ? result + by : result;
+  if (points.length === 0) return by;
+  // Joined: a text that is made of a million parts takes ten times as long.
+  if (points.length < max) return `${by}${points.join(by)}${by}`;
+  return `${by}${points.slice(0, max).join(by)}${points.slice(max).join("")}`;
+}
+
+/** With the letters from `first` to `last` in the other case, of which `other` is the first one. */
+function withCase(text: string, first: string, last: string, other: string): string {
+  const [from, to] = [first.charCodeAt(0), last.charCodeAt(0)];
+  const shift = other.charCodeAt(0) - from;
+  // In place, as a text may have a million places where its case changes.
+  const bytes = Buffer.from(text, "utf16le");
+  for (let at = 0; at < bytes.length; at += 2) {
+    const code = bytes[at] as number;
+    if (code >= from && code <= to && bytes[at + 1] === 0) bytes[at] = code + shift;
+  }
+  return bytes.toString("utf16le");
 }
 
 function join(list: ListValue, separator: string, context: CallContext): string {
@@ -138,14 +157,14 @@ export const STRINGS: readonly Overload[] = [
     "lowerAscii",
     "string",
     "string",
-    (text: string) => text.replace(/[A-Z]+/g, (found) => found.toLowerCase()),
+    (text: string) => withCase(text, "A", "Z", "a"),
     TRAVERSED,
   ),
   method(
     "upperAscii",
     "string",
     "string",
-    (text: string) => text.replace(/[a-z]+/g, (found) => found.toUpperCase()),
+    (text: string) => withCase(text, "a", "z", "A"),
     TRAVERSED,
   ),
   method("trim", "string", "string", trim, TRAVERSED),
