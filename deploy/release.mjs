@@ -10,7 +10,8 @@
  */
 import { execFileSync } from "node:child_process";
 import { createHash, createPrivateKey, sign } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -67,7 +68,12 @@ function packPackage() {
 function packChart() {
   const helm = firstOf("helm", "helm-4", "helm-3");
   require(helm !== undefined, "there is no helm: the chart is not packed");
-  if (helm !== undefined) run(helm, ["package", "helm/keelson", "--destination", options.out]);
+  if (helm === undefined) return;
+  // Helm would name it as npm names the package, and put it in its place.
+  const folder = mkdtempSync(join(tmpdir(), "keelson-chart-"));
+  run(helm, ["package", "helm/keelson", "--destination", folder]);
+  for (const file of readdirSync(folder)) copyFileSync(join(folder, file), files(file.replace(`${name}-`, `${name}-chart-`)));
+  rmSync(folder, { recursive: true });
 }
 
 function buildImage() {
@@ -75,10 +81,18 @@ function buildImage() {
   require(engine !== undefined, "there is no container engine: the image is not built");
   if (engine === undefined) return;
   const image = `${name}:${version}`;
-  run(engine, ["build", "-f", "deploy/Dockerfile", "-t", image, "."]);
+  const file = "deploy/Dockerfile";
+  // Docker looks for these itself.
+  const platform = `BUILDPLATFORM=linux/${process.arch === "x64" ? "amd64" : process.arch}`;
+  const words = engine.endsWith("docker") ? [] : ["--ignorefile", `${file}.dockerignore`, "--build-arg", platform];
   const archive = files(`${name}-${version}-image.tar`);
-  if (engine.endsWith("buildah")) run(engine, ["push", image, `oci-archive:${archive}:${image}`]);
-  else run(engine, ["save", "-o", archive, image]);
+  try {
+    run(engine, ["build", "-f", file, ...words, "-t", image, "."]);
+    if (engine.endsWith("buildah")) run(engine, ["push", image, `oci-archive:${archive}:${image}`]);
+    else run(engine, ["save", "-o", archive, image]);
+  } catch (error) {
+    require(false, `the image was not built: ${error.message.split("\n")[0]}`);
+  }
 }
 
 /** What is in the package: what npm installs with it, and what the bundle has of packages that only a build needs. */

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { isLong } from "./harness/is-long.js";
 import { makeTempDir } from "./harness/temp-dir.js";
-import { repositoryRoot } from "./tools/find-tool.js";
+import { findTool, repositoryRoot } from "./tools/find-tool.js";
 
 const run = promisify(execFile);
 
@@ -36,11 +36,16 @@ if (isLong) {
       const content = await readFile(join(out, file));
       assert.equal(createHash("sha256").update(content).digest("hex"), sum, file);
     }
-    for (const file of [`keelson-${version}.tgz`, `keelson-${version}.cdx.json`]) {
-      assert.ok(
-        listed.some(([, , name]) => name === file),
-        file,
-      );
+    const files = listed.map(([, , file]) => file);
+    assert.ok(files.includes(`keelson-${version}.cdx.json`));
+    const helm = (await findTool("helm-4")) ?? (await findTool("helm-3"));
+    const packed = {
+      [`keelson-${version}.tgz`]: "package/package.json",
+      ...(helm !== undefined && { [`keelson-chart-${version}.tgz`]: "keelson/Chart.yaml" }),
+    };
+    for (const [file, part] of Object.entries(packed)) {
+      const { stdout: parts } = await run("tar", ["tzf", join(out, file)]);
+      assert.ok(parts.split("\n").includes(part), `${file} has ${part}`);
     }
     assert.ok(verify(null, sums, publicKey, await readFile(join(out, "SHA256SUMS.sig"))));
     const { components } = JSON.parse(

@@ -77,7 +77,7 @@ export async function makeBase(buildah: Engine): Promise<void> {
     await rename(`${system}.part`, system);
   }
   const text = await readFile(join(ROOT, "deploy", "Dockerfile"), "utf8");
-  const release = /^ARG NODE_IMAGE=node:([\d.]+)/m.exec(text)?.[1] ?? assert.fail();
+  const release = /^ARG NODE_IMAGE=.*\/node:([\d.]+)/m.exec(text)?.[1] ?? assert.fail();
   const node = join(CACHE, `node-${release}`);
   if (!existsSync(join(node, "bin", "node"))) {
     await rm(node, { recursive: true, force: true });
