@@ -1,6 +1,7 @@
 /** How a fresh API is reached: what its kubeconfig says, and kubeconfigs of users with a token. */
 import { readFile } from "node:fs/promises";
-import { parse, stringify } from "yaml";
+import { stringify } from "yaml";
+import { parseYaml } from "../codec/yaml.js";
 import type { KeelsonAccess } from "./types.js";
 
 export interface AdminAccess extends KeelsonAccess {
@@ -11,7 +12,7 @@ export interface AdminAccess extends KeelsonAccess {
 
 export async function readAccess(kubeconfigPath: string): Promise<AdminAccess> {
   const kubeconfig = await readFile(kubeconfigPath, "utf8");
-  const config = parse(kubeconfig) as {
+  const config = parseYaml(kubeconfig).value as unknown as {
     readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
     readonly users: readonly { readonly user: Readonly<Record<string, string>> }[];
   };
