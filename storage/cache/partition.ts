@@ -21,8 +21,11 @@ import { SnapshotCache } from "./snapshot-cache.js";
 import { WatchIndex } from "./watch-index.js";
 import { Watcher, type WatcherHost, type WatcherOptions } from "./watcher.js";
 
-/** Events undone in one turn, about 2.5 µs each; older states are read from the store. */
-const UNDONE_EVENTS_MAX = 20_000;
+/**
+ * Events undone in one turn, about 2.5 µs each; older states are read from the store. Each also copies a node of the tree, for every
+ * snapshot that is kept: four times as many took 250 MiB where a client asked for one revision after the other.
+ */
+export const UNDONE_EVENTS_MAX = 5_000;
 
 /** A list in the middle of its pages: the objects at one revision. */
 export interface Snapshot {
