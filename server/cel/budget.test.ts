@@ -110,4 +110,8 @@ test("39.3: who finds a hundred thousand matches has used the budget, and the ma
   assert.throws(() => evaluateWithin(bindings, 1_000_000), CelEvaluationError);
   assert.ok(find.mock.callCount() <= 130_000, `${find.mock.callCount()} times`);
   assert.ok(find.mock.callCount() > 100_000);
+  const insert = environment.compile("text.replace('', 'c').size() > 0", ["bool"]);
+  assert.equal(insert.evaluateWithin(bindings, 1_000_000).value, true);
+  const twice = { text: bindings.text.repeat(2) };
+  assert.throws(() => insert.evaluateWithin(twice, 1_000_000), CelEvaluationError);
 });

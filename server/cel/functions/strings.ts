@@ -77,6 +77,9 @@ function split(text: string, separator: string, limit = -1n): ListValue {
   return new ListValue([...head, parts.slice(count - 1).join(separator)]);
 }
 
+/** Of one place where a text is inserted, which are as many as there are characters. */
+const INSERT_WORK = 40;
+
 function replace(text: string, search: string, by: string, limit: bigint, context: CallContext) {
   if (limit === 0n) return text;
   const max = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit);
@@ -85,7 +88,9 @@ function replace(text: string, search: string, by: string, limit: bigint, contex
   };
   if (search === "") {
     const points = [...text];
-    charge(Math.min(max, points.length + 1));
+    const count = Math.min(max, points.length + 1);
+    context.charge(count * INSERT_WORK);
+    charge(count);
     return replaceEmpty(points, by, max);
   }
   const pieces = text.split(search);
