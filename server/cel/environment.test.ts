@@ -67,6 +67,17 @@ test("all problems of a text are found at once, in the order of their places", (
     "ERROR: <input>:1:39: expected type 'bool' but found 'int'",
     "ERROR: <input>:1:50: undeclared reference to 'd' (in container '')",
   ]);
+  for (const fine of [
+    "(true ? 'a' : dyn(1)) + 1 == 2",
+    "!(true ? 'a' : dyn(1))",
+    "(true ? ['a'] : [dyn(1)])[0] + 1 == 2",
+    "(true ? {'a': 1} : {'a': dyn('x')}).a.startsWith('b')",
+    "(['a'] + [dyn(1)])[0] + 1 == 2",
+    "(true ? 1 : dyn('x')) in ['a']",
+  ]) {
+    assert.deepEqual(problems(fine), [], fine);
+  }
+  assert.equal(problems("(true ? 'a' : 1) == 'a'").length, 1);
   const ofChoice = (position: number, types: string) => [
     `ERROR: <input>:1:${position}: found no matching overload for '_?_:_' applied to '(${types})'`,
   ];

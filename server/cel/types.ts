@@ -170,8 +170,8 @@ export function hasVariables(type: Type): boolean {
 /** The inferred type variables, and assignability under them. */
 export class Inference {
   readonly #bindings = new Map<number | string, Type>();
-  /** Variables in binding order, so that bindings can be undone. */
-  readonly #trail: (number | string)[] = [];
+  /** Variables in binding order with what they were before, so that bindings can be undone. */
+  readonly #trail: { readonly id: number | string; readonly before: Type | undefined }[] = [];
   #next = 0;
 
   fresh(): Type {
@@ -247,8 +247,9 @@ export class Inference {
 
   #undo(mark: number): void {
     while (this.#trail.length > mark) {
-      const id = this.#trail.pop();
-      if (id !== undefined) this.#bindings.delete(id);
+      const last = this.#trail.pop();
+      if (last?.before !== undefined) this.#bindings.set(last.id, last.before);
+      else if (last !== undefined) this.#bindings.delete(last.id);
     }
   }
 
@@ -258,6 +259,17 @@ export class Inference {
     // Of two variables the source is bound to the target, so that chains stay short.
     if (source.kind === "var") return this.#bind(source.id, target);
     if (target.kind === "var") return this.#bind(target.id, source);
+    if (!this.#agree(source, target)) return false;
+    // Of what two uses say of a variable the more general counts: a text or anything is anything.
+    if (to.kind === "var") this.#widen(to.id, target, source);
+    else if (from.kind === "var") this.#widen(from.id, source, target);
+    return true;
+  }
+
+  #agree(
+    source: Exclude<Type, { readonly kind: "var" }>,
+    target: Exclude<Type, { readonly kind: "var" }>,
+  ): boolean {
     if (target.kind === "dyn" || source.kind === "dyn") return true;
     if (source.kind === "simple" && source.name === "null") return isNullable(target);
     switch (target.kind) {
@@ -293,9 +305,27 @@ export class Inference {
   #bind(id: number | string, type: Type): boolean {
     if (type.kind === "var" && type.id === id) return true;
     if (this.#occurs(id, type)) return false;
-    this.#bindings.set(id, type);
-    this.#trail.push(id);
+    this.#set(id, type);
     return true;
+  }
+
+  #set(id: number | string, type: Type): void {
+    this.#trail.push({ id, before: this.#bindings.get(id) });
+    this.#bindings.set(id, type);
+  }
+
+  /** @param id of the variable or of one that it is bound to, down to `bound` */
+  #widen(id: number | string, bound: Type, other: Type): void {
+    // Types without parts agree only when they are the same, or one is anything.
+    if (bound.kind === "dyn" || (other.kind !== "dyn" && !hasParts(other))) return;
+    if (!covers(this.resolve(other), this.resolve(bound))) return;
+    let last = id;
+    for (;;) {
+      const next = this.#bindings.get(last);
+      if (next?.kind !== "var") break;
+      last = next.id;
+    }
+    if (!this.#occurs(last, other)) this.#set(last, other);
   }
 
   #occurs(id: number | string, type: Type): boolean {
@@ -313,6 +343,10 @@ export class Inference {
         return false;
     }
   }
+}
+
+function hasParts({ kind }: Type): boolean {
+  return kind === "list" || kind === "map" || kind === "optional";
 }
 
 /** Types that null is assignable to, besides its own. */
