@@ -278,6 +278,10 @@ test("44: limits below what a control plane begins with let it begin, and be rea
   (await admin("POST", KIND, controlPlane("tiny", { limits }))).expect(201);
   (await admin("GET", `/clusters/tiny${CONFIG_MAPS}`)).expect(200);
   (await admin("POST", `/clusters/tiny${CONFIG_MAPS}`, configMap("more"))).expect(403);
+  // Nothing of a review is stored.
+  const reviews = "/clusters/tiny/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  const resourceAttributes = { verb: "get", resource: "pods" };
+  (await admin("POST", reviews, { spec: { resourceAttributes } })).expect(201);
 });
 
 test("44: of many creates at once no more are stored than the limit of objects lets in", async () => {

@@ -76,6 +76,8 @@ export class LimitGuard implements AdmissionPlugin {
     if (last !== undefined) this.#admitted.delete(last);
     const { objects, bytes: atMost } = this.#size();
     const isNew = operation === "CREATE" && subresource === "";
+    // Nothing of a review is stored.
+    if (isNew && attributes.sideWrites === undefined) return;
     if (isNew && objectsMax !== undefined && objects >= objectsMax) {
       throw refuse(
         attributes,

@@ -34,15 +34,29 @@ test("D19: a definition that comes in another version than v1 has no kinds, as i
   assert.deepEqual(served("apiextensions.k8s.io/v1beta1"), { resources: [], isRead: false });
 });
 
-test("44: what is made of a definition is given all of it but the schemas, which would stay in memory parsed", () => {
+test("44: what is made of a definition holds on to what it needs, and not to schemas and owners of fields", () => {
   const version = { name: "v1", served: true, storage: true };
   const schema = { openAPIV3Schema: { type: "object", description: "long" } };
   const definition = {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: "cars.example.com" },
-    spec: { conversion: { strategy: "Webhook" }, versions: [{ ...version, schema }] },
-    status: { conditions: [{ type: "Established", status: "True" }] },
+    metadata: {
+      ...{
+        name: "cars.example.com",
+        uid: "u",
+        generation: 3,
+        deletionTimestamp: "2026-11-28T00:00:00Z",
+      },
+      ...{ annotations: { long: "x" }, managedFields: [{ manager: "m" }] },
+    },
+    spec: {
+      ...{ group: "example.com", scope: "Namespaced", names: { plural: "cars" } },
+      ...{ conversion: { strategy: "Webhook" }, versions: [{ ...version, schema }] },
+    },
+    status: {
+      ...{ acceptedNames: { plural: "cars", kind: "Car" }, storedVersions: ["v1"] },
+      conditions: ["Established", "Terminating"].map((type) => ({ type, status: "True" })),
+    },
   } as unknown as Definition;
   const stop = new Error("seen");
   let given: Definition | undefined;
@@ -55,7 +69,23 @@ test("44: what is made of a definition is given all of it but the schemas, which
 
   assert.throws(() => createCustomResources({} as StoredObject, definition, parts), stop);
   assert.deepEqual(given, {
-    ...definition,
-    spec: { ...definition.spec, versions: [{ ...version, schema: null }] },
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: {
+      ...{
+        name: "cars.example.com",
+        uid: "u",
+        generation: 3,
+        deletionTimestamp: "2026-11-28T00:00:00Z",
+      },
+    },
+    spec: {
+      ...{ group: "example.com", scope: "Namespaced" },
+      ...{ conversion: { strategy: "Webhook" }, versions: [{ ...version, schema: null }] },
+    },
+    status: {
+      ...{ acceptedNames: { plural: "cars", kind: "Car" }, storedVersions: ["v1"] },
+      conditions: [{ type: "Terminating", status: "True" }],
+    },
   });
 });

@@ -58,7 +58,7 @@ export function createCustomResources(
 ): readonly MainResource[] {
   if (!read.apiVersion.endsWith("/v1")) return [];
   if (!isConditionTrue(read, "Established")) return [];
-  const definition = withoutSchemas(read);
+  const definition = withoutAside(read);
   const versions = definition.spec?.versions ?? [];
   const storage = versions.find((version) => version.storage === true);
   if (storage === undefined) return [];
@@ -88,11 +88,25 @@ export function createCustomResources(
   );
 }
 
-/** What is made here holds on to the definition, and a parsed schema is most of it. */
-function withoutSchemas(definition: Definition): Definition {
-  const { spec } = definition;
-  const versions = spec?.versions?.map((version) => ({ ...version, schema: null }));
-  return versions === undefined ? definition : { ...definition, spec: { ...spec, versions } };
+/**
+ * What is made here holds on to the definition: without its schemas, which are most of it, and without what nothing here
+ * depends on, of which managed fields are most.
+ */
+function withoutAside({ apiVersion, kind, metadata, spec, status }: Definition): Definition {
+  const { name = "", uid = "", generation = 0, deletionTimestamp } = metadata;
+  const { names: _, ...others } = spec ?? {};
+  const conditions = (status?.conditions ?? []).filter(({ type }) => type === "Terminating");
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, uid, generation, ...(deletionTimestamp && { deletionTimestamp }) },
+    spec: { ...others, versions: (spec?.versions ?? []).map((one) => ({ ...one, schema: null })) },
+    status: {
+      acceptedNames: status?.acceptedNames ?? {},
+      storedVersions: status?.storedVersions ?? [],
+      ...(conditions.length > 0 && { conditions }),
+    },
+  };
 }
 
 /** The view holds the definition's bytes anyway: a schema is parsed from them on use. */

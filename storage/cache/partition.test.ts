@@ -27,7 +27,7 @@ class Bench {
       id: "core/pods",
       host: this as unknown as PartitionHost,
       retention: this.retention,
-      delivery: this,
+      openDelivery: () => this,
       floor: this.revision,
       traits: { triggerField: "spec.nodeName" },
     });

@@ -52,6 +52,9 @@ export interface PartitionHost {
   cannotFollow(id: PartitionId, path: string, error: unknown): void;
 }
 
+/** Of the watchers of one partition. */
+export type OpenDelivery = (id: PartitionId) => Pick<Delivery, "markAwake" | "appended">;
+
 /** What tells the versions of all objects of a partition apart. */
 export function versionKey({ revision, path }: StoredObject): string {
   return `${revision} ${path}`;
@@ -61,7 +64,9 @@ export class Partition implements WatcherHost, Retained {
   readonly id: PartitionId;
   readonly #host: PartitionHost;
   readonly #retention: Retention;
-  readonly #delivery: Pick<Delivery, "markAwake" | "appended">;
+  readonly #openDelivery: OpenDelivery;
+  /** Of the first watcher on: most partitions have none. */
+  #delivery: ReturnType<OpenDelivery> | undefined;
   #index: WatchIndex;
   readonly #snapshots: SnapshotCache;
   readonly #observers: PartitionObserver[] = [];
@@ -74,14 +79,14 @@ export class Partition implements WatcherHost, Retained {
     id: PartitionId;
     host: PartitionHost;
     retention: Retention;
-    delivery: Pick<Delivery, "markAwake" | "appended">;
+    openDelivery: OpenDelivery;
     floor: Revision;
     traits?: PartitionTraits;
   }) {
     this.id = options.id;
     this.#host = options.host;
     this.#retention = options.retention;
-    this.#delivery = options.delivery;
+    this.#openDelivery = options.openDelivery;
     this.#snapshots = new SnapshotCache(options.retention);
     this.#ring = this.#openRing(options.floor);
     this.#traits = options.traits ?? NO_TRAITS;
@@ -193,6 +198,7 @@ export class Partition implements WatcherHost, Retained {
   }
 
   markAwake(watcher: Watcher): void {
+    this.#delivery ??= this.#openDelivery(this.id);
     this.#delivery.markAwake(watcher);
   }
 
@@ -344,7 +350,7 @@ export class Partition implements WatcherHost, Retained {
     const sequence = this.#ring.end;
     this.#ring.append(event);
     this.#index.wake(event, sequence);
-    this.#delivery.appended();
+    this.#delivery?.appended();
   }
 
   #openRing(floor: Revision): EventRing {

@@ -103,6 +103,12 @@ export class RegistryView implements PartitionHost {
   readonly #logger: Logger;
   readonly #options: RegistryViewOptions;
   readonly #partitions = new Map<PartitionId, Partition>();
+  readonly #openDelivery = (id: PartitionId): Delivery =>
+    new Delivery({
+      clock: this.#clock,
+      isExpecting: () => this.ownWrites.isExpecting(id),
+      deliver: (watcher) => this.#deliver(watcher),
+    });
   /** The partitions as a list, for retention. */
   readonly #partitionList: Partition[] = [];
   readonly #waiters = new RevisionWaiters();
@@ -201,11 +207,7 @@ export class RegistryView implements PartitionHost {
       id,
       host: this,
       retention: this.retention,
-      delivery: new Delivery({
-        clock: this.#clock,
-        isExpecting: () => this.ownWrites.isExpecting(id),
-        deliver: (watcher) => this.#deliver(watcher),
-      }),
+      openDelivery: this.#openDelivery,
       floor: this.#retired.get(id) ?? this.#historyFloor,
       traits: this.#options.traits(id),
     });

@@ -28,7 +28,7 @@ class Bench {
       id,
       host: this as unknown as PartitionHost,
       retention: this.retention,
-      delivery: NO_DELIVERY,
+      openDelivery: () => NO_DELIVERY,
       floor: this.revision,
     });
     this.partitions.push(partition);

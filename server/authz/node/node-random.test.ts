@@ -92,7 +92,13 @@ class Bench {
     if (partition === undefined) {
       const retention = new Retention(DEFAULT_RING_LIMITS);
       const { revision: floor } = this;
-      partition = new Partition({ id, host: this, retention, delivery: NO_DELIVERY, floor });
+      partition = new Partition({
+        id,
+        host: this,
+        retention,
+        openDelivery: () => NO_DELIVERY,
+        floor,
+      });
       this.#partitions.set(id, partition);
     }
     return partition;

@@ -71,7 +71,7 @@ export class PolicyView implements ObservedView {
         id,
         host: this as unknown as ConstructorParameters<typeof Partition>[0]["host"],
         retention: this.#retention,
-        delivery: NO_DELIVERY,
+        openDelivery: () => NO_DELIVERY,
         floor: this.revision,
       });
       this.#partitions.set(id, partition);
