@@ -3,7 +3,12 @@
  * Objects have no known size here, so an upper bound of the cost would be meaningless, and
  * kube-apiserver requires none. An expression is refused if every evaluation would exceed the budget.
  */
-import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
+import {
+  forbiddenField,
+  internalProblem,
+  invalidValue,
+  requiredValue,
+} from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { CelEnvironment, CelProgram, CelType } from "../../cel/environment.js";
@@ -34,6 +39,10 @@ export function validateExpression(
     program = environment.compile(expression as string, types);
   } catch (error) {
     const isOfType = error instanceof CelCompileError && error.isOfType;
+    if (error instanceof CelCompileError && error.isOfConstant) {
+      errors.push(internalProblem(field, `program instantiation failed: ${error.problem}`));
+      return 0;
+    }
     const told = only === undefined ? "$&" : `must evaluate to ${only[0]} but got`;
     const why = isOfType
       ? error.problem.replace(/^must evaluate to .* but got/, told)

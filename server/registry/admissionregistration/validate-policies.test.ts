@@ -158,6 +158,10 @@ test("validating policies are accepted or refused by their rules, field by field
       ),
     ],
     [policy({ paramKind: { kind: "A" } }), "spec.paramKind.apiVersion: Required value"],
+    [
+      judged({ expression: "object.i >= int('a')" }),
+      "spec.validations[0].expression: Internal error: program instantiation failed: type conversion error from 'string' to 'int'",
+    ],
   ]);
 });
 
