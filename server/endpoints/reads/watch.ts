@@ -333,14 +333,19 @@ class WatchStream implements WatchSink, Tick {
       return false;
     }
     const flushed = this.#services.latency?.start(event, this.#openedAtMs);
-    if (encoded instanceof SharedChunk) return this.#sink.write(encoded, flushed);
-    const release = this.#services.largeEvents.hold(encoded, () => this.#sink.destroy());
+    return encoded instanceof SharedChunk
+      ? this.#sink.write(encoded, flushed)
+      : this.#sendLong(encoded, flushed);
+  }
+
+  #sendLong(parts: readonly Buffer[], flushed: (() => void) | undefined): boolean {
+    const release = this.#services.largeEvents.hold(parts, () => this.#sink.destroy());
     this.#releaseEvent = release;
     const sent = () => {
       release();
       flushed?.();
     };
-    return this.#sink.writeLong?.(encoded, sent) === true;
+    return this.#sink.writeLong?.(parts, sent) === true;
   }
 
   cork(): void {
