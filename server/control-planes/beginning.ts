@@ -24,14 +24,21 @@ export async function hasBegun({ store, prefix }: OwnStore, signal: AbortSignal)
   return (await begunAt({ store, prefix }, signal)) !== undefined;
 }
 
-/** Says that it has begun, as of the revision that is returned, and more in the same transaction. @throws {StorageError} */
+/**
+ * Says that it has begun, and more in the same transaction. @returns the revision as of which it has: another replica may
+ * have been faster @throws {StorageError}
+ */
 export async function markBegun(
   { store, prefix }: OwnStore,
   more: readonly Operation[],
   signal: AbortSignal,
 ): Promise<Revision> {
-  const put = { type: "put" as const, key: prefix + BEGUN, value: Buffer.from("{}") };
-  return (await store.commit({ compares: [], operations: [put, ...more] }, signal)).revision;
+  const key = prefix + BEGUN;
+  const put = { type: "put" as const, key, value: Buffer.from("{}") };
+  const compares = [{ key, modRevision: 0 as const }];
+  const result = await store.commit({ compares, operations: [put, ...more] }, signal);
+  const [others] = result.succeeded ? [] : result.current;
+  return others?.createRevision ?? result.revision;
 }
 
 /**

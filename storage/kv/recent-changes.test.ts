@@ -40,6 +40,17 @@ test("of a part with many changes the newest are known, and not that of a revisi
   for (let at = 0; at < 200; at++) saw("cut", 120);
   assert.equal(since("cut", 119), undefined);
   assert.deepEqual(since("cut", 120), []);
+  saw("cut", 121);
+  assert.deepEqual(since("cut", 120), ["cut/121"]);
+});
+
+test("what a thousand parts begin with takes no room from what is known of others", () => {
+  const { saw, since } = openChanges();
+  saw("one", 11);
+  for (let part = 0; part < 1_000; part++) {
+    for (let at = 0; at < 190; at++) saw(`new-${part}`, 12 + part);
+  }
+  assert.deepEqual(since("one", 10), ["one/11"]);
 });
 
 test("beyond the bound of all the parts that were quiet for longest are forgotten, with all that is behind", () => {

@@ -19,7 +19,7 @@ export interface RecentChange {
 interface PartChanges {
   /** No change after it is missing. */
   floor: Revision;
-  readonly changes: RecentChange[];
+  changes: RecentChange[];
 }
 
 /** More are read from the store's history at once. What a part begins with is more. */
@@ -28,6 +28,8 @@ const CHANGES_PER_PART_MAX = 64;
 const FORGOTTEN_AT_ONCE = 32;
 /** About two MiB: a hundred writes a second for more than the minute in which a quiet watch gets a bookmark. */
 const CHANGES_MAX = 10_000;
+/** Those of which only the floor is known count, too. */
+const PARTS_MAX = 10_000;
 
 export class RecentChanges {
   /** Of all parts of which nothing is kept. */
@@ -47,14 +49,18 @@ export class RecentChanges {
     const known = this.#parts.get(part) ?? { floor: this.#floor, changes: [] };
     this.#parts.delete(part);
     this.#parts.set(part, known);
-    known.changes.push(change);
-    this.#count++;
-    if (known.changes.length > CHANGES_PER_PART_MAX) {
-      const gone = known.changes.splice(0, FORGOTTEN_AT_ONCE);
-      this.#count -= gone.length;
-      known.floor = gone.at(-1)?.revision ?? known.floor;
+    // The rest of a revision that was cut in two is of no use: what a control plane begins with leaves nothing here.
+    if (change.revision > known.floor) {
+      known.changes.push(change);
+      this.#count++;
     }
-    while (this.#count > CHANGES_MAX) this.#forgetOne();
+    if (known.changes.length > CHANGES_PER_PART_MAX) {
+      const before = known.changes.length;
+      known.floor = known.changes[FORGOTTEN_AT_ONCE - 1]?.revision ?? known.floor;
+      known.changes = known.changes.filter(({ revision }) => revision > known.floor);
+      this.#count -= before - known.changes.length;
+    }
+    while (this.#count > CHANGES_MAX || this.#parts.size > PARTS_MAX) this.#forgetOne();
   }
 
   /** What changed in a part after a revision, in order; undefined = that is not known. */
