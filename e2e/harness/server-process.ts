@@ -262,6 +262,9 @@ class RunningProgram {
   async waitForExit(): Promise<number | null> {
     try {
       await within("the server ends", this.#closed, EXIT_DEADLINE_MS);
+    } catch (error) {
+      const state = this.hasEnded ? "its process has ended" : "its process has not ended";
+      throw new Error(`${String(error)}: ${state}\n${this.output.slice(-4_000)}`);
     } finally {
       this.signal("SIGKILL");
     }

@@ -70,6 +70,32 @@ test("S2-X509-04: what is compared is what is applied, and a change before the w
   await watching;
 });
 
+test("P10: of a pair that is replaced while it is read the mixture is no failure", async () => {
+  const stop = new AbortController();
+  const { clock, step } = openSteppedClock();
+  const pairs = ["old certificate", "new key", "new certificate", "new key"];
+  const applied: (readonly string[])[] = [];
+  const watching = runFileWatch(
+    {
+      files: ["tls.crt", "tls.key"],
+      clock,
+      logger: silentLogger,
+      read: async (file) =>
+        Buffer.from(pairs.shift() ?? (file === "tls.crt" ? "new certificate" : "new key")),
+      apply: (pair) => {
+        applied.push(pair);
+      },
+      inForce: ["old certificate", "old key"],
+    },
+    stop.signal,
+  );
+  await step();
+  await step();
+  assert.deepEqual(applied, [["new certificate", "new key"]]);
+  stop.abort();
+  await watching;
+});
+
 test("S2-X509-04: a changed serving certificate is in use at once; a broken one leaves the last good one", async () => {
   const directory = await mkdtemp(join(tmpdir(), "keelson-watch-"));
   const stop = new AbortController();

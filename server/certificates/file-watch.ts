@@ -37,6 +37,8 @@ export async function runFileWatch(options: FileWatchOptions, signal: AbortSigna
     const read = await readAll(options);
     const current = fingerprint(read);
     if (current === last) return;
+    // Of files that are replaced between two of our reads nobody has meant the mixture: the next check has all of them.
+    if (options.files.length > 1 && fingerprint(await readAll(options)) !== current) return;
     last = current;
     await applyOnce(options, read, logger);
   };

@@ -75,7 +75,7 @@ export const POLICY_LIBRARY: readonly LibraryPolicy[] = [
   {
     name: "deployments have more than one replica",
     resource: "apps/v1/deployments",
-    conditions: { here: "namespaceObject.metadata.name == 'default'" },
+    conditions: { here: "request.namespace == 'default'" },
     validations: is("object.spec.replicas > 1"),
     allow: [deployment({ replicas: 2 })],
     deny: [deployment(), deployment({ replicas: 0 })],
