@@ -202,7 +202,6 @@ function patterned(plural: string, count: number): object {
 const PATTERNS: readonly Attack[] = [
   {
     name: "schema: a definition of 190 patterns",
-    isShort: true,
     async run(attacker) {
       const body = JSON.stringify(patterned("patterns", 190));
       await attacker.many(3, 2, () => attacker.post(DEFINITIONS + DRY, body));
