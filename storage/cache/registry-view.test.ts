@@ -444,6 +444,23 @@ test("S1-WATCH-10: a watch that resumes waits for the history, which goes before
   await lifecycle[Symbol.asyncDispose]();
 });
 
+test("S1-WATCH-10: a view that is loaded anew during a recall recalls again, and no watch waits for ever", async () => {
+  const store = new ScriptedStore();
+  const tell = store.holdHistory();
+  const { view, lifecycle } = openView(store);
+  await view.start(lifecycle, soon());
+  view.recall(lifecycle);
+  store.revision = toRevision(40);
+  store.deliver(new StorageError("Compacted", "gone"));
+  await view.waitForRevision(toRevision(40), soon());
+  const waiting = view.waitForHistory(toRevision(30), soon());
+  assert.ok(waiting);
+  tell();
+  await waiting;
+  assert.equal(view.waitForHistory(toRevision(30), soon()), undefined);
+  await lifecycle[Symbol.asyncDispose]();
+});
+
 test("S1-WATCH-14: what the store can no longer tell bounds what a watch may ask for", async () => {
   const store = new ScriptedStore();
   store.history = [

@@ -134,8 +134,8 @@ export class RegistryView implements PartitionHost {
   #recallFloor = 0 as Revision;
   /** Recalls what lies behind a revision, where only somebody who needs it has it recalled. */
   #recallBehind: ((after: Revision) => void) | undefined;
-  /** One recall at a time. */
-  #isRecalling = false;
+  /** Where the recall that is under way ends: one at a time, but one that a later load made useless holds up none. */
+  #recallUnderWay: Revision | undefined;
   readonly #recallWaiters = new RevisionWaiters();
   /** Where the search for sparse slabs continues. */
   #swept = { index: 0, after: "" };
@@ -261,8 +261,8 @@ export class RegistryView implements PartitionHost {
   recall(lifecycle: Lifecycle): void {
     const recall = (after: Revision) => {
       const until = this.#recalling;
-      if (until === undefined || this.#isRecalling) return;
-      this.#isRecalling = true;
+      if (until === undefined || this.#recallUnderWay === until) return;
+      this.#recallUnderWay = until;
       lifecycle.spawn("history recall", "leave", (closing) =>
         this.#recallUntil(until, after, closing),
       );
@@ -424,7 +424,7 @@ export class RegistryView implements PartitionHost {
         break;
       }
     } finally {
-      this.#isRecalling = false;
+      if (this.#recallUnderWay === until) this.#recallUnderWay = undefined;
       if (this.#recalling === until) this.#recalling = before;
       if (signal.aborted) this.#recallWaiters.end(signal.reason);
       else this.#recallWaiters.reached(until);
