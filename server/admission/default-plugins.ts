@@ -5,7 +5,7 @@
 import type { Naming } from "../api/naming.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { AdmissionPlugin } from "./admission.js";
-import { createCertificatePlugins } from "./certificate-signers.js";
+import { createCertificatePlugins, type MayUseSigner } from "./certificate-signers.js";
 import { createDefaultIngressClass, createDefaultStorageClass } from "./default-class.js";
 import { DefaultTolerationSeconds } from "./default-toleration-seconds.js";
 import { LimitRanger } from "./limit-ranger.js";
@@ -42,7 +42,6 @@ export interface DefaultPluginOptions {
 export function createDefaultPlugins(options: DefaultPluginOptions): AdmissionPlugin[] {
   const { view, naming, may } = options;
   const { notReadyTolerationSeconds, unreachableTolerationSeconds } = options;
-  const certificates = `certificates.${naming.groupDomain}`;
   return [
     new NamespaceLifecycle(naming),
     new LimitRanger(view, naming),
@@ -71,10 +70,17 @@ export function createDefaultPlugins(options: DefaultPluginOptions): AdmissionPl
     new StorageObjectInUseProtection(naming),
     new PersistentVolumeClaimResize(view, naming),
     new RuntimeClass(view, naming),
-    ...createCertificatePlugins(naming, (user, verb, name, signal) =>
-      may(user, { verb, group: certificates, resource: "signers", namespace: "", name }, signal),
-    ),
+    ...createCertificatePlugins(naming, mayUseSignerBy(naming, may)),
     createDefaultIngressClass(view, naming),
     ...createOptionalPlugins(naming),
   ];
+}
+
+/** Signers are objects only in the questions about them. */
+export function mayUseSignerBy(
+  { groupDomain }: Naming,
+  may: DefaultPluginOptions["may"],
+): MayUseSigner {
+  const signers = { group: `certificates.${groupDomain}`, resource: "signers", namespace: "" };
+  return (user, verb, name, signal) => may(user, { ...signers, verb, name }, signal);
 }

@@ -44,17 +44,21 @@ export class RestMark {
     this.#isThere = kv?.value.toString() === this.#digest;
   }
 
-  /** For the transaction that ends a beginning. */
+  /** For the transaction that ends a beginning; `wasPut` is called behind it. */
   toPut(): Operation {
-    this.#isThere = true;
     const { prefix } = this.#options;
     return { type: "put", key: prefix + RESTED, value: Buffer.from(this.#digest) };
+  }
+
+  wasPut(): void {
+    this.#isThere = true;
   }
 
   /** @throws {StorageError} */
   async put(signal: AbortSignal): Promise<void> {
     if (this.#isThere) return;
     await this.#options.store.commit({ compares: [], operations: [this.toPut()] }, signal);
+    this.wasPut();
   }
 
   /** @throws {StorageError} */

@@ -3,7 +3,11 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Admission, AdmissionPlugin } from "../admission/admission.js";
 import { AdmissionChain } from "../admission/chain.js";
 import { createConfiguredPlugins, requireSettings } from "../admission/configured-plugins.js";
-import { createDefaultPlugins, type PermissionQuestion } from "../admission/default-plugins.js";
+import {
+  createDefaultPlugins,
+  mayUseSignerBy,
+  type PermissionQuestion,
+} from "../admission/default-plugins.js";
 import { choosePlugins } from "../admission/plugins.js";
 import { ResourceQuota } from "../admission/quota/resource-quota.js";
 import { ServiceAccountAdmission } from "../admission/service-account.js";
@@ -66,12 +70,13 @@ export function createAdmission(parts: AdmissionParts): Admission {
       for (const { name, size } of configured.remembering) set(size, name);
     },
   );
+  const may = permissionsOf(authorization.authorizer);
   const plugins = [
     ...configured.plugins,
     ...createDefaultPlugins({
       view,
       naming,
-      may: permissionsOf(authorization.authorizer),
+      may,
       notReadyTolerationSeconds: config.defaultNotReadyTolerationSeconds,
       unreachableTolerationSeconds: config.defaultUnreachableTolerationSeconds,
       podSecurity: settings.PodSecurity,
@@ -88,14 +93,10 @@ export function createAdmission(parts: AdmissionParts): Admission {
   ];
   const choice = { enabled: enableAdmissionPlugins, disabled: disableAdmissionPlugins };
   const isReserved = config.features.ManifestBasedAdmissionControlConfig;
-  const may = permissionsOf(authorization.authorizer);
-  const group = `certificates.${naming.groupDomain}`;
   const ownGuards = [
     new ReservedNames(naming, isReserved),
     ...authorization.guards,
-    createSignerGuard(naming, (user, verb, name, signal) =>
-      may(user, { verb, group, resource: "signers", namespace: "", name }, signal),
-    ),
+    createSignerGuard(naming, mayUseSignerBy(naming, may)),
   ];
   const guards = [...ownGuards, ...(parts.guards ?? [])];
   const chosen = choosePlugins(plugins, choice);

@@ -202,6 +202,7 @@ export function loadControlPlane(
     if (isNew) {
       const more = isDefault && rest !== undefined ? [rest.toPut()] : [];
       const begun = await markBegun(own, more, signal);
+      if (isDefault) rest?.wasPut();
       part.beganAt(begun);
       // No answer says an earlier revision, which other replicas would refuse.
       await view.waitForRevision(begun, signal);

@@ -7,6 +7,7 @@
 import { resolve } from "node:path";
 import { CLOSE_MS_MAX, openAll } from "../../storage/base/cleanup.js";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
+import { isOverWithin } from "../../storage/base/is-over-within.js";
 import type { Config } from "../config/config.js";
 import { type Features, gatesIn } from "../config/feature-gates.js";
 import { toExcludedResources } from "../config/policy-exclusions.js";
@@ -138,12 +139,10 @@ export function openReplica(
         const alive = setInterval(() => {}, ALIVE_MS);
         try {
           serving.leave();
-          await withinTime(started.withdraw(), WITHDRAW_MS_MAX, () =>
-            logger.warn(
-              { afterMs: WITHDRAW_MS_MAX },
-              "the end does not wait for the API's endpoints",
-            ),
-          );
+          if (!(await isOverWithin(started.withdraw(), WITHDRAW_MS_MAX, systemClock))) {
+            const waited = { afterMs: WITHDRAW_MS_MAX };
+            logger.warn(waited, "the end does not wait for the API's endpoints");
+          }
           await systemClock.sleep(config.shutdownDelayMs, signal);
           if (config.shutdownSendRetryAfter) serving.refuseRequests();
           const graceMs = shutdownWatchTerminationGracePeriodMs;
@@ -160,17 +159,6 @@ export function openReplica(
       [Symbol.asyncDispose]: close,
     };
   });
-}
-
-/** Resolves with `done`, or when it takes too long, which is told. */
-async function withinTime(done: Promise<void>, msMax: number, tell: () => void): Promise<void> {
-  const over = new AbortController();
-  const late = systemClock.sleep(msMax, over.signal).then(tell, () => {});
-  try {
-    await Promise.race([done, late]);
-  } finally {
-    over.abort();
-  }
 }
 
 function createMetrics(config: Config): Metrics {

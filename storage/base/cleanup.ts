@@ -1,9 +1,10 @@
 /**
  * Cleanup owns the resources opened so far. It closes them in reverse order, each once, and a
- * failure to close one does not keep the others open, nor does one that takes for ever. `openAll` closes what a function has opened
- * when that function fails half-way.
+ * failure to close one does not keep the others open, nor does one that takes for ever. `openAll`
+ * closes what a function has opened when that function fails half-way.
  */
 import { type Clock, systemClock } from "./clock.js";
+import { isOverWithin } from "./is-over-within.js";
 
 /** Whatever closes waits for what has a bound itself, and ends well within this. */
 export const CLOSE_MS_MAX = 15_000;
@@ -72,18 +73,8 @@ export class Cleanup implements AsyncDisposable {
   async #closeOne({ close, name, msMax }: Closer): Promise<void> {
     const closing = close();
     if (closing === undefined || msMax === Number.POSITIVE_INFINITY) return await closing;
-    const closed = new AbortController();
-    const late = this.#clock.sleep(msMax, closed.signal).then(
-      () => {
-        throw new Error(`${name} was not closed within ${msMax / 1_000} s`);
-      },
-      () => {},
-    );
-    try {
-      await Promise.race([closing, late]);
-    } finally {
-      closed.abort();
-    }
+    if (await isOverWithin(closing, msMax, this.#clock)) return;
+    throw new Error(`${name} was not closed within ${msMax / 1_000} s`);
   }
 }
 

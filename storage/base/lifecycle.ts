@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import { type Clock, systemClock } from "./clock.js";
+import { isOverWithin } from "./is-over-within.js";
 import type { Logger } from "./logger.js";
 
 /**
@@ -95,15 +96,9 @@ export class Lifecycle implements AsyncDisposable {
   /** @throws {Error} naming the tasks that have not ended in time: the owner ends without them */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#controller.abort(new Error("shutting down"));
-    const ended = new AbortController();
-    const late = this.#clock.sleep(END_MS_MAX, ended.signal).then(
-      () => this.running,
-      () => [],
-    );
-    const none = Promise.allSettled(this.#running.keys()).then(() => []);
-    const left = await Promise.race([none, late]);
-    ended.abort();
-    if (left.length === 0) return;
+    const ended = Promise.allSettled(this.#running.keys());
+    if (await isOverWithin(ended, END_MS_MAX, this.#clock)) return;
+    const left = this.running;
     this.#logger.error({ tasks: left, afterMs: END_MS_MAX }, "background tasks did not end");
     throw new Error(`background tasks did not end: ${left.join(", ")}`);
   }

@@ -5,6 +5,7 @@
  */
 import { DerReader, MalformedDer, TAG } from "./der.js";
 import { type NameAttribute, parseRequestedName } from "./names.js";
+import { entryOf } from "./pem-entries.js";
 import { pemTexts } from "./pem-texts.js";
 import { type PublicKey, parsePublicKey, problemOfSignature } from "./public-key.js";
 
@@ -32,33 +33,12 @@ export function readCertificateRequest(pem: Buffer): CertificateRequest {
   }
 }
 
-/** A beginning of a line, the rest of which is blank. */
-const BLANK_REST = /^[ \t]*\r?\n/;
-
 function firstBlock(text: string): Buffer {
   const [block] = pemTexts(text);
   const isFirst = block !== undefined && text.indexOf("-----BEGIN") === block.index;
-  if (isFirst && block.type === TYPE) {
-    const { body, index, whole } = block;
-    const rest = text.slice(index + whole.length).split("\n", 1)[0] ?? "";
-    const lines = body.replace(BLANK_REST, "").split("\n");
-    const headers = lines.findIndex((line) => !line.includes(":"));
-    const digits = lines
-      .slice(headers < 0 ? lines.length : headers)
-      .join("")
-      .replace(/[ \t\r]/g, "");
-    const isWhole =
-      (index === 0 || text[index - 1] === "\n") &&
-      BLANK_REST.test(body) &&
-      body.endsWith("\n") &&
-      /^[ \t\r]*$/.test(rest);
-    if (isWhole && isBase64(digits)) return Buffer.from(digits, "base64");
-  }
+  const entry = isFirst && block.type === TYPE ? entryOf(text, block) : undefined;
+  if (entry !== undefined && entry.der.length > 0) return entry.der;
   throw new MalformedDer(`PEM block type must be ${TYPE}`);
-}
-
-function isBase64(digits: string): boolean {
-  return digits.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(digits);
 }
 
 /** @param raw DER. @throws {MalformedDer} */

@@ -345,7 +345,10 @@ class WatchStream implements WatchSink, Tick {
       release();
       flushed?.();
     };
-    return this.#sink.writeLong?.(parts, sent) === true;
+    const hasRoom = this.#sink.writeLong?.(parts, sent) === true;
+    // Nobody is told once more that it is closed.
+    if (this.#sink.isClosed) release();
+    return hasRoom;
   }
 
   cork(): void {
