@@ -9,6 +9,7 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../storage/base/clock.js";
+import { isOverWithin } from "../../storage/base/is-over-within.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { GroupResource } from "../api/names.js";
 import {
@@ -198,15 +199,8 @@ export class ControlPlanes {
   /** @throws {StatusError} 503: it takes too long */
   async #loaded(name: string, { loading, loaded }: Slot): Promise<LoadedControlPlane> {
     if (loaded !== undefined) return loaded;
-    const over = new AbortController();
-    const late = this.#options.clock.sleep(WAIT_MS_MAX, over.signal).then(() => {
-      throw takesLong(name);
-    });
-    try {
-      return await Promise.race([loading, late]);
-    } finally {
-      over.abort();
-    }
+    if (await isOverWithin(loading, WAIT_MS_MAX, this.#options.clock)) return await loading;
+    throw takesLong(name);
   }
 
   /** Lets the idle go, until the signal aborts. */

@@ -4,6 +4,7 @@
  * dropped, and counted. Nothing is synced: what a killed process wrote is there, the last moment before it is not.
  */
 import type { Clock } from "../../storage/base/clock.js";
+import { isOverWithin } from "../../storage/base/is-over-within.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { nextTurn } from "../../storage/base/next-turn.js";
 import { oneLine } from "../../storage/base/one-line.js";
@@ -61,10 +62,8 @@ export class RecordFiles {
       const pauseMs = this.#isFailing ? FAILED_PAUSE_MS : PAUSE_MS;
       await clock.sleep(pauseMs, signal).catch(() => undefined);
     }
-    const over = new AbortController();
-    const limit = clock.sleep(LAST_MS, over.signal).catch(() => undefined);
-    await Promise.race([this.pass().then(() => directory.close()), limit]);
-    over.abort();
+    const last = this.pass().then(() => directory.close());
+    await isOverWithin(last, LAST_MS, clock);
   }
 
   /** Writes what has come. Never rejects: what fails is tried again by the next one. */

@@ -1,4 +1,6 @@
 /** Wiring of the documents about the API by path: discovery, version and OpenAPI. */
+import { systemClock } from "../../storage/base/clock.js";
+import { isOverWithin } from "../../storage/base/is-over-within.js";
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { routeNotFound } from "../api/status.js";
 import type { ProtobufCodecs } from "../codec/protobuf.js";
@@ -97,17 +99,8 @@ const FRESH_WAIT_MS = 500;
  * store only delays the answer.
  */
 async function whenFresh(freshness: Pick<FreshnessBarrier, "fresh">): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, FRESH_WAIT_MS);
-  });
-  try {
-    await Promise.race([freshness.fresh(), patience]);
-  } catch {
-    // Readiness reports an unreachable store.
-  } finally {
-    clearTimeout(timer);
-  }
+  // Readiness reports an unreachable store.
+  await isOverWithin(freshness.fresh(), FRESH_WAIT_MS, systemClock).catch(() => false);
 }
 
 /** @throws {StatusError} 404 for an unknown path below a known one */

@@ -85,14 +85,10 @@ export async function fillRegistry(
 
 /** Creates what is missing, and mends what is not as it has to be. @throws {StatusError} */
 export async function ensureOwnObjects(parts: FilledParts, milestones: Milestones): Promise<void> {
-  const { config, registry, trust } = parts;
-  const { naming } = config;
+  const { registry, trust } = parts;
   const { signal } = parts.lifecycle;
   const loops = loopParts(parts);
-  const { objects } = loops;
-  await ensureSystemNamespaces(objects, naming, signal);
-  await ensureSystemPriorityClasses(objects, naming, signal);
-  if (config.isBrief === true) return;
+  await ensureNeededByAll(parts);
   await reconcileBootstrapPolicy(loops, signal);
   milestones.rolesMade();
   await ensureFlowControl(loops, signal);
@@ -103,6 +99,14 @@ export async function ensureOwnObjects(parts: FilledParts, milestones: Milestone
   await ensureOwnAddress(parts);
   await ensureLegacyTokenTracking(trackingOf(parts), signal);
   await ensureAuthenticationTrust({ ...loops, trust }, signal);
+}
+
+/** What objects of clients need there to be: namespaces and priority classes. @throws {StatusError} */
+export async function ensureNeededByAll(parts: FilledParts): Promise<void> {
+  const { objects, naming } = loopParts(parts);
+  const { signal } = parts.lifecycle;
+  await ensureSystemNamespaces(objects, naming, signal);
+  await ensureSystemPriorityClasses(objects, naming, signal);
 }
 
 /** Where clients reach it, for those that have only a bootstrap token. @throws {StatusError} */

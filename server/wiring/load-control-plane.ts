@@ -223,7 +223,7 @@ export function loadControlPlane(
       if (isNew && !isDefault) await systemClock.sleep(LOOPS_OF_CLONES_AFTER_MS, until);
       await begun.run(until);
     });
-    view.recall(lifecycle);
+    view.recall.start(lifecycle);
     return {
       entry,
       handle: plane.handle,

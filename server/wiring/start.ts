@@ -10,7 +10,7 @@ import type { Alike } from "./alike-parts.js";
 import { observeCertificateReloads } from "./certificate-reloads.js";
 import {
   ensureLoopsResults,
-  ensureOwnObjects,
+  ensureNeededByAll,
   fillRegistry,
   type Milestones,
 } from "./fill-registry.js";
@@ -117,10 +117,7 @@ async function becomeReady(parts: FollowedParts, milestones: StartMilestones): P
   const trust = () => security.trust();
   const { aggregation, registry, testApi, simulation } = serving.root;
   const own = { ...parts, aggregation, registry, testApi, simulation, lifecycle, trust };
-  if (config.isBrief === true) {
-    await ensureOwnObjects(own, milestones);
-    return;
-  }
+  if (config.isBrief === true) return await ensureNeededByAll(own);
   const spawnControllers = await fillRegistry(own, milestones);
   if (beginning?.isWanted === true) {
     await ensureLoopsResults(own);
@@ -136,7 +133,7 @@ async function becomeReady(parts: FollowedParts, milestones: StartMilestones): P
   milestones.announce();
   lifecycle.spawn("work after the start", "end", async (signal) => {
     await systemClock.sleep(SETTLE_MS, signal);
-    views.view.recall(lifecycle);
+    views.view.recall.start(lifecycle);
     spawnControllers();
   });
 }

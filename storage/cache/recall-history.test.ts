@@ -88,8 +88,8 @@ async function toldByView(store: RevisionedStore, count: number): Promise<string
     traits: () => ({}),
   });
   await view.start(lifecycle, soon());
-  view.recall(lifecycle);
-  await view.waitForHistory(toRevision(0), soon());
+  view.recall.start(lifecycle);
+  await view.recall.waitFor(toRevision(0), soon());
   return (await toldToWatch(view, toRevision(0), count)) ?? [];
 }
 
@@ -193,7 +193,7 @@ async function openParts(store: RevisionedStore) {
       ...options,
     });
     await view.start(lifecycle, soon());
-    view.recall(lifecycle);
+    view.recall.start(lifecycle);
     return view;
   };
   return { counts, lifecycle, open };
@@ -223,12 +223,12 @@ test("44: what happened in a control plane before it was loaded is told without 
     const view = await open("shop");
     // Who needs less comes first: what lies before is read for those who need it.
     for (const after of [until - 1, middle, began].map(toRevision)) {
-      await view.waitForHistory(after, soon());
+      await view.recall.waitFor(after, soon());
       const later = expected.filter((text) => Number(text.split("@")[1]) > after);
       assert.deepEqual(await toldToWatch(view, after, later.length), later);
     }
     assert.equal(counts.histories, 0);
-    await view.waitForHistory(toRevision(0), soon());
+    await view.recall.waitFor(toRevision(0), soon());
     const all = await toldToWatch(view, toRevision(0), expected.length);
     assert.deepEqual(all, expected, "from before the feed began");
     assert.equal(counts.histories, 1);

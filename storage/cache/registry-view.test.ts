@@ -379,8 +379,8 @@ test("S1-WATCH-10, CARD-01: a view that was just loaded still tells what happene
   store.kvs = [second];
   const { view, lifecycle } = openView(store);
   await view.start(lifecycle, soon());
-  view.recall(lifecycle);
-  await view.waitForHistory(toRevision(0), soon());
+  view.recall.start(lifecycle);
+  await view.recall.waitFor(toRevision(0), soon());
   const partition = view.partition("core/configmaps");
   const seen: string[] = [];
   const watcher = partition.watch(
@@ -422,11 +422,11 @@ test("S1-WATCH-10: a watch that resumes waits for the history, which goes before
   await view.waitForRevision(toRevision(12), soon());
   const { ring } = view.partition("core/configmaps");
   assert.equal(ring.sequenceAfter(toRevision(5)), undefined);
-  assert.equal(view.waitForHistory(toRevision(10), soon()), undefined);
-  await assert.rejects(async () => view.waitForHistory(toRevision(5), AbortSignal.abort()));
-  const waiting = view.waitForHistory(toRevision(5), soon());
+  assert.equal(view.recall.waitFor(toRevision(10), soon()), undefined);
+  await assert.rejects(async () => view.recall.waitFor(toRevision(5), AbortSignal.abort()));
+  const waiting = view.recall.waitFor(toRevision(5), soon());
   assert.ok(waiting);
-  view.recall(lifecycle);
+  view.recall.start(lifecycle);
   tell();
   await waiting;
 
@@ -449,15 +449,15 @@ test("S1-WATCH-10: a view that is loaded anew during a recall recalls again, and
   const tell = store.holdHistory();
   const { view, lifecycle } = openView(store);
   await view.start(lifecycle, soon());
-  view.recall(lifecycle);
+  view.recall.start(lifecycle);
   store.revision = toRevision(40);
   store.deliver(new StorageError("Compacted", "gone"));
   await view.waitForRevision(toRevision(40), soon());
-  const waiting = view.waitForHistory(toRevision(30), soon());
+  const waiting = view.recall.waitFor(toRevision(30), soon());
   assert.ok(waiting);
   tell();
   await waiting;
-  assert.equal(view.waitForHistory(toRevision(30), soon()), undefined);
+  assert.equal(view.recall.waitFor(toRevision(30), soon()), undefined);
   await lifecycle[Symbol.asyncDispose]();
 });
 
@@ -470,8 +470,8 @@ test("S1-WATCH-14: what the store can no longer tell bounds what a watch may ask
   store.kvs = [configMap("a", 7)];
   const { view, lifecycle } = openView(store);
   await view.start(lifecycle, soon());
-  view.recall(lifecycle);
-  await view.waitForHistory(toRevision(0), soon());
+  view.recall.start(lifecycle);
+  await view.recall.waitFor(toRevision(0), soon());
   const { ring } = view.partition("core/configmaps");
   assert.equal(ring.sequenceAfter(toRevision(4)), undefined);
   assert.equal(ring.sequenceAfter(toRevision(5)), ring.first);
@@ -540,8 +540,8 @@ test("what an observer says of objects that are being loaded with its own holds 
     deleted() {},
   });
   await view.start(lifecycle, soon());
-  view.recall(lifecycle);
-  await view.waitForHistory(toRevision(0), soon());
+  view.recall.start(lifecycle);
+  await view.recall.waitFor(toRevision(0), soon());
   const partition = view.partition("core/configmaps");
   assert.deepEqual(partition.get("default/a")?.fields, { colour: "red" });
   assert.deepEqual(partition.ring.at(partition.ring.first).state.fields, { colour: "red" });

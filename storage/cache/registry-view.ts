@@ -5,7 +5,7 @@
  * so a batch is applied, and a watcher registered, atomically. Callers that need a fresh answer wait
  * here until the view has reached a revision.
  *
- * Wiring calls `start`, and `recall` when nothing is more urgent; the lifecycle owns the feed's loop;
+ * Wiring calls `start`, and `recall.start` when nothing is more urgent; the lifecycle owns the feed's loop;
  * readers use `partition(...)`.
  */
 
@@ -15,13 +15,7 @@ import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { nextTurn } from "../base/next-turn.js";
 import { StorageError } from "../kv/errors.js";
-import {
-  type Revision,
-  type RevisionedStore,
-  type StoreEvent,
-  toRevision,
-  type WatchBatch,
-} from "../kv/store.js";
+import type { Revision, RevisionedStore, StoreEvent, WatchBatch } from "../kv/store.js";
 import { ByteArena, type BytePlacer } from "../objects/byte-arena.js";
 import { decodeStoredObject } from "../objects/decode-object.js";
 import { describeEncoded, type Encodable } from "../objects/encoded-object.js";
@@ -34,7 +28,8 @@ import type { FeedLag } from "./feed-lag.js";
 import { ObjectTree } from "./object-tree.js";
 import { type ExpectedWrite, OwnWrites } from "./own-writes.js";
 import { Partition, type PartitionHost, type PartitionTraits } from "./partition.js";
-import { RECALL_REVISIONS_MAX, recallHistory } from "./recall-history.js";
+import { Recall } from "./recall.js";
+import { recallHistory } from "./recall-history.js";
 import type { RecalledHistory } from "./recalled-history.js";
 import { Retention } from "./retention.js";
 import { RevisionWaiters } from "./revision-waiters.js";
@@ -128,15 +123,8 @@ export class RegistryView implements PartitionHost {
   #reloads = 0;
   /** What was asked for before the load. */
   #readAhead: StatePages | undefined;
-  /** The revision from which on everything is known, as long as what lies before can be recalled. */
-  #recalling: Revision | undefined;
-  /** Nothing before it is ever recalled. */
-  #recallFloor = 0 as Revision;
-  /** Recalls what lies behind a revision, where only somebody who needs it has it recalled. */
-  #recallBehind: ((after: Revision) => void) | undefined;
-  /** Where the recall that is under way ends: one at a time, but one that a later load made useless holds up none. */
-  #recallUnderWay: Revision | undefined;
-  readonly #recallWaiters = new RevisionWaiters();
+  /** Brings back the events from before a load. */
+  readonly recall: Recall;
   /** Where the search for sparse slabs continues. */
   #swept = { index: 0, after: "" };
   #eventsApplied = 0;
@@ -151,6 +139,13 @@ export class RegistryView implements PartitionHost {
     this.keys = new KeySpace(options.prefix);
     this.patterns = options.small?.patterns;
     this.ownWrites = new OwnWrites(options.small && SMALL_PLACES);
+    this.recall = new Recall({
+      clock: options.clock,
+      logger: options.logger,
+      isOnDemand: options.small !== undefined,
+      read: (after, until, signal) => this.#readHistory(after, until, signal),
+      tell: (history, until) => this.#tellHistory(history, until),
+    });
   }
 
   /** Every event up to and including it has been applied. */
@@ -255,23 +250,6 @@ export class RegistryView implements PartitionHost {
   }
 
   /**
-   * Reads the events from before the load in the background; watches that resume wait for them. Of a small view
-   * they are read when a watch asks for them, and no more than it needs: mostly nobody does.
-   */
-  recall(lifecycle: Lifecycle): void {
-    const recall = (after: Revision) => {
-      const until = this.#recalling;
-      if (until === undefined || this.#recallUnderWay === until) return;
-      this.#recallUnderWay = until;
-      lifecycle.spawn("history recall", "leave", (closing) =>
-        this.#recallUntil(until, after, closing),
-      );
-    };
-    if (this.#options.small === undefined) recall(this.#recallFloor);
-    else this.#recallBehind = recall;
-  }
-
-  /**
    * Announces an object that is about to be stored, so that the feed need not parse it.
    * @param object the object that `value` encodes
    * @returns undefined when only parsing yields the object
@@ -301,26 +279,6 @@ export class RegistryView implements PartitionHost {
   waitForRevision(revision: Revision, signal: AbortSignal): Promise<void> {
     if (this.#revision >= revision) return Promise.resolve();
     return this.#waiters.wait(revision, signal);
-  }
-
-  /**
-   * For a watch that resumes after `revision`: resolves when all is known that will be known of the time
-   * before the view was loaded; undefined if it need not wait. @throws the signal's reason
-   */
-  waitForHistory(revision: Revision, signal: AbortSignal): Promise<void> | undefined {
-    if (this.#recalling === undefined || revision >= this.#recalling) return undefined;
-    if (this.#options.small === undefined) return this.#recallWaiters.wait(this.#recalling, signal);
-    return revision < this.#recallFloor ? undefined : this.#waitForRecall(revision, signal);
-  }
-
-  async #waitForRecall(revision: Revision, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      const until = this.#recalling;
-      if (until === undefined || revision >= until) return;
-      // Another one may be under way, for somebody who needs less.
-      this.#recallBehind?.(revision);
-      await this.#recallWaiters.wait(until, signal);
-    }
   }
 
   /**
@@ -404,56 +362,25 @@ export class RegistryView implements PartitionHost {
     const objects = this.#partitionList.reduce((sum, { size }) => sum + size, 0);
     const durationMs = Math.round(this.#clock.monotonic() - startedAt);
     this.#logger.info({ objects, revision, durationMs }, "view loaded");
-    this.#recalling = revision;
-    this.#recallFloor = toRevision(Math.max(0, revision - RECALL_REVISIONS_MAX));
+    this.recall.loaded(revision);
   }
 
-  /** Puts the events from before a load, or from before those, into the rings. A later load makes it useless. */
-  async #recallUntil(until: Revision, after: Revision, signal: AbortSignal): Promise<void> {
-    // Without any history watches are told to list anew.
-    let before: Revision | undefined;
-    try {
-      for (;;) {
-        const history = await this.#readHistory(until, after, signal);
-        if (history === "later") await this.#clock.sleep(RESTART_DELAY_MS, signal);
-        else if (this.#recalling === until) this.#tellHistory(history, until);
-        if (history === "later" && this.#recalling === until) continue;
-        // All that was asked for is there: there may be more.
-        const isAll = history !== "later" && history?.floor === after;
-        if (isAll && after > this.#recallFloor) before = after;
-        break;
-      }
-    } finally {
-      if (this.#recallUnderWay === until) this.#recallUnderWay = undefined;
-      if (this.#recalling === until) this.#recalling = before;
-      if (signal.aborted) this.#recallWaiters.end(signal.reason);
-      else this.#recallWaiters.reached(until);
-    }
-  }
-
-  /** @returns undefined when it is gone; "later" when the store is down */
-  async #readHistory(
-    until: Revision,
+  /** @returns undefined when it is gone @throws {StorageError} the store is down */
+  #readHistory(
     after: Revision,
+    until: Revision,
     signal: AbortSignal,
-  ): Promise<RecalledHistory | undefined | "later"> {
+  ): Promise<RecalledHistory | undefined> {
     const { limits, past } = this.retention;
     const [store, keys, logger] = [this.#store, this.keys, this.#logger];
     const decode = this.#decode.bind(this);
     const current = ({ partition, path }: ParsedKey) => this.#partitions.get(partition)?.get(path);
     const isShort = this.#options.small !== undefined;
     const options = { store, keys, limits, past, logger, after, until, decode, current, isShort };
-    try {
-      return await recallHistory(options, signal);
-    } catch (error) {
-      if (signal.aborted || !(error instanceof StorageError)) throw error;
-      logger.error({ err: error }, "recalling the history failed");
-      return "later";
-    }
+    return recallHistory(options, signal);
   }
 
-  #tellHistory(history: RecalledHistory | undefined, until: Revision): void {
-    if (history === undefined) return;
+  #tellHistory(history: RecalledHistory, until: Revision): void {
     history.tell(this.#partitionList, this.#clock.monotonic());
     // Of partitions that are made later, too.
     if (this.#historyFloor === until) this.#historyFloor = history.floor;
@@ -524,7 +451,7 @@ export class RegistryView implements PartitionHost {
     while (!signal.aborted) {
       try {
         await this.#load(signal, signal);
-        this.recall(lifecycle);
+        this.recall.start(lifecycle);
         return;
       } catch (cause) {
         if (signal.aborted) return;

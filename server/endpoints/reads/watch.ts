@@ -84,7 +84,7 @@ export async function handleWatch(
   // The stream itself waits for a version that does not exist yet (S1-WATCH-15).
   const isPlainResume = wanted.kind === "atLeast" && !options.sendsInitialEvents;
   await reader.reach(isPlainResume ? { kind: "any" } : wanted, ctx.state);
-  if (isPlainResume) await reader.view.waitForHistory(wanted.revision, ctx.state.signal);
+  if (isPlainResume) await reader.view.recall.waitFor(wanted.revision, ctx.state.signal);
 
   const partition = reader.view.partition(resource.partition);
   const stream = new WatchStream({ ctx, resource, representation, selector, options, services });

@@ -110,7 +110,7 @@ export async function openRegistryHarness(
     });
     followCatalog(view, catalog);
     await view.start(lifecycle, lifecycle.signal);
-    view.recall(lifecycle);
+    view.recall.start(lifecycle);
     const freshness = new FreshnessBarrier({ store, view, clock: systemClock });
     return {
       catalog,
