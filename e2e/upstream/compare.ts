@@ -35,7 +35,7 @@ export async function compare(
   options: Asked = {},
 ): Promise<{ readonly status: number; readonly difference?: Difference }> {
   const ask = async (client: HttpsClient) => plain(await send(client, path, options));
-  const lost = (error: unknown) => ({ status: 0, error: String(error) });
+  const lost = (error: unknown) => ({ status: 0, warnings: "", body: String(error) });
   const [mine, peer] = await Promise.all([ask(ours), ask(theirs).catch(lost)]);
   const status = (peer as { status: number }).status;
   if (canonical(mine) === canonical(peer)) return { status };

@@ -380,7 +380,7 @@ const CHANGE_STEPS: readonly Step[] = [
   patch(`${OWN}/status`, { status: { acceptedNames: { plural: "Bad" } } }),
   patch(`${OWN}/status`, { status: { storedVersions: ["v2"] } }),
   spec({ versions: [second({ storage: true })] }),
-  get("/apis/cars.example.com"),
+  get("/apis/cars.example.com?versions=1"),
   put(OWN, definition({ versions: [second({ storage: true, schema: null })] })),
   get(OWN, TABLE),
   remove(OWN),
@@ -388,8 +388,7 @@ const CHANGE_STEPS: readonly Step[] = [
 
 async function run(peers: Peers, steps: readonly Step[], found: Difference[]): Promise<void> {
   for (const { method, path, body, type, accept } of steps) {
-    const isWaiting = path.endsWith("?served=wait") || path.endsWith("?served=warned");
-    if (isWaiting) await waitUntilServed(peers, path);
+    if (/\?(?:served|versions)=/.test(path)) await waitUntilServed(peers, path);
     const headers = {
       ...(type === undefined ? {} : { "content-type": type }),
       ...(accept === undefined ? {} : { accept }),
@@ -409,9 +408,11 @@ async function run(peers: Peers, steps: readonly Step[], found: Difference[]): P
 
 /** There a definition is in force some time after its write. */
 export async function waitUntilServed({ theirs }: Peers, path: string): Promise<void> {
-  const isWarned = path.endsWith("warned");
+  const isWarned = path.endsWith("?served=warned");
+  const isAlone = path.endsWith("?versions=1");
   await eventually(`${path} is served`, async () => {
-    const { status, headers } = await theirs.get(path);
+    const { status, headers, object } = await theirs.get(path);
+    if (isAlone) return (object as { readonly versions?: object[] }).versions?.length === 1;
     return status === 200 && (!isWarned || headers.warning !== undefined);
   });
 }

@@ -184,6 +184,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   enum: [
     [{ type: "string", enum: ["a", "b"] }, "a"],
+    [{ type: "number", enum: [1, 2] }, 2.5],
+    [
+      { type: "number", enum: [1, 2.5] },
+      2.7,
+      'x: Unsupported value: 2.7: supported values: "1", "2.5"',
+    ],
     [{ type: "integer", enum: [1, 2] }, 3, 'x: Unsupported value: 3: supported values: "1", "2"'],
     [
       { type: "number", enum: [1e19, 1e6] },
@@ -395,8 +401,9 @@ const schemas: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie
       { requiredKeys: ["type"] },
     ),
     fc.record<JsonSchema>({
+      // No integers: kube-apiserver compares them with the integer part of a number.
       enum: fc.array(
-        scalars.filter((one) => one !== null),
+        scalars.filter((one) => one !== null && !Number.isInteger(one)),
         { minLength: 1, maxLength: 3 },
       ),
     }),

@@ -200,8 +200,14 @@ function enumCheck({ enum: allowed }: JsonSchema): Check | undefined {
   const identities = new Set(allowed.map(identityOf));
   return (value, findings) => {
     findings.matches++;
-    if (!identities.has(identityOf(value))) findings.add(notAmong(value, allowed));
+    if (identities.has(identityOf(value)) || identities.has(integerOf(value))) return;
+    findings.add(notAmong(value, allowed));
   };
+}
+
+/** kube-apiserver compares with an integer what a conversion makes of the value: its integer part. */
+function integerOf(value: JsonValue): string {
+  return typeof value === "number" ? identityOf(Math.trunc(value)) : "";
 }
 
 function listCheck(schema: JsonSchema): Check | undefined {
