@@ -15,6 +15,15 @@ export function invalidValue(field: string, value: unknown, why: string): FieldE
   };
 }
 
+/** One problem for each of the reasons. */
+export function invalidValues(
+  field: string,
+  value: unknown,
+  reasons: readonly string[],
+): FieldError[] {
+  return reasons.map((why) => invalidValue(field, value, why));
+}
+
 /** An invalid value that is too large to be shown. */
 export function invalidWhole(field: string, why: string): FieldError {
   return { reason: "FieldValueInvalid", field, message: `Invalid value: ${why}` };

@@ -1,14 +1,8 @@
 /** Rules for conditions in a status, as kinds that are strict about them apply them. Pure. */
-import {
-  duplicateValue,
-  invalidValue,
-  requiredValue,
-  tooLongValue,
-  unsupportedValue,
-} from "./field-errors.js";
+import { duplicateValue, invalidValue, requiredValue, tooLongValue } from "./field-errors.js";
 import type { FieldError } from "./status.js";
 import { validateLabelKey } from "./validation-selectors.js";
-import type { Maybe, Whole } from "./validation-values.js";
+import { type Maybe, validateChoice, type Whole } from "./validation-values.js";
 
 export interface Condition {
   readonly type?: string;
@@ -45,9 +39,7 @@ function validateCondition(condition: Condition, field: string, errors: FieldErr
   const { type = "", status = "", observedGeneration = 0, lastTransitionTime } = condition;
   const { reason = "", message = "" } = condition;
   validateLabelKey(type, `${field}.type`, errors);
-  if (!STATUSES.includes(status)) {
-    errors.push(unsupportedValue(`${field}.status`, status, STATUSES));
-  }
+  validateChoice(status, `${field}.status`, STATUSES, errors);
   if (observedGeneration < 0) {
     const why = "must be greater than or equal to zero";
     errors.push(invalidValue(`${field}.observedGeneration`, observedGeneration, why));

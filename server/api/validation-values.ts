@@ -3,9 +3,9 @@
  * paths, map keys. Each adds its errors to `errors`, with kube-apiserver's texts. Pure.
  */
 import { isIP } from "node:net";
-import { invalidValue } from "./field-errors.js";
+import { invalidValue, invalidValues, unsupportedValue } from "./field-errors.js";
 import type { FieldError } from "./status.js";
-import { checkDnsLabel, checkDnsSubdomain } from "./validation-names.js";
+import { checkDnsLabel, checkDnsSubdomain, checkPathSegmentName } from "./validation-names.js";
 
 /** An integer field; beyond 2^53 a bigint. */
 export type Whole = number | bigint;
@@ -83,7 +83,7 @@ export function validatePortOrName(
   errors: FieldError[],
 ): void {
   if (typeof value === "string") {
-    for (const why of checkPortName(value)) errors.push(invalidValue(field, value, why));
+    errors.push(...invalidValues(field, value, checkPortName(value)));
   } else validatePort(value, field, errors);
 }
 
@@ -142,11 +142,27 @@ export function validateNoBacksteps(path: string, field: string, errors: FieldEr
 }
 
 export function validateDnsLabel(value: string, field: string, errors: FieldError[]): void {
-  for (const why of checkDnsLabel(value)) errors.push(invalidValue(field, value, why));
+  errors.push(...invalidValues(field, value, checkDnsLabel(value)));
 }
 
 export function validateDnsSubdomain(value: string, field: string, errors: FieldError[]): void {
-  for (const why of checkDnsSubdomain(value)) errors.push(invalidValue(field, value, why));
+  errors.push(...invalidValues(field, value, checkDnsSubdomain(value)));
+}
+
+/** A name that may be a part of a path. */
+export function validatePathSegment(value: string, field: string, errors: FieldError[]): void {
+  errors.push(...invalidValues(field, value, checkPathSegmentName(value, false)));
+}
+
+/** One of several words. Missing is no mistake here, and empty is one. */
+export function validateChoice(
+  value: Maybe<string>,
+  field: string,
+  choices: readonly string[],
+  errors: FieldError[],
+): void {
+  if (value === undefined || value === null || choices.includes(value)) return;
+  errors.push(unsupportedValue(field, value, choices));
 }
 
 const PERCENT_TEXT = /^\d+%$/;
@@ -192,7 +208,7 @@ export function validateDomainPath(text: string, field: string, errors: FieldErr
     return;
   }
   const host = text.slice(0, slash);
-  for (const why of checkDnsSubdomain(host)) errors.push(invalidValue(field, host, why));
+  validateDnsSubdomain(host, field, errors);
   const path = text.slice(slash + 1);
   if (PATH_OF_NAME.test(path)) return;
   const why = `Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')`;

@@ -8,6 +8,7 @@ import {
   duplicateValue,
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
   tooLongValue,
   tooManyItems,
@@ -154,7 +155,7 @@ function plain(text: string, field: Field): Rule | undefined {
     case "format":
       return ({ value, path }, errors) => {
         if (typeof value !== "string" || value === "") return;
-        for (const why of checkFormat(argument, value)) errors.push(invalidValue(path, value, why));
+        errors.push(...invalidValues(path, value, checkFormat(argument, value)));
       };
     default:
       return undefined;
@@ -185,7 +186,7 @@ function eachKey(text: string): Rule | undefined {
   return ({ value, path }, errors) => {
     if (!isObject(value)) return;
     for (const key in value) {
-      for (const why of checkFormat(format, key)) errors.push(invalidValue(path, key, why));
+      errors.push(...invalidValues(path, key, checkFormat(format, key)));
     }
   };
 }

@@ -16,6 +16,7 @@ import {
   duplicateValue,
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
@@ -25,12 +26,16 @@ import type { FieldError } from "../../api/status.js";
 import {
   checkDns1035Label,
   checkDnsSubdomain,
-  checkPathSegmentName,
   checkQualifiedName,
 } from "../../api/validation-names.js";
 import { validateLabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
-import { repeats } from "../../api/validation-values.js";
+import {
+  repeats,
+  validateChoice,
+  validateDnsSubdomain,
+  validatePathSegment,
+} from "../../api/validation-values.js";
 import { validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
 import { validatePolicyStatus } from "./policy-status.js";
@@ -156,9 +161,7 @@ function validateMatchResources(
       validateRule(rule, at, errors);
       const names = new Set<string>();
       rule.resourceNames?.forEach((name, position) => {
-        for (const why of checkPathSegmentName(name, false)) {
-          errors.push(invalidValue(`${at}.resourceNames[${position}]`, name, why));
-        }
+        validatePathSegment(name, `${at}.resourceNames[${position}]`, errors);
         if (names.has(name)) errors.push(duplicateValue(`${at}.resourceNames[${position}]`, name));
         names.add(name);
       });
@@ -241,9 +244,7 @@ function validateAnnotations(
     const field = `spec.auditAnnotations[${index}]`;
     // A generated name is not known yet; it is as long as a name may be.
     const qualified = `${metadata.name || "policy"}/${key}`;
-    for (const why of checkQualifiedName(qualified)) {
-      errors.push(invalidValue(`${field}.key`, qualified, why));
-    }
+    errors.push(...invalidValues(`${field}.key`, qualified, checkQualifiedName(qualified)));
     if (keys.has(key)) errors.push(duplicateValue(`${field}.key`, key));
     keys.add(key);
     const at = `${field}.valueExpression`;
@@ -267,9 +268,7 @@ function validateMutatingPolicy({ spec: stored }: StoredPolicy): FieldError[] {
     errors.push(requiredValue("spec.mutations", "mutations must contain at least one item"));
   }
   if (!reinvocationPolicy) errors.push(requiredValue("spec.reinvocationPolicy"));
-  else if (!REINVOCATIONS.includes(reinvocationPolicy)) {
-    errors.push(unsupportedValue("spec.reinvocationPolicy", reinvocationPolicy, REINVOCATIONS));
-  }
+  else validateChoice(reinvocationPolicy, "spec.reinvocationPolicy", REINVOCATIONS, errors);
   let cost = 0;
   mutations?.forEach((mutation, index) => {
     cost += validateMutation(mutation, `spec.mutations[${index}]`, environments, errors);
@@ -325,9 +324,7 @@ function validateBinding(binding: StoredBinding, isValidating: boolean): FieldEr
   const { policyName = "", paramRef, matchResources, validationActions } = binding.spec ?? {};
   if (policyName === "") errors.push(requiredValue("spec.policyName"));
   else {
-    for (const why of checkDnsSubdomain(policyName)) {
-      errors.push(invalidValue("spec.policyName", policyName, why));
-    }
+    validateDnsSubdomain(policyName, "spec.policyName", errors);
   }
   if (paramRef) validateParamRef(paramRef, errors);
   if (matchResources) validateMatchResources(matchResources, "spec.matchResources", errors);
@@ -345,9 +342,7 @@ function validateParamRef(
       const why = "name and selector are mutually exclusive";
       errors.push(forbiddenField(`${field}.name`, why), forbiddenField(`${field}.selector`, why));
     }
-    for (const why of checkPathSegmentName(name, false)) {
-      errors.push(invalidValue(`${field}.name`, name, why));
-    }
+    validatePathSegment(name, `${field}.name`, errors);
   } else if (!selector) {
     errors.push(requiredValue(field, "one of name or selector must be specified"));
   }
@@ -367,7 +362,7 @@ function validateActions(actions: readonly string[], errors: FieldError[]): void
   const isRepeated = repeats();
   actions.forEach((action, index) => {
     const at = `${field}[${index}]`;
-    if (!ACTIONS.includes(action)) errors.push(unsupportedValue(at, action, ACTIONS));
+    validateChoice(action, at, ACTIONS, errors);
     if (isRepeated(action)) errors.push(duplicateValue(at, action));
   });
   if (actions.includes("Deny") && actions.includes("Warn")) {

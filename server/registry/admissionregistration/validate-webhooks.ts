@@ -5,9 +5,9 @@ import { CONDITION_ENVIRONMENT } from "../../admission/matching/request-environm
 import {
   duplicateValue,
   invalidValue,
+  invalidValues,
   requiredValue,
   tooManyItems,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import { goQuote } from "../../api/go-text.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -22,6 +22,7 @@ import {
 import {
   type Maybe,
   repeats,
+  validateChoice,
   validateServicePort,
   type Whole,
 } from "../../api/validation-values.js";
@@ -86,9 +87,7 @@ function validateWebhook(hook: Webhook, field: string, errors: FieldError[]): vo
   const effects = `${field}.sideEffects`;
   if (sideEffects === undefined || sideEffects === null) {
     errors.push(requiredValue(effects, `must specify one of ${NO_SIDE_EFFECTS.join(", ")}`));
-  } else if (!NO_SIDE_EFFECTS.includes(sideEffects)) {
-    errors.push(unsupportedValue(effects, sideEffects, NO_SIDE_EFFECTS));
-  }
+  } else validateChoice(sideEffects, effects, NO_SIDE_EFFECTS, errors);
   const timeout = timeoutSeconds ?? undefined;
   if (timeout !== undefined && (timeout < 1 || timeout > TIMEOUT_SECONDS_MAX)) {
     const why = `the timeout value must be between 1 and ${TIMEOUT_SECONDS_MAX} seconds`;
@@ -105,7 +104,7 @@ function validateWebhook(hook: Webhook, field: string, errors: FieldError[]): vo
 function validateHookName(name: string, field: string, errors: FieldError[]): void {
   if (name === "") return;
   const messages = checkDnsSubdomain(name);
-  for (const why of messages) errors.push(invalidValue(field, name, why));
+  errors.push(...invalidValues(field, name, messages));
   if (messages.length > 0 || name.split(".").length >= 3) return;
   const why = "should be a domain with at least three segments separated by dots";
   errors.push(invalidValue(field, name, why));
@@ -307,7 +306,7 @@ function validateReviewVersions(hook: Webhook, field: string, errors: FieldError
       errors.push(invalidValue(at, version, "duplicate version"));
       return;
     }
-    for (const why of checkDns1035Label(version)) errors.push(invalidValue(at, version, why));
+    errors.push(...invalidValues(at, version, checkDns1035Label(version)));
   });
   if (versions.some((version) => REVIEW_VERSIONS.includes(version))) return;
   const why = `must include at least one of ${REVIEW_VERSIONS.join(", ")}`;

@@ -9,6 +9,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
@@ -16,6 +17,7 @@ import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
+import { validateChoice } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { checkValidation } from "../../structural/definition/check-validation.js";
 import {
@@ -311,9 +313,7 @@ function checkConversion(
   if (!conversion) return;
   const { strategy = "" } = conversion;
   if (strategy === "") errors.push(requiredValue(`${field}.strategy`, ""));
-  else if (!CONVERSIONS.includes(strategy)) {
-    errors.push(unsupportedValue(`${field}.strategy`, strategy, CONVERSIONS));
-  }
+  else validateChoice(strategy, `${field}.strategy`, CONVERSIONS, errors);
   const { clientConfig, conversionReviewVersions } = conversion?.webhook ?? {};
   const versions = conversionReviewVersions ?? [];
   if (strategy !== "Webhook") {
@@ -362,7 +362,7 @@ function checkReviewVersions(
   versions.forEach((version, index) => {
     const at = `${field}[${index}]`;
     if (seen.has(version)) errors.push(invalidValue(at, version, "duplicate version"));
-    else for (const why of checkDns1035Label(version)) errors.push(invalidValue(at, version, why));
+    else errors.push(...invalidValues(at, version, checkDns1035Label(version)));
     seen.add(version);
   });
   const isKnown = (list: readonly string[]) =>

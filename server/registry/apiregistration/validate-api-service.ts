@@ -1,11 +1,17 @@
 /** Rules for APIServices: group-version, priorities and the serving Service. */
 
-import { invalidValue, requiredValue, unsupportedValue } from "../../api/field-errors.js";
+import { invalidValue, invalidValues, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
-import { type Maybe, validateServicePort, type Whole } from "../../api/validation-values.js";
+import { checkDns1035Label } from "../../api/validation-names.js";
+import {
+  type Maybe,
+  validateChoice,
+  validateDnsSubdomain,
+  validateServicePort,
+  type Whole,
+} from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface ApiService extends ApiObject {
@@ -37,17 +43,13 @@ const apiServiceRules: Rules<ApiService> = {
       errors.push(invalidValue("metadata.name", metadata.name, why));
     }
     if (group !== "") {
-      for (const why of checkDnsSubdomain(group)) {
-        errors.push(invalidValue("spec.group", group, why));
-      }
+      validateDnsSubdomain(group, "spec.group", errors);
     } else if (version !== "v1") {
       errors.push(
         requiredValue("spec.group", "only v1 may have an empty group and it better be legacy kube"),
       );
     }
-    for (const why of checkDns1035Label(version)) {
-      errors.push(invalidValue("spec.version", version, why));
-    }
+    errors.push(...invalidValues("spec.version", version, checkDns1035Label(version)));
     for (const [member, max] of [
       ["groupPriorityMinimum", GROUP_PRIORITY_MAX],
       ["versionPriority", VERSION_PRIORITY_MAX],
@@ -67,8 +69,7 @@ const STATES = ["True", "False", "Unknown"];
 function validateStatus({ status }: ApiService): FieldError[] {
   const errors = new Problems();
   status?.conditions?.forEach(({ status: state = "" }, index) => {
-    if (STATES.includes(state)) return;
-    errors.push(unsupportedValue(`status.conditions[${index}].status`, state, STATES));
+    validateChoice(state, `status.conditions[${index}].status`, STATES, errors);
   });
   return errors;
 }

@@ -17,6 +17,7 @@ import {
   NOT_NEGATIVE,
   percentOf,
   validateAmountOrPercent,
+  validateChoice,
   validateDnsLabel,
   validateNotMoreThanAll,
   type Whole,
@@ -347,8 +348,7 @@ function validateRetention(policy: Readonly<Record<string, string>>, errors: Fie
   const field = "spec.persistentVolumeClaimRetentionPolicy";
   for (const when of ["whenDeleted", "whenScaled"]) {
     const value = policy[when];
-    if (value === undefined || RETENTION_POLICIES.includes(value)) continue;
-    errors.push(unsupportedValue(`${field}.${when}`, value, RETENTION_POLICIES));
+    validateChoice(value, `${field}.${when}`, RETENTION_POLICIES, errors);
   }
 }
 

@@ -9,12 +9,13 @@ import {
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { checkPathSegmentName } from "../../api/validation-names.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
 import {
   type Maybe,
   NOT_NEGATIVE,
+  validateChoice,
   validateDnsLabel,
+  validatePathSegment,
   type Whole,
 } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
@@ -187,9 +188,7 @@ function validateReference(
   for (const member of ["kind", "name"] as const) {
     if ((reference[member] ?? "") === "") errors.push(requiredValue(`${field}.${member}`));
     else {
-      for (const why of checkPathSegmentName(reference[member], false)) {
-        errors.push(invalidValue(`${field}.${member}`, reference[member], why));
-      }
+      validatePathSegment(reference[member], `${field}.${member}`, errors);
     }
   }
   const apiVersion = reference.apiVersion ?? "";
@@ -261,9 +260,7 @@ function validateSource(
     if (metric.name === "") {
       errors.push(requiredValue(`${field}.metric.name`, "must specify a metric name"));
     } else {
-      for (const why of checkPathSegmentName(metric.name, false)) {
-        errors.push(invalidValue(`${field}.metric.name`, metric.name, why));
-      }
+      validatePathSegment(metric.name, `${field}.metric.name`, errors);
     }
   }
   if (target) validateTarget(target, `${field}.target`, { source, errors });
@@ -343,19 +340,14 @@ function validateScaling(rules: ScalingRules, field: string, errors: FieldError[
     const why = `must be less than or equal to ${WINDOW_SECONDS_MAX}`;
     errors.push(invalidValue(at, window, why));
   }
-  const select = rules.selectPolicy ?? undefined;
-  if (select !== undefined && !SELECT_POLICIES.includes(select)) {
-    errors.push(unsupportedValue(`${field}.selectPolicy`, select, SELECT_POLICIES));
-  }
+  validateChoice(rules.selectPolicy, `${field}.selectPolicy`, SELECT_POLICIES, errors);
   const policies = rules.policies ?? [];
   if (policies.length === 0) {
     errors.push(requiredValue(`${field}.policies`, "must specify at least one Policy"));
   }
   policies.forEach(({ type, value, periodSeconds }, index) => {
     const policy = `${field}.policies[${index}]`;
-    if (!POLICY_TYPES.includes(type)) {
-      errors.push(unsupportedValue(`${policy}.type`, type, POLICY_TYPES));
-    }
+    validateChoice(type, `${policy}.type`, POLICY_TYPES, errors);
     if (value <= 0) errors.push(invalidValue(`${policy}.value`, value, NOT_POSITIVE));
     if (periodSeconds <= 0) {
       errors.push(invalidValue(`${policy}.periodSeconds`, periodSeconds, NOT_POSITIVE));

@@ -3,6 +3,7 @@
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   invalidValue,
+  invalidValues,
   requiredValue,
   tooLongValue,
   unsupportedValue,
@@ -18,7 +19,7 @@ import {
   shownSelector,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
-import { type Maybe, validateDomainPath } from "../../api/validation-values.js";
+import { type Maybe, validateChoice, validateDomainPath } from "../../api/validation-values.js";
 import type { PodSpec, PodTemplateSpec } from "../core/pod-types.js";
 import { validatePodTemplate } from "../core/validate-pod-spec.js";
 import { validateCounts, validateTemplateLabels } from "../core/workload-rules.js";
@@ -83,10 +84,7 @@ function validateJobSpec(spec: JobSpec, field: string, use: Use): void {
       errors.push(invalidValue(`${field}.${name}`, value, why));
     }
   }
-  const mode = spec.completionMode ?? undefined;
-  if (mode !== undefined && !COMPLETION_MODES.includes(mode)) {
-    errors.push(unsupportedValue(`${field}.completionMode`, mode, COMPLETION_MODES));
-  }
+  validateChoice(spec.completionMode, `${field}.completionMode`, COMPLETION_MODES, errors);
   validateJobPolicies(spec, field, errors);
   validatePodTemplate(spec.template ?? {}, `${field}.template`, use);
   validateRestarts(spec, `${field}.template.spec.restartPolicy`, errors);
@@ -314,12 +312,10 @@ const cronJobRules: Rules<CronJob> = {
     validateCounts(spec, "spec", { names: ["startingDeadlineSeconds"], errors });
     if (current === undefined || (current.spec?.timeZone ?? undefined) !== timeZone) {
       const problems = timeZone === undefined ? [] : timeZoneProblems(timeZone);
-      for (const why of problems) errors.push(invalidValue("spec.timeZone", timeZone, why));
+      errors.push(...invalidValues("spec.timeZone", timeZone, problems));
     }
     const concurrency = spec.concurrencyPolicy ?? "";
-    if (!CONCURRENCY.includes(concurrency)) {
-      errors.push(unsupportedValue("spec.concurrencyPolicy", concurrency, CONCURRENCY));
-    }
+    validateChoice(concurrency, "spec.concurrencyPolicy", CONCURRENCY, errors);
     const job = spec.jobTemplate?.spec ?? {};
     const field = "spec.jobTemplate.spec";
     const before = current?.spec?.jobTemplate?.spec?.template;

@@ -3,15 +3,15 @@
 import {
   duplicateValue,
   invalidValue,
+  invalidValues,
   invalidWhole,
   requiredValue,
   tooLongValue,
   tooManyItems,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
-import { NOT_NEGATIVE, type Whole } from "../../api/validation-values.js";
+import { NOT_NEGATIVE, validateChoice, type Whole } from "../../api/validation-values.js";
 import { countIndexes } from "./job-indexes.js";
 import {
   type ConditionPattern,
@@ -42,11 +42,8 @@ export function validateJobPolicies(spec: JobSpec, field: string, errors: FieldE
     if (isIndexed(spec)) validateSuccessPolicy(spec, `${at}.rules`, errors);
     else errors.push(invalidValue(at, shownPolicy(spec), "requires indexed completion mode"));
   }
-  const replacement = spec.podReplacementPolicy ?? undefined;
   const allowed = spec.podFailurePolicy ? ["Failed"] : REPLACEMENTS;
-  if (replacement !== undefined && !allowed.includes(replacement)) {
-    errors.push(unsupportedValue(`${field}.podReplacementPolicy`, replacement, allowed));
-  }
+  validateChoice(spec.podReplacementPolicy, `${field}.podReplacementPolicy`, allowed, errors);
 }
 
 /** As messages show it: upstream's struct. */
@@ -88,7 +85,7 @@ function validateFailureRule(rule: FailureRule, field: string, check: FailureChe
   if (action === "FailIndex" && (spec.backoffLimitPerIndex ?? undefined) === undefined) {
     const why = "requires the backoffLimitPerIndex to be set";
     errors.push(invalidValue(`${field}.action`, action, why));
-  } else validateChoice(action, `${field}.action`, { choices: ACTIONS, errors });
+  } else validateWord(action, `${field}.action`, ACTIONS, errors);
   if (onExitCodes) validateExitCodes(onExitCodes, `${field}.onExitCodes`, check);
   if (patterns.length > 0) validatePatterns(patterns, `${field}.onPodConditions`, errors);
   if (onExitCodes && patterns.length > 0) {
@@ -101,15 +98,16 @@ function validateFailureRule(rule: FailureRule, field: string, check: FailureChe
 }
 
 /** One of a few words; when it is missing, the message names them. */
-function validateChoice(
+function validateWord(
   value: string,
   field: string,
-  { choices, errors }: { choices: readonly string[]; errors: FieldError[] },
+  choices: readonly string[],
+  errors: FieldError[],
 ): void {
   if (value === "") {
     const words = choices.map((choice) => `"${choice}"`).join(" ");
     errors.push(requiredValue(field, `valid values: [${words}]`));
-  } else if (!choices.includes(value)) errors.push(unsupportedValue(field, value, choices));
+  } else validateChoice(value, field, choices, errors);
 }
 
 function validateExitCodes(
@@ -117,7 +115,7 @@ function validateExitCodes(
   field: string,
   { containers, errors }: FailureCheck,
 ): void {
-  validateChoice(operator, `${field}.operator`, { choices: OPERATORS, errors });
+  validateWord(operator, `${field}.operator`, OPERATORS, errors);
   const name = containerName ?? undefined;
   if (name !== undefined && !containers.has(name)) {
     const why = "must be one of the container or initContainer names in the pod template";
@@ -152,10 +150,8 @@ function validatePatterns(
   }
   patterns.forEach(({ type = "", status = "" }, index) => {
     const at = `${field}[${index}]`;
-    for (const why of checkQualifiedName(type)) {
-      errors.push(invalidValue(`${at}.type`, type, why));
-    }
-    validateChoice(status, `${at}.status`, { choices: CONDITION_STATES, errors });
+    errors.push(...invalidValues(`${at}.type`, type, checkQualifiedName(type)));
+    validateWord(status, `${at}.status`, CONDITION_STATES, errors);
   });
 }
 

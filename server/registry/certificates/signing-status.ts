@@ -3,6 +3,7 @@
  * certificate is set once at `status` alone, and neither is taken back: otherwise who may report could also grant (R33).
  * What an object of an older release has already is tolerated.
  */
+
 import { X509Certificate } from "node:crypto";
 import { isRecord } from "../../../storage/base/is-record.js";
 import { pemTexts } from "../../../storage/x509/pem-texts.js";
@@ -12,11 +13,11 @@ import {
   forbiddenField,
   invalidValue,
   requiredValue,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
+import { validateChoice } from "../../api/validation-values.js";
 import { valueAt } from "../generic/fields.js";
 
 /** Conditions that are always true: they are there, or they are not. */
@@ -79,9 +80,7 @@ function validateConditions(next: Conditions, before: Conditions, errors: FieldE
     if (!hadEmpty && type === "") errors.push(requiredValue(`${at}.type`));
     const allowed = FINAL.some((final) => final === type) ? ["True"] : STATES;
     if (status === "") errors.push(requiredValue(`${at}.status`));
-    else if (!allowed.includes(status)) {
-      errors.push(unsupportedValue(`${at}.status`, status, allowed));
-    }
+    else validateChoice(status, `${at}.status`, allowed, errors);
     const other = type === "Approved" ? "Denied" : type === "Denied" ? "Approved" : undefined;
     if (!hadBoth && other !== undefined && seen.has(other)) {
       const why = "Approved and Denied conditions are mutually exclusive";

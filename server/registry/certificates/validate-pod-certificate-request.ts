@@ -8,6 +8,7 @@ import { type PemEntry, pemEntries } from "../../../storage/x509/pem-entries.js"
 import { deepEqual } from "../../api/deep-equal.js";
 import {
   invalidValue,
+  invalidValues,
   invalidWhole,
   requiredValue,
   tooLongValue,
@@ -17,8 +18,8 @@ import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { type Condition, validateConditions } from "../../api/validation-conditions.js";
-import { checkDnsSubdomain, checkQualifiedName } from "../../api/validation-names.js";
-import type { Maybe, Whole } from "../../api/validation-values.js";
+import { checkQualifiedName } from "../../api/validation-names.js";
+import { type Maybe, validateDnsSubdomain, type Whole } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { validated } from "../generic/validated.js";
 import { type KeyProof, keyProblem, requestedKey } from "./pod-certificate-key.js";
@@ -85,9 +86,7 @@ function validateSpec(spec: RequestSpec, { naming }: StrategyContext): FieldErro
   for (const whose of ["pod", "serviceAccount", "node"] as const) {
     const [nameField, uidField] = [`${whose}Name`, `${whose}UID`] as const;
     const [name, uid] = [spec[nameField] ?? "", spec[uidField] ?? ""];
-    for (const why of checkDnsSubdomain(name)) {
-      errors.push(invalidValue(`spec.${nameField}`, name, why));
-    }
+    validateDnsSubdomain(name, `spec.${nameField}`, errors);
     if (uid === "") errors.push(invalidValue(`spec.${uidField}`, uid, "must not be empty"));
     if (Buffer.byteLength(uid) > UID_BYTES_MAX) {
       errors.push(tooLongValue(`spec.${uidField}`, UID_BYTES_MAX));
@@ -121,7 +120,7 @@ function validateAnnotations(
     const key = written.toLowerCase();
     const problems = checkQualifiedName(key);
     const isPlain = problems.length === 0 && !key.includes("/");
-    for (const why of isPlain ? [NO_DOMAIN] : problems) errors.push(invalidValue(field, key, why));
+    errors.push(...invalidValues(field, key, isPlain ? [NO_DOMAIN] : problems));
   }
   if (bytes > ANNOTATIONS_BYTES_MAX) errors.push(tooLongValue(field, ANNOTATIONS_BYTES_MAX));
 }

@@ -2,16 +2,11 @@
 
 import { readCertificateRequest } from "../../../storage/x509/certificate-request.js";
 import { MalformedDer } from "../../../storage/x509/der.js";
-import {
-  duplicateValue,
-  invalidValue,
-  requiredValue,
-  unsupportedValue,
-} from "../../api/field-errors.js";
+import { duplicateValue, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import type { Maybe, Whole } from "../../api/validation-values.js";
+import { type Maybe, validateChoice, type Whole } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { validateSignerName } from "./signer-name.js";
@@ -81,8 +76,7 @@ function validateSpec(
   const usages = spec.usages ?? [];
   if (usages.length === 0) errors.push(requiredValue("spec.usages"));
   usages.forEach((usage, index) => {
-    if (USAGES.includes(usage)) return;
-    errors.push(unsupportedValue(`spec.usages[${index}]`, usage, USAGES));
+    validateChoice(usage, `spec.usages[${index}]`, USAGES, errors);
   });
   const seen = new Set<string>();
   usages.forEach((usage, index) => {

@@ -5,7 +5,7 @@
 import { parseCertificate } from "../../../storage/x509/certificate.js";
 import { MalformedDer } from "../../../storage/x509/der.js";
 import { pemEntries } from "../../../storage/x509/pem-entries.js";
-import { invalidValue, tooLongValue } from "../../api/field-errors.js";
+import { invalidValue, invalidValues, tooLongValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
@@ -27,9 +27,7 @@ export const validatesTrustBundle = validated<TrustBundle>({
     const errors = new Problems();
     const { signerName = "", trustBundle = "" } = next.spec ?? {};
     const name = next.metadata.name ?? "";
-    for (const why of nameProblems(name, signerName)) {
-      errors.push(invalidValue("metadata.name", name, why));
-    }
+    errors.push(...invalidValues("metadata.name", name, nameProblems(name, signerName)));
     if (signerName !== "") validateSignerName(signerName, "spec.signerName", errors);
     // What was accepted once is not read again.
     if (current === undefined || trustBundle !== (current.spec?.trustBundle ?? "")) {

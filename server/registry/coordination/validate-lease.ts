@@ -1,16 +1,11 @@
 /** Rules for Leases and LeaseCandidates. */
 
-import {
-  forbiddenField,
-  invalidValue,
-  requiredValue,
-  unsupportedValue,
-} from "../../api/field-errors.js";
+import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
-import type { Maybe, Whole } from "../../api/validation-values.js";
+import { type Maybe, validateChoice, type Whole } from "../../api/validation-values.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
 
@@ -52,9 +47,7 @@ const leaseRules: Rules<Lease> = {
 
 function validateStrategy(strategy: string, field: string, errors: FieldError[]): void {
   if (strategy.includes("/")) validateLabelKey(strategy, field, errors);
-  else if (!STRATEGIES.includes(strategy)) {
-    errors.push(unsupportedValue(field, strategy, STRATEGIES));
-  }
+  else validateChoice(strategy, field, STRATEGIES, errors);
 }
 
 interface Candidate extends ApiObject {

@@ -2,7 +2,7 @@
  * Names and amounts of resources ("cpu", "memory", "example.com/gpu") in containers, quotas, limits
  * and nodes: the known names, and the amounts allowed for them.
  */
-import { invalidValue, unsupportedValue } from "../../api/field-errors.js";
+import { invalidValue, invalidValues, unsupportedValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import { NOT_NEGATIVE } from "../../api/validation-values.js";
@@ -72,7 +72,7 @@ export function validateResourceName(
 ): void {
   if (CONTAINER_RESOURCES.has(name) && (use !== "pod" || POD_RESOURCES.includes(name))) return;
   const messages = checkQualifiedName(name);
-  for (const why of messages) errors.push(invalidValue(field, name, why));
+  errors.push(...invalidValues(field, name, messages));
   if (use === "pod") {
     validatePodResourceName(name, field, { isNamed: messages.length === 0, errors });
     return;

@@ -6,6 +6,7 @@ import {
   forbiddenField,
   internalProblem,
   invalidValue,
+  invalidValues,
   requiredValue,
 } from "../../api/field-errors.js";
 import { isJsonObject } from "../../api/json-object.js";
@@ -209,9 +210,7 @@ const namespaceRules: Rules<Namespace> = {
     const errors = new Problems();
     spec?.finalizers?.forEach((finalizer, index) => {
       const at = subresource === "finalize" ? `spec.finalizers[${index}]` : "spec.finalizers";
-      for (const why of checkQualifiedName(finalizer)) {
-        errors.push(invalidValue(at, finalizer, why));
-      }
+      errors.push(...invalidValues(at, finalizer, checkQualifiedName(finalizer)));
       const why = checkFinalizerName(finalizer, naming.namespaceFinalizer);
       if (why !== undefined) errors.push(invalidValue(at, finalizer, why));
     });

@@ -3,6 +3,7 @@ import {
   duplicateValue,
   forbiddenField,
   invalidValue,
+  invalidValues,
   notFoundValue,
   requiredValue,
   tooManyItems,
@@ -13,6 +14,7 @@ import type { FieldError } from "../../api/status.js";
 import {
   checkPortName,
   repeats,
+  validateChoice,
   validateDnsLabel,
   validateLocalPath,
   validatePort,
@@ -163,8 +165,7 @@ function validateContainer(container: Container, field: string, check: PodCheck)
   }
   for (const [member, choices] of CHOICES) {
     const value = container[member];
-    if (value === undefined || choices.includes(value)) continue;
-    errors.push(unsupportedValue(`${field}.${member}`, value, choices));
+    validateChoice(value, `${field}.${member}`, choices, errors);
   }
   const { ports, env, envFrom, resources, resizePolicy, securityContext } = container;
   if (ports) validateContainerPorts(ports, `${field}.ports`, errors);
@@ -203,9 +204,7 @@ function validateRestartPolicy(
     if ((restartPolicyRules?.length ?? 0) === 0) return;
     const why = "must specify restartPolicy when restart rules are used";
     errors.push(requiredValue(`${field}.restartPolicy`, why));
-  } else if (!RESTART_POLICIES.includes(restartPolicy)) {
-    errors.push(unsupportedValue(`${field}.restartPolicy`, restartPolicy, RESTART_POLICIES));
-  }
+  } else validateChoice(restartPolicy, `${field}.restartPolicy`, RESTART_POLICIES, errors);
   validateRestartRules(restartPolicyRules ?? [], `${field}.restartPolicyRules`, errors);
 }
 
@@ -217,17 +216,13 @@ function validateRestartRules(
   if (rules.length > RULES_MAX) errors.push(tooManyItems(field, rules.length, RULES_MAX));
   rules.forEach(({ action = "", exitCodes }, index) => {
     const at = `${field}[${index}]`;
-    if (!RULE_ACTIONS.includes(action)) {
-      errors.push(unsupportedValue(`${at}.action`, action, RULE_ACTIONS));
-    }
+    validateChoice(action, `${at}.action`, RULE_ACTIONS, errors);
     if (!exitCodes) {
       errors.push(requiredValue(`${at}.exitCodes`, "must be specified"));
       return;
     }
     const { operator = "", values } = exitCodes;
-    if (!RULE_OPERATORS.includes(operator)) {
-      errors.push(unsupportedValue(`${at}.exitCodes.operator`, operator, RULE_OPERATORS));
-    }
+    validateChoice(operator, `${at}.exitCodes.operator`, RULE_OPERATORS, errors);
     const count = values?.length ?? 0;
     if (count <= EXIT_CODES_MAX) return;
     errors.push(tooManyItems(`${at}.exitCodes.values`, count, EXIT_CODES_MAX));
@@ -286,10 +281,8 @@ function validateMounts(
       }
       validateLocalPath(subPathExpr, `${list}.subPathExpr`, errors);
     }
-    const propagation = mount.mountPropagation ?? undefined;
-    if (propagation !== undefined && !PROPAGATIONS.includes(propagation)) {
-      errors.push(unsupportedValue(`${list}.mountPropagation`, propagation, PROPAGATIONS));
-    }
+    const propagation = mount.mountPropagation;
+    validateChoice(propagation, `${list}.mountPropagation`, PROPAGATIONS, errors);
     if (propagation === "Bidirectional" && securityContext?.privileged !== true) {
       const why = "Bidirectional mount propagation is available only to privileged containers";
       errors.push(forbiddenField(`${list}.mountPropagation`, why));
@@ -375,7 +368,7 @@ function validateContainerPorts(
     const at = `${field}[${index}]`;
     if (name !== "") {
       const messages = checkPortName(name);
-      for (const why of messages) errors.push(invalidValue(`${at}.name`, name, why));
+      errors.push(...invalidValues(`${at}.name`, name, messages));
       if (messages.length === 0 && names.has(name)) {
         errors.push(duplicateValue(`${at}.name`, name));
       }
@@ -384,7 +377,6 @@ function validateContainerPorts(
     if (containerPort === 0) errors.push(requiredValue(`${at}.containerPort`));
     else validatePort(containerPort, `${at}.containerPort`, errors);
     if (hostPort !== 0) validatePort(hostPort, `${at}.hostPort`, errors);
-    if (PROTOCOLS.includes(protocol)) return;
-    errors.push(unsupportedValue(`${at}.protocol`, protocol, PROTOCOLS));
+    validateChoice(protocol, `${at}.protocol`, PROTOCOLS, errors);
   });
 }

@@ -4,16 +4,17 @@
  */
 import {
   invalidValue,
+  invalidValues,
   notFoundValue,
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   checkConfigKey,
   validateDnsLabel,
+  validateDnsSubdomain,
   validateNoBacksteps,
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
@@ -179,9 +180,9 @@ export function validateResourceFieldRef(
 }
 
 function validateKeyRef({ name = "", key }: KeyRef, field: string, errors: FieldError[]): void {
-  for (const why of checkDnsSubdomain(name)) errors.push(invalidValue(`${field}.name`, name, why));
+  validateDnsSubdomain(name, `${field}.name`, errors);
   if (key === "") errors.push(requiredValue(`${field}.key`));
-  else for (const why of checkConfigKey(key)) errors.push(invalidValue(`${field}.key`, key, why));
+  else errors.push(...invalidValues(`${field}.key`, key, checkConfigKey(key)));
 }
 
 function validateFileKeyRef(ref: FileKeyRef, field: string, { errors }: PodCheck): void {
@@ -234,8 +235,6 @@ export function validateEnvFrom(
 function validateReference({ name = "" }: { name?: string }, field: string, errors: FieldError[]) {
   if (name === "") errors.push(requiredValue(`${field}.name`));
   else {
-    for (const why of checkDnsSubdomain(name)) {
-      errors.push(invalidValue(`${field}.name`, name, why));
-    }
+    validateDnsSubdomain(name, `${field}.name`, errors);
   }
 }

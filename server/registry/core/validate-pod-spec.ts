@@ -22,6 +22,7 @@ import {
   type Maybe,
   rangeText,
   repeats,
+  validateChoice,
   validateDnsLabel,
   validateDnsSubdomain,
 } from "../../api/validation-values.js";
@@ -117,9 +118,7 @@ export function validatePodSpec(spec: PodSpec, field: string, use: PodSpecUse): 
   if (spec.overhead) validateOverhead(spec.overhead, `${field}.overhead`, check);
   const preemption = spec.preemptionPolicy ?? undefined;
   if (preemption === "") errors.push(requiredValue(`${field}.preemptionPolicy`));
-  else if (preemption !== undefined && !PREEMPTIONS.includes(preemption)) {
-    errors.push(unsupportedValue(`${field}.preemptionPolicy`, preemption, PREEMPTIONS));
-  }
+  else validateChoice(preemption, `${field}.preemptionPolicy`, PREEMPTIONS, errors);
   if (spec.os) validateOperatingSystem(field, check);
   validateEnvFiles(field, check);
 }

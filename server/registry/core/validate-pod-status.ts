@@ -5,15 +5,14 @@ import {
   internalProblem,
   invalidValue,
   requiredValue,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import { isMappedIp, parseIp } from "../../api/ip-address.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateIp } from "../../api/validation-addresses.js";
-import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
+  validateChoice,
   validateDnsLabel,
   validateDnsSubdomain,
   validateId,
@@ -104,9 +103,7 @@ export function validatePodStatus(next: Pod, current: Pod): FieldError[] {
   });
   const nominated = status.nominatedNodeName ?? "";
   if (nominated !== "" && nominated !== before.nominatedNodeName) {
-    for (const why of checkDnsSubdomain(nominated)) {
-      errors.push(invalidValue("status.nominatedNodeName", nominated, why));
-    }
+    validateDnsSubdomain(nominated, "status.nominatedNodeName", errors);
   }
   if ((status.qosClass ?? "") !== (before.qosClass ?? "")) {
     errors.push(invalidValue("status.qosClass", status.qosClass ?? "", "field is immutable"));
@@ -271,9 +268,7 @@ function validateHealth(
       }
       if (seen.has(resourceID)) errors.push(duplicateValue(`${one}.resourceID`, resourceID));
       seen.add(resourceID);
-      if (!HEALTHS.includes(health)) {
-        errors.push(unsupportedValue(`${one}.health`, health, HEALTHS));
-      }
+      validateChoice(health, `${one}.health`, HEALTHS, errors);
     });
   });
 }

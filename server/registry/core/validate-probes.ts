@@ -2,16 +2,12 @@
  * Rules for probes and lifecycle hooks of a container. Required members have been checked from the
  * facts before.
  */
-import {
-  forbiddenField,
-  invalidValue,
-  requiredValue,
-  unsupportedValue,
-} from "../../api/field-errors.js";
+import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import {
   type Maybe,
   NOT_NEGATIVE,
+  validateChoice,
   validatePortOrName,
   type Whole,
 } from "../../api/validation-values.js";
@@ -110,9 +106,7 @@ function validateHttpGet(http: Handler["httpGet"], field: string, errors: FieldE
   if ((http?.path ?? "") === "") errors.push(requiredValue(`${field}.path`));
   validatePortOrName(http?.port, `${field}.port`, errors);
   const { scheme = "HTTP" } = http ?? {};
-  if (!SCHEMES.includes(scheme)) {
-    errors.push(unsupportedValue(`${field}.scheme`, scheme, SCHEMES));
-  }
+  validateChoice(scheme, `${field}.scheme`, SCHEMES, errors);
   for (const { name } of http?.httpHeaders ?? []) {
     if (HEADER_NAME.test(name)) continue;
     const why =

@@ -5,6 +5,7 @@ import {
   duplicateValue,
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
 } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -207,7 +208,7 @@ const limitRangeRules: Rules<LimitRange> = {
 
 function validateLimitType(type: string, field: string, errors: FieldError[]): void {
   const messages = checkQualifiedName(type);
-  for (const why of messages) errors.push(invalidValue(field, type, why));
+  errors.push(...invalidValues(field, type, messages));
   if (messages.length > 0 || type.includes("/") || LIMIT_TYPES.includes(type)) return;
   errors.push(invalidValue(field, type, "must be a standard limit type or fully qualified"));
 }

@@ -8,11 +8,15 @@ import {
   invalidValue,
   notFoundValue,
   requiredValue,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import { eachMember } from "../../api/long-work.js";
 import type { FieldError } from "../../api/status.js";
-import { type Maybe, repeats, validateDnsLabel } from "../../api/validation-values.js";
+import {
+  type Maybe,
+  repeats,
+  validateChoice,
+  validateDnsLabel,
+} from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type { Quantities, ResizePolicy, Resources } from "./pod-types.js";
 import {
@@ -136,13 +140,9 @@ export function validateResizePolicies(
       errors.push(duplicateValue(`${field}[${index}]`, resourceName));
     }
     if (resourceName === "") errors.push(requiredValue(field));
-    else if (!RESIZABLE.includes(resourceName)) {
-      errors.push(unsupportedValue(field, resourceName, RESIZABLE));
-    }
+    else validateChoice(resourceName, field, RESIZABLE, errors);
     if (restartPolicy === "") errors.push(requiredValue(field));
-    else if (!RESIZE_POLICIES.includes(restartPolicy)) {
-      errors.push(unsupportedValue(field, restartPolicy, RESIZE_POLICIES));
-    }
+    else validateChoice(restartPolicy, field, RESIZE_POLICIES, errors);
     if (spec.restartPolicy === "Never" && restartPolicy !== "NotRequired") {
       const why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
       errors.push(invalidValue(field, restartPolicy, why));

@@ -3,18 +3,24 @@ import {
   duplicateValue,
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsLabel, checkDnsSubdomain, checkLabelValue } from "../../api/validation-names.js";
+import { checkLabelValue } from "../../api/validation-names.js";
 import {
   type LabelSelector,
   validateLabelKey,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
 import { validateEffect } from "../../api/validation-tolerations.js";
-import type { Maybe, Whole } from "../../api/validation-values.js";
+import {
+  type Maybe,
+  validateChoice,
+  validateDnsLabel,
+  validateDnsSubdomain,
+  type Whole,
+} from "../../api/validation-values.js";
 import type {
   Affinity,
   NodeRequirement,
@@ -103,9 +109,7 @@ function validateNodeRequirement(
   validateLabelKey(key, `${field}.key`, errors);
   if (isLenient) return;
   values?.forEach((value, index) => {
-    for (const why of checkLabelValue(value)) {
-      errors.push(invalidValue(`${at}[${index}]`, value, why));
-    }
+    errors.push(...invalidValues(`${at}[${index}]`, value, checkLabelValue(value)));
   });
 }
 
@@ -128,9 +132,7 @@ function validateNodeField(
     return;
   }
   values?.forEach((value, index) => {
-    for (const why of checkDnsSubdomain(value)) {
-      errors.push(invalidValue(`${field}.values[${index}]`, value, why));
-    }
+    validateDnsSubdomain(value, `${field}.values[${index}]`, errors);
   });
 }
 
@@ -149,9 +151,7 @@ function validatePodTerm(term: PodAffinityTerm, field: string, errors: FieldErro
   validateLabelSelector(term.labelSelector, `${field}.labelSelector`, errors);
   validateLabelSelector(term.namespaceSelector, `${field}.namespaceSelector`, errors);
   for (const name of term.namespaces ?? []) {
-    for (const why of checkDnsLabel(name)) {
-      errors.push(invalidValue(`${field}.namespace`, name, why));
-    }
+    validateDnsLabel(name, `${field}.namespace`, errors);
   }
   validateTermKeys(term, field, errors);
   const at = `${field}.topologyKey`;
@@ -257,10 +257,7 @@ export function validateSpreading(
     const { maxSkew, minDomains, topologyKey, whenUnsatisfiable, labelSelector } = constraint;
     if (maxSkew <= 0) errors.push(invalidValue(`${at}.maxSkew`, maxSkew, NOT_POSITIVE));
     if (topologyKey === "") errors.push(requiredValue(`${at}.topologyKey`, "can not be empty"));
-    if (!WHEN_UNSATISFIABLE.includes(whenUnsatisfiable)) {
-      const when = `${at}.whenUnsatisfiable`;
-      errors.push(unsupportedValue(when, whenUnsatisfiable, WHEN_UNSATISFIABLE));
-    }
+    validateChoice(whenUnsatisfiable, `${at}.whenUnsatisfiable`, WHEN_UNSATISFIABLE, errors);
     const shown = identityOf(constraint);
     if (last.get(shown) !== index) {
       errors.push(duplicateValue(`${at}.{topologyKey, whenUnsatisfiable}`, shown));
@@ -273,9 +270,7 @@ export function validateSpreading(
       }
     }
     for (const member of ["nodeAffinityPolicy", "nodeTaintsPolicy"] as const) {
-      const policy = constraint[member] ?? undefined;
-      if (policy === undefined || NODE_POLICIES.includes(policy)) continue;
-      errors.push(unsupportedValue(`${at}.${member}`, policy, NODE_POLICIES));
+      validateChoice(constraint[member], `${at}.${member}`, NODE_POLICIES, errors);
     }
     validateSpreadKeys(constraint.matchLabelKeys ?? [], at, { labelSelector, errors });
     validateLabelSelector(labelSelector, `${at}.labelSelector`, errors);

@@ -9,8 +9,14 @@ import {
 } from "../../api/field-errors.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsSubdomain } from "../../api/validation-names.js";
-import { type Maybe, repeats, validateId, validateLocalPath } from "../../api/validation-values.js";
+import {
+  type Maybe,
+  repeats,
+  validateChoice,
+  validateDnsSubdomain,
+  validateId,
+  validateLocalPath,
+} from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type {
   Container,
@@ -27,7 +33,7 @@ export function validateSecurityContext(
 ): void {
   validateId(context.runAsUser, `${field}.runAsUser`, errors);
   validateId(context.runAsGroup, `${field}.runAsGroup`, errors);
-  validateChoice(context.procMount, `${field}.procMount`, { choices: PROC_MOUNTS, errors });
+  validateChoice(context.procMount, `${field}.procMount`, PROC_MOUNTS, errors);
   if (context.procMount === "Unmasked" && spec.hostUsers !== false) {
     const why = "`hostUsers` must be false to use `Unmasked`";
     errors.push(invalidValue(`${field}.procMount`, context.procMount, why));
@@ -54,16 +60,6 @@ const SELINUX_CHANGES = ["Recursive"];
 const GROUP_CHANGES = ["Always", "OnRootMismatch"];
 const GROUP_POLICIES = ["Merge", "Strict"];
 
-/** Missing is no mistake here, and empty is one. */
-function validateChoice(
-  value: Maybe<string>,
-  field: string,
-  { choices, errors }: { choices: readonly string[]; errors: FieldError[] },
-): void {
-  if (value === undefined || value === null || choices.includes(value)) return;
-  errors.push(unsupportedValue(field, value, choices));
-}
-
 export function validatePodSecurityContext(
   context: PodSecurityContext,
   field: string,
@@ -88,7 +84,7 @@ export function validatePodSecurityContext(
     ["supplementalGroupsPolicy", GROUP_POLICIES],
     ["seLinuxChangePolicy", SELINUX_CHANGES],
   ] as const) {
-    validateChoice(context[member], `${field}.${member}`, { choices, errors });
+    validateChoice(context[member], `${field}.${member}`, choices, errors);
   }
 }
 
@@ -215,9 +211,7 @@ function validateWindows(
   if (!options) return;
   const { gmsaCredentialSpecName, gmsaCredentialSpec, runAsUserName } = options;
   if (typeof gmsaCredentialSpecName === "string") {
-    for (const why of checkDnsSubdomain(gmsaCredentialSpecName)) {
-      errors.push(invalidValue(`${field}.gmsaCredentialSpecName`, gmsaCredentialSpecName, why));
-    }
+    validateDnsSubdomain(gmsaCredentialSpecName, `${field}.gmsaCredentialSpecName`, errors);
   }
   if (typeof gmsaCredentialSpec === "string") {
     const at = `${field}.gmsaCredentialSpec`;

@@ -27,6 +27,7 @@ import { validateLabelKey } from "../../api/validation-selectors.js";
 import {
   type Maybe,
   repeats,
+  validateChoice,
   validateDnsLabel,
   validateDnsSubdomain,
   validatePort,
@@ -324,9 +325,7 @@ function validateTraffic(spec: ServiceSpec, errors: FieldError[]): void {
   const field = "spec.externalTrafficPolicy";
   if (isExternal(spec)) {
     if (policy === "") errors.push(requiredValue(field));
-    else if (!EXTERNAL_POLICIES.includes(policy)) {
-      errors.push(unsupportedValue(field, policy, EXTERNAL_POLICIES));
-    }
+    else validateChoice(policy, field, EXTERNAL_POLICIES, errors);
   } else if (policy !== "") {
     errors.push(invalidValue(field, policy, "may only be set for externally-accessible services"));
   }

@@ -4,6 +4,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
@@ -180,7 +181,7 @@ function validateResizedName(
   { labelDomain, errors }: { labelDomain: string; errors: FieldError[] },
 ): void {
   const messages = checkQualifiedName(name);
-  for (const why of messages) errors.push(invalidValue(field, name, why));
+  errors.push(...invalidValues(field, name, messages));
   if (messages.length > 0 || name === "storage") return;
   if (name.includes("/") && !name.includes(`${labelDomain}/`)) return;
   errors.push(unsupportedValue(field, name, ["storage"]));

@@ -6,15 +6,16 @@ import {
   duplicateValue,
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
   tooLongValue,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsSubdomain } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import {
   type Maybe,
+  validateChoice,
   validateDnsLabel,
   validateLocalPath,
   type Whole,
@@ -163,8 +164,7 @@ const SOURCE_RULES: Readonly<Partial<Record<string, SourceRule<never>>>> = {
     const { reference = "", pullPolicy = "" } = source;
     // In a template, admission may fill it in later.
     if (reference === "" && isPod) errors.push(requiredValue(`${field}.reference`));
-    if (PULL_POLICIES.includes(pullPolicy)) return;
-    errors.push(unsupportedValue(`${field}.pullPolicy`, pullPolicy, PULL_POLICIES));
+    validateChoice(pullPolicy, `${field}.pullPolicy`, PULL_POLICIES, errors);
   },
 };
 
@@ -181,9 +181,7 @@ export function validateDriverName(driver: string, field: string, errors: FieldE
   if (driver.length > DRIVER_CHARS_MAX) {
     errors.push(tooLongValue(field, DRIVER_CHARS_MAX));
   }
-  for (const why of checkDnsSubdomain(driver.toLowerCase())) {
-    errors.push(invalidValue(field, driver, why));
-  }
+  errors.push(...invalidValues(field, driver, checkDnsSubdomain(driver.toLowerCase())));
 }
 
 const FILE_MODE_MAX = 0o777;

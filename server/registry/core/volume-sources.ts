@@ -9,6 +9,7 @@ import type { FieldError } from "../../api/status.js";
 import {
   type Maybe,
   rangeText,
+  validateChoice,
   validateDnsLabel,
   validateDnsSubdomain,
   validateNoBacksteps,
@@ -76,7 +77,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const path = textOf(source, "path");
     if (path === "") return;
     validateNoBacksteps(path, `${field}.path`, errors);
-    validateChoice(source.type, `${field}.type`, { choices: HOST_PATH_TYPES, errors });
+    validateChoice(source.type as Maybe<string>, `${field}.type`, HOST_PATH_TYPES, errors);
   },
   local(source, field, errors) {
     validateNoBacksteps(textOf(source, "path"), `${field}.path`, errors);
@@ -103,9 +104,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
   azureDisk(source, field, errors) {
     const [uri, kind] = [textOf(source, "diskURI"), textOf(source, "kind")];
-    const choices = { choices: CACHING_MODES, errors };
-    validateChoice(source.cachingMode, `${field}.cachingMode`, choices);
-    validateChoice(source.kind, `${field}.kind`, { choices: DISK_KINDS, errors });
+    const mode = source.cachingMode as Maybe<string>;
+    validateChoice(mode, `${field}.cachingMode`, CACHING_MODES, errors);
+    validateChoice(source.kind as Maybe<string>, `${field}.kind`, DISK_KINDS, errors);
     if (kind === "Managed") {
       if (uri.startsWith("/subscriptions/")) return;
       errors.push(unsupportedValue(`${field}.diskURI`, uri, [MANAGED_URI]));
@@ -258,15 +259,6 @@ function judge(
   }
   CHECKS[name]?.(source, field, errors, naming);
   own[name]?.(source, field, errors, naming);
-}
-
-function validateChoice(
-  value: unknown,
-  field: string,
-  { choices, errors }: { choices: readonly string[]; errors: FieldError[] },
-): void {
-  if (typeof value !== "string" || choices.includes(value)) return;
-  errors.push(unsupportedValue(field, value, choices));
 }
 
 /** A secret that is referred to has a name. */

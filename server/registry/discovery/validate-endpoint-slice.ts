@@ -4,6 +4,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import {
   duplicateValue,
   invalidValue,
+  invalidValues,
   requiredValue,
   tooManyItems,
 } from "../../api/field-errors.js";
@@ -112,9 +113,7 @@ function validateHints(
     hints.forEach(({ name = "" }, index) => {
       if (seen.has(name)) errors.push(duplicateValue(`${at}[${index}].name`, name));
       seen.add(name);
-      for (const why of check(name)) {
-        errors.push(invalidValue(`${at}[${index}].name`, name, why));
-      }
+      errors.push(...invalidValues(`${at}[${index}].name`, name, check(name)));
     });
   }
 }

@@ -3,6 +3,7 @@
 import {
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
   unsupportedValue,
 } from "../../api/field-errors.js";
@@ -10,7 +11,12 @@ import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
-import type { Maybe, Whole } from "../../api/validation-values.js";
+import {
+  type Maybe,
+  validateDnsLabel,
+  validateDnsSubdomain,
+  type Whole,
+} from "../../api/validation-values.js";
 import { mandatoryObjects } from "../../flowcontrol/default-objects.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { validateConditions, validateFixedSpec } from "./fixed-specs.js";
@@ -88,9 +94,7 @@ const flowSchemaRules: Rules<FlowSchema> = {
     if ((level?.name ?? "") === "") {
       errors.push(requiredValue(levelField, "must reference a priority level"));
     } else {
-      for (const why of checkDnsSubdomain(level?.name ?? "")) {
-        errors.push(invalidValue(levelField, level?.name, why));
-      }
+      errors.push(...invalidValues(levelField, level?.name, checkDnsSubdomain(level?.name ?? "")));
     }
     for (const [index, rule] of (spec.rules ?? []).entries()) {
       validateRule(rule, `spec.rules[${index}]`, errors);
@@ -165,18 +169,14 @@ function validateSubjectName(
   if (name === "") errors.push(requiredValue(`${field}.name`));
   if (!isAccount) return;
   if (name !== "" && name !== ANY) {
-    for (const why of checkDnsSubdomain(name)) {
-      errors.push(invalidValue(`${field}.name`, name, why));
-    }
+    validateDnsSubdomain(name, `${field}.name`, errors);
   }
   if (namespace === "") {
     const why = "must specify namespace for service account";
     errors.push(requiredValue(`${field}.namespace`, why));
     return;
   }
-  for (const why of checkDnsLabel(namespace)) {
-    errors.push(invalidValue(`${field}.namespace`, namespace, why));
-  }
+  validateDnsLabel(namespace, `${field}.namespace`, errors);
 }
 
 function validateResourceRule(rule: PolicyRule, field: string, errors: FieldError[]): void {

@@ -4,6 +4,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import {
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
   tooLongValue,
   unsupportedValue,
@@ -14,17 +15,16 @@ import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateCanonicalCidr, validateCidr, validateIp } from "../../api/validation-addresses.js";
-import {
-  checkDnsLabel,
-  checkDnsSubdomain,
-  checkPathSegmentName,
-} from "../../api/validation-names.js";
+import { checkDnsSubdomain, checkPathSegmentName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import {
   checkPortName,
   type Maybe,
+  validateChoice,
+  validateDnsLabel,
   validateDnsSubdomain,
   validateDomainPath,
+  validatePathSegment,
   validatePort,
   validatePortOrName,
   type Whole,
@@ -83,8 +83,7 @@ const networkPolicyRules: Rules<NetworkPolicy> = {
       return errors;
     }
     types.forEach((type, index) => {
-      if (POLICY_TYPES.includes(type)) return;
-      errors.push(unsupportedValue(`spec.policyTypes[${index}]`, type, POLICY_TYPES));
+      validateChoice(type, `spec.policyTypes[${index}]`, POLICY_TYPES, errors);
     });
     return errors;
   },
@@ -98,9 +97,7 @@ function validatePolicyPort(
   field: string,
   errors: FieldError[],
 ): void {
-  if (protocol !== undefined && protocol !== null && !PROTOCOLS.includes(protocol)) {
-    errors.push(unsupportedValue(`${field}.protocol`, protocol, PROTOCOLS));
-  }
+  validateChoice(protocol, `${field}.protocol`, PROTOCOLS, errors);
   const end = endPort ?? undefined;
   if (port === undefined || port === null) {
     if (end === undefined) return;
@@ -302,9 +299,7 @@ function validateBackend(backend: Backend, field: string, errors: FieldError[]):
     const { name, port } = service;
     if ((name ?? "") === "") errors.push(requiredValue(`${field}.service.name`));
     else {
-      for (const why of checkDnsLabel(name)) {
-        errors.push(invalidValue(`${field}.service.name`, name, why));
-      }
+      validateDnsLabel(name, `${field}.service.name`, errors);
     }
     validateBackendPort(port ?? {}, field, errors);
   } else {
@@ -321,9 +316,7 @@ function validateBackendPort(
   if (name !== "" && hasNumber) {
     errors.push(invalidValue(field, "", "cannot set both port name & port number"));
   } else if (name !== "") {
-    for (const why of checkPortName(name)) {
-      errors.push(invalidValue(`${field}.service.port.name`, name, why));
-    }
+    errors.push(...invalidValues(`${field}.service.port.name`, name, checkPortName(name)));
   } else if (hasNumber) {
     validatePort(number, `${field}.service.port.number`, errors);
   } else {
@@ -344,9 +337,9 @@ function validateReference(
     ["name", name],
   ] as const) {
     if ((value ?? "") === "") errors.push(requiredValue(`${field}.${member}`));
-    for (const why of checkPathSegmentName(value ?? "", false)) {
-      errors.push(invalidValue(`${field}.${member}`, value, why));
-    }
+    errors.push(
+      ...invalidValues(`${field}.${member}`, value, checkPathSegmentName(value ?? "", false)),
+    );
   }
 }
 
@@ -402,7 +395,7 @@ function validateParameters(
   } else if (owner === undefined) {
     errors.push(requiredValue(at, "`parameters.scope` is set to 'Namespace'"));
   } else {
-    for (const why of checkDnsLabel(owner)) errors.push(invalidValue(at, owner, why));
+    validateDnsLabel(owner, at, errors);
   }
 }
 
@@ -427,9 +420,7 @@ const ipAddressRules: Rules<IpAddress> = {
     if (group !== "") validateDnsSubdomain(group, `${field}.group`, errors);
     for (const member of ["resource", "name", "namespace"] as const) {
       const value = parent[member] ?? "";
-      for (const why of checkPathSegmentName(value, false)) {
-        errors.push(invalidValue(`${field}.${member}`, value, why));
-      }
+      validatePathSegment(value, `${field}.${member}`, errors);
     }
     return errors;
   },

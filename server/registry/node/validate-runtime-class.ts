@@ -1,13 +1,12 @@
 /** Rules for RuntimeClasses. */
 
-import { duplicateValue, invalidValue } from "../../api/field-errors.js";
+import { duplicateValue } from "../../api/field-errors.js";
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateLabels } from "../../api/validation-metadata.js";
-import { checkDnsLabel } from "../../api/validation-names.js";
 import { validateTolerations } from "../../api/validation-tolerations.js";
-import type { Maybe } from "../../api/validation-values.js";
+import { type Maybe, validateDnsLabel } from "../../api/validation-values.js";
 import type { Quantities, Toleration } from "../core/pod-types.js";
 import { validateResourceAmount, validateResourceName } from "../core/resource-amounts.js";
 import { checkImmutable } from "../generic/status-parts.js";
@@ -26,7 +25,7 @@ const runtimeClassRules: Rules<RuntimeClass> = {
   object({ handler = "", overhead, scheduling }, { naming }) {
     const errors = new Problems();
     if (handler !== "") {
-      for (const why of checkDnsLabel(handler)) errors.push(invalidValue("handler", handler, why));
+      validateDnsLabel(handler, "handler", errors);
     }
     const { labelDomain } = naming;
     const amounts = overhead?.podFixed;

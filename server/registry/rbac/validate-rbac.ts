@@ -6,9 +6,13 @@ import type { ApiObject } from "../../api/meta.js";
 import type { Naming } from "../../api/naming.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsSubdomain, checkPathSegmentName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
-import type { Maybe } from "../../api/validation-values.js";
+import {
+  type Maybe,
+  validateChoice,
+  validateDnsSubdomain,
+  validatePathSegment,
+} from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface Role extends ApiObject {
@@ -110,11 +114,9 @@ function bindingRules(isNamespaced: boolean): Rules<Binding> {
       const own = groupOf(naming);
       const { apiGroup = "", kind = "", name = "" } = roleRef ?? {};
       if (apiGroup !== own) errors.push(unsupportedValue("roleRef.apiGroup", apiGroup, [own]));
-      if (!kinds.includes(kind)) errors.push(unsupportedValue("roleRef.kind", kind, kinds));
+      validateChoice(kind, "roleRef.kind", kinds, errors);
       if (name === "") errors.push(requiredValue("roleRef.name"));
-      for (const why of checkPathSegmentName(name, false)) {
-        errors.push(invalidValue("roleRef.name", name, why));
-      }
+      validatePathSegment(name, "roleRef.name", errors);
       subjects?.forEach((subject, index) => {
         validateSubject(subject, `subjects[${index}]`, { isNamespaced, own, errors });
       });
@@ -145,9 +147,7 @@ function validateSubject(
   if (name === "") errors.push(requiredValue(`${field}.name`));
   if (kind === "ServiceAccount") {
     if (name !== "") {
-      for (const why of checkDnsSubdomain(name)) {
-        errors.push(invalidValue(`${field}.name`, name, why));
-      }
+      validateDnsSubdomain(name, `${field}.name`, errors);
     }
     if (apiGroup !== "") errors.push(unsupportedValue(`${field}.apiGroup`, apiGroup, [""]));
     if (!isNamespaced && namespace === "") errors.push(requiredValue(`${field}.namespace`));

@@ -7,8 +7,7 @@ import {
   tooManyItems,
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsLabel, checkDnsSubdomain } from "../../api/validation-names.js";
-import type { Maybe } from "../../api/validation-values.js";
+import { type Maybe, validateDnsLabel, validateDnsSubdomain } from "../../api/validation-values.js";
 import { validateDriverName } from "../core/validate-volumes.js";
 
 const POOL_BYTES_MAX = 253;
@@ -62,13 +61,13 @@ export function validatePoolName(pool: Maybe<string>, field: string, errors: Fie
   }
   if (Buffer.byteLength(name) > POOL_BYTES_MAX) errors.push(tooLongValue(field, POOL_BYTES_MAX));
   for (const part of name.split("/")) {
-    for (const why of checkDnsSubdomain(part)) errors.push(invalidValue(field, part, why));
+    validateDnsSubdomain(part, field, errors);
   }
 }
 
 /** Of devices, requests and sets of counters. */
 export function validateLabelName(name: Maybe<string>, field: string, errors: FieldError[]): void {
-  for (const why of checkDnsLabel(name ?? "")) errors.push(invalidValue(field, name ?? "", why));
+  validateDnsLabel(name ?? "", field, errors);
 }
 
 /** An identifier, after the domain of its driver or alone. More slashes are accepted, as upstream does. */

@@ -3,15 +3,15 @@ import { isRecord } from "../../../storage/base/is-record.js";
 import {
   duplicateValue,
   invalidValue,
+  invalidValues,
   requiredValue,
   tooLongValue,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import type { JsonValue } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
 import { checkLabelValue } from "../../api/validation-names.js";
 import { validateLabelKey } from "../../api/validation-selectors.js";
-import type { Maybe } from "../../api/validation-values.js";
+import { type Maybe, validateChoice } from "../../api/validation-values.js";
 import { jsonToText } from "../../codec/json.js";
 import { validateDriver, validateList } from "./device-names.js";
 import type { DeviceConfiguration, DeviceTaint, Toleration } from "./device-types.js";
@@ -79,13 +79,11 @@ export function validateTaint(
   if (value !== "") validateLabelValue(value, `${field}.value`, errors);
   if (before?.effect === effect) return;
   if (effect === "") errors.push(requiredValue(`${field}.effect`));
-  else if (!EFFECTS.includes(effect)) {
-    errors.push(unsupportedValue(`${field}.effect`, effect, EFFECTS));
-  }
+  else validateChoice(effect, `${field}.effect`, EFFECTS, errors);
 }
 
 function validateLabelValue(value: string, field: string, errors: FieldError[]): void {
-  for (const why of checkLabelValue(value)) errors.push(invalidValue(field, value, why));
+  errors.push(...invalidValues(field, value, checkLabelValue(value)));
 }
 
 /** What has to be reported before a pod is bound, and what shows that it never will be. */

@@ -9,13 +9,12 @@ import {
   requiredValue,
   tooLongValue,
   tooManyItems,
-  unsupportedValue,
 } from "../../api/field-errors.js";
 import { formatIp, parseIp } from "../../api/ip-address.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { validateConditions } from "../../api/validation-conditions.js";
-import type { Maybe } from "../../api/validation-values.js";
+import { type Maybe, validateChoice } from "../../api/validation-values.js";
 import { validateNodeSelector } from "../core/validate-scheduling.js";
 import {
   validateDriver,
@@ -148,9 +147,7 @@ function validateSettings(
   errors: FieldError[],
 ): void {
   if (source === "") errors.push(requiredValue(`${field}.source`));
-  else if (!SOURCES.includes(source)) {
-    errors.push(unsupportedValue(`${field}.source`, source, SOURCES));
-  }
+  else validateChoice(source, `${field}.source`, SOURCES, errors);
   validateRequestNames(requests, `${field}.requests`, names, errors);
   validateConfiguration(settings, field, errors);
 }

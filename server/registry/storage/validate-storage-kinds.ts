@@ -5,6 +5,7 @@ import {
   duplicateValue,
   forbiddenField,
   invalidValue,
+  invalidValues,
   requiredValue,
   tooLongValue,
   unsupportedValue,
@@ -12,13 +13,20 @@ import {
 import type { ApiObject } from "../../api/meta.js";
 import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { checkDnsSubdomain, checkQualifiedName } from "../../api/validation-names.js";
+import { checkQualifiedName } from "../../api/validation-names.js";
 import {
   type LabelSelector,
   validateLabelKey,
   validateLabelSelector,
 } from "../../api/validation-selectors.js";
-import { type Maybe, repeats, validateId, type Whole } from "../../api/validation-values.js";
+import {
+  type Maybe,
+  repeats,
+  validateChoice,
+  validateDnsSubdomain,
+  validateId,
+  type Whole,
+} from "../../api/validation-values.js";
 import { type VolumeSpec, validateVolumeSpec } from "../core/validate-persistent-volumes.js";
 import { validateDriverName, validateTokenLifetime } from "../core/validate-volumes.js";
 import { checkImmutable } from "../generic/status-parts.js";
@@ -72,11 +80,7 @@ const storageClassRules: Rules<StorageClass> = {
     const errors = new Problems();
     const { provisioner = "", reclaimPolicy } = next;
     if (provisioner === "") errors.push(requiredValue("provisioner"));
-    else {
-      for (const why of checkQualifiedName(provisioner.toLowerCase())) {
-        errors.push(invalidValue("provisioner", provisioner.toLowerCase(), why));
-      }
-    }
+    else validateProviderName(provisioner, "provisioner", errors);
     validateParameters(next.parameters, "parameters", { isNeeded: false, errors });
     // Recycling is only for manually created volumes.
     if (reclaimPolicy && !RECLAIM_POLICIES.includes(reclaimPolicy)) {
@@ -103,6 +107,12 @@ const storageClassRules: Rules<StorageClass> = {
     return errors;
   },
 };
+
+/** Names of programs are judged, and shown, in lower case. */
+function validateProviderName(text: string, field: string, errors: FieldError[]): void {
+  const name = text.toLowerCase();
+  errors.push(...invalidValues(field, name, checkQualifiedName(name)));
+}
 
 function validateTopology(term: TopologyTerm, field: string, errors: FieldError[]): void {
   const keys = new Set<string>();
@@ -147,13 +157,9 @@ const csiDriverRules: Rules<CsiDriver> = {
   object({ spec = {} }) {
     const errors = new Problems();
     for (const mode of spec.volumeLifecycleModes ?? []) {
-      if (LIFECYCLE_MODES.includes(mode)) continue;
-      errors.push(unsupportedValue("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES));
+      validateChoice(mode, "spec.volumeLifecycleModes", LIFECYCLE_MODES, errors);
     }
-    const policy = spec.fsGroupPolicy ?? undefined;
-    if (policy !== undefined && !FS_GROUP_POLICIES.includes(policy)) {
-      errors.push(unsupportedValue("spec.fsGroupPolicy", policy, FS_GROUP_POLICIES));
-    }
+    validateChoice(spec.fsGroupPolicy, "spec.fsGroupPolicy", FS_GROUP_POLICIES, errors);
     const requests = spec.tokenRequests ?? [];
     const isRepeated = repeats();
     requests.forEach(({ audience, expirationSeconds }, index) => {
@@ -297,17 +303,13 @@ const attachmentRules: Rules<Attachment> = {
       errors.push(requiredValue(`${field}.persistentVolumeName`, why));
     }
     if (name !== undefined) {
-      for (const why of checkDnsSubdomain(name)) {
-        errors.push(invalidValue(`${field}.persistentVolumeName`, name, why));
-      }
+      validateDnsSubdomain(name, `${field}.persistentVolumeName`, errors);
     } else if (inlineVolumeSpec) {
       const use = { field: `${field}.inlineVolumeSpec`, isInline: true, errors, naming };
       validateVolumeSpec(inlineVolumeSpec, use);
     }
     const { nodeName = "" } = spec;
-    for (const why of checkDnsSubdomain(nodeName)) {
-      errors.push(invalidValue("spec.nodeName", nodeName, why));
-    }
+    validateDnsSubdomain(nodeName, "spec.nodeName", errors);
     return errors;
   },
   change: (next, current) => checkImmutable(next, current, ["spec"]),
@@ -351,11 +353,7 @@ const attributesClassRules: Rules<AttributesClass> = {
   object({ driverName = "", parameters }) {
     const errors = new Problems();
     if (driverName === "") errors.push(requiredValue("driverName"));
-    else {
-      for (const why of checkQualifiedName(driverName.toLowerCase())) {
-        errors.push(invalidValue("driverName", driverName.toLowerCase(), why));
-      }
-    }
+    else validateProviderName(driverName, "driverName", errors);
     validateParameters(parameters, "parameters", { isNeeded: true, errors });
     return errors;
   },
@@ -378,9 +376,7 @@ interface Capacity extends ApiObject {
 const capacityRules: Rules<Capacity> = {
   object({ storageClassName = "", nodeTopology, capacity }) {
     const errors = new Problems();
-    for (const why of checkDnsSubdomain(storageClassName)) {
-      errors.push(invalidValue("storageClassName", storageClassName, why));
-    }
+    validateDnsSubdomain(storageClassName, "storageClassName", errors);
     // The greatest size of one volume is not looked at.
     if (capacity?.startsWith("-")) {
       errors.push(invalidValue("capacity", capacity, "must be greater than or equal to 0"));

@@ -5,6 +5,7 @@
 import {
   duplicateValue,
   invalidValue,
+  invalidValues,
   requiredValue,
   tooManyItems,
 } from "../../api/field-errors.js";
@@ -162,5 +163,5 @@ export function checkDeprecation(
       );
     }
   }
-  for (const why of problems) errors.push(invalidValue(path, warning, why));
+  errors.push(...invalidValues(path, warning, problems));
 }
