@@ -327,7 +327,7 @@ spec: { priorityClassName: system-node-critical, containers: [{ name: a, image: 
   assert.deepEqual(await judge(pod), []);
 });
 
-test("an API that is asked a few questions makes none of the objects that others would need", async () => {
+test("an API that is asked a few questions makes no objects and certificates that others would need, and remembers no owners", async () => {
   const tokens = [["root", "secret"]] as const;
   const users = [{ name: "root", groups: ["system:masters"] }];
   const api = await startHere({ options: { users }, tokens, isBrief: true });
@@ -342,6 +342,16 @@ test("an API that is asked a few questions makes none of the objects that others
     assert.deepEqual(await namesAt("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"), []);
     assert.ok((await namesAt("/api/v1/namespaces")).includes("default"));
     assert.equal((await namesAt("/apis/scheduling.k8s.io/v1/priorityclasses")).length, 2);
+    const { ca, cert, key } = api.access;
+    assert.deepEqual([ca, cert, key], ["", "", ""]);
+    const maps = "/api/v1/namespaces/default/configmaps";
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "one" } };
+    const made = (await client.ask("POST", maps, { body })).value as ApiObject;
+    assert.equal("managedFields" in made.metadata, false);
+    const contentType = "application/apply-patch+yaml";
+    const applied = { body: { ...body, data: { a: "b" } }, contentType };
+    const path = `${maps}/one?fieldManager=test&force=true`;
+    assert.equal((await client.ask("PATCH", path, applied)).status, 200);
   } finally {
     await api.stop();
   }

@@ -41,7 +41,7 @@ export interface Config extends Omit<FlagSettings, "logLevel"> {
   readonly isEmbedded: boolean;
   /** Whether its data goes with the process, so that writes need not wait for the disk. No flag says so: a fresh API of tests does. */
   readonly isTemporary?: boolean;
-  /** Whether it ends behind a few questions of its administrator: it makes none of its own objects but those that they may need. No flag says so: `keelson validate` does. */
+  /** Whether it ends behind a few questions of its own process: it has no certificates, remembers no owners of fields, and makes none of its own objects but those that they may need. No flag says so: `keelson validate` does. */
   readonly isBrief?: boolean;
   readonly logLevel: LogLevel;
   /** Warnings for the operator, one line each; main logs them. */

@@ -10,15 +10,18 @@ export interface AdminAccess extends KeelsonAccess {
   readonly kubeconfigPath: string;
 }
 
+/** Null: it is empty, as of a server without certificates. */
+type Members = Readonly<Record<string, string | null>>;
+
 export async function readAccess(kubeconfigPath: string): Promise<AdminAccess> {
   const kubeconfig = await readFile(kubeconfigPath, "utf8");
   const config = parseYaml(kubeconfig).value as unknown as {
-    readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
-    readonly users: readonly { readonly user: Readonly<Record<string, string>> }[];
+    readonly clusters: readonly { readonly cluster: Members }[];
+    readonly users: readonly { readonly user: Members }[];
   };
   const cluster = config.clusters[0]?.cluster ?? {};
   const user = config.users[0]?.user ?? {};
-  const decode = (text = "") => Buffer.from(text, "base64").toString();
+  const decode = (text?: string | null) => Buffer.from(text ?? "", "base64").toString();
   return {
     url: cluster.server ?? "",
     ca: decode(cluster["certificate-authority-data"]),

@@ -69,7 +69,8 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 = any free one. */
   readonly port: number;
-  readonly credentials: ServingCredentials;
+  /** Undefined: no connection gets through its handshake. */
+  readonly credentials: ServingCredentials | undefined;
   readonly requestTimeoutMs: number;
   /** The share of requests that ask their client to reconnect elsewhere. */
   readonly goawayChance: number;
@@ -357,9 +358,9 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
 
 function createServer({ credentials, requestTimeoutMs, logger, metrics }: ListenerOptions): Server {
   const server = createHttpsServer({
-    ...secureContext(credentials),
+    ...(credentials && secureContext(credentials)),
     ALPNProtocols: ["h2", "http/1.1"],
-    requestCert: credentials.clientAuthorities !== undefined,
+    requestCert: credentials?.clientAuthorities !== undefined,
     rejectUnauthorized: false,
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxHeaderSize: HEADER_BYTES_MAX,

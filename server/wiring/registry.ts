@@ -63,7 +63,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     clock,
     naming,
     lifetimes: { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) },
-    ownership: createOwnership({ naming, clock, catalog }),
+    ownership: createOwnership({ naming, clock, catalog, isTracked: config.isBrief !== true }),
     declarative: declarativeOf(config, metrics),
     admission: createAdmission({
       config,

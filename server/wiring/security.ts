@@ -31,6 +31,15 @@ const RENEWAL_CHECK_MS = 24 * 3_600_000;
 /** How long the store may take to return the shared authorities. */
 const RENEWAL_MS = 10_000;
 
+/** Of a server that only its own process asks, without a connection: to make them takes longer than to judge a hundred objects. */
+const NO_IDENTITY = { cert: "", key: "" };
+const NO_CERTIFICATES: OwnCertificates = {
+  serving: NO_IDENTITY,
+  servingAuthority: "",
+  clientAuthority: "",
+  admin: NO_IDENTITY,
+};
+
 export interface ReloadParts {
   readonly metrics: Metrics;
   readonly onReload: ObserveReload;
@@ -41,7 +50,8 @@ export interface Security {
   /** Undefined when no flag names a proxy authority. */
   readonly frontProxy: FrontProxyAuthenticator | undefined;
   readonly frontProxyHeaders: FrontProxyHeaders;
-  readonly credentials: ServingCredentials;
+  /** Undefined: nobody connects. */
+  readonly credentials: ServingCredentials | undefined;
   /** PEM: the authority by which clients verify this server. */
   servingAuthority(): string;
   /** How this replica shows itself to the others, and knows them. */
@@ -71,6 +81,7 @@ export async function createSecurity(
   const files = filesOf(config);
   let contents = await Promise.all(files.map((file) => readFile(file, "utf8")));
   const ensureOwn = async (until: AbortSignal) => {
+    if (config.isBrief === true) return NO_CERTIFICATES;
     const authorities = await readAuthorities(until);
     return await ensureServingCertificates(config.dataDir, {
       hosts: ownHosts(config),
@@ -105,7 +116,7 @@ export async function createSecurity(
     certificates,
     frontProxy: proxies?.authenticator,
     frontProxyHeaders: headersOf(config),
-    credentials: withProxies(initial),
+    credentials: config.isBrief === true ? undefined : withProxies(initial),
     servingAuthority: () => servingAuthority(config, own, contents),
     peerAccess: {
       identity: () => own.admin,

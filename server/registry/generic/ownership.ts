@@ -53,9 +53,16 @@ export interface OwnershipOptions {
   readonly naming: Naming;
   readonly clock: { now(): number };
   readonly catalog: CatalogSource;
+  /** Whether writes leave their owners; default: yes. */
+  readonly isTracked?: boolean;
 }
 
-export function createOwnership({ naming, clock, catalog }: OwnershipOptions): Ownership {
+export function createOwnership({
+  naming,
+  clock,
+  catalog,
+  isTracked = true,
+}: OwnershipOptions): Ownership {
   const managers = new WeakMap<MainResource, FieldManager>();
 
   function create(main: MainResource): FieldManager {
@@ -83,6 +90,7 @@ export function createOwnership({ naming, clock, catalog }: OwnershipOptions): O
 
   return {
     *track(resource, before, next, write) {
+      if (!isTracked) return next;
       const main = mainOf(resource);
       const fieldManager = managerOf(main);
       const { conversion } = main;
