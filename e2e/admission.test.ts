@@ -19,12 +19,12 @@ import {
 } from "./harness/admission-rules.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
+import { isLong } from "./harness/is-long.js";
 import { OWN_ADDRESS } from "./harness/node-cluster.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 
-const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
-const ROUNDS = IS_LONG ? 10_000 : 40;
+const ROUNDS = isLong ? 10_000 : 40;
 /** Cluster addresses that something can listen at. */
 const CLUSTER_IPS = "--service-cluster-ip-range=127.0.7.0/24";
 
@@ -54,7 +54,7 @@ describe("rules that users bring", () => {
   });
 
   test("a policy that changes through one replica judges the next write through the others, under fire", {
-    timeout: IS_LONG ? 3_600_000 : 60_000,
+    timeout: isLong ? 3_600_000 : 60_000,
   }, async () => {
     const clients = servers.map(({ client }) => client);
     const [a] = clients;
@@ -83,8 +83,7 @@ describe("rules that users bring", () => {
       const others = clients.filter((client) => client !== here);
       // Without a version: the status of a policy is written behind each change of it.
       const body = { spec: { validations: [{ expression: expression(round), message: "old" }] } };
-      const headers = { "content-type": "application/merge-patch+json" };
-      (await here.request(`${policies}/round`, { method: "PATCH", body, headers })).expect(200);
+      (await here.patch(`${policies}/round`, body)).expect(200);
       rule.inForce = round;
       const data = (value: number) => ({ round: String(value) });
       await Promise.all(

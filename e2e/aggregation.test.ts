@@ -144,9 +144,7 @@ test("A13: what another server keeps of a namespace goes with it, and one that c
   });
   const headers = { "content-type": "application/merge-patch+json" };
   const body = JSON.stringify({ metadata: { finalizers: null } });
-  (await back.client.request(`${pathIn("held")}/w`, { method: "PATCH", headers, body })).expect(
-    200,
-  );
+  (await back.client.patch(`${pathIn("held")}/w`, body)).expect(200);
   await eventually("the namespace is gone", () => isGone("held"));
 
   await back.stop();

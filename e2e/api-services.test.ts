@@ -21,13 +21,13 @@ import { SpdySession } from "../server/connect/spdy/session.js";
 import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { type ApiService, HUGE_BYTES, openApiService } from "./harness/api-service.js";
 import { eventually, within } from "./harness/eventually.js";
+import { isLong } from "./harness/is-long.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { OWN_ADDRESS } from "./harness/node-cluster.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
 import { TestAuthority } from "./harness/test-authority.js";
 
-const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
 const SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices";
 const NOTES = "/apis/notes.example.com/v1/namespaces/default/notes";
 const CARS = "/apis/cars.example.com/v1/namespaces/default/cars";
@@ -41,7 +41,7 @@ const WARM_UP_REQUESTS = 300;
  * other work one figure alone may be off by a fifth, and from one minute to the next by more.
  */
 const SLOWER_MAX = 0.05;
-const FAULT_CYCLES = IS_LONG ? 6 : 1;
+const FAULT_CYCLES = isLong ? 6 : 1;
 /** CPU that the front may spend on a service that fails, beside all requests: of one core. */
 const ASIDE_MAX = 0.01;
 const ASIDE_MS = 3_000;
@@ -199,10 +199,8 @@ describe("API services of others", () => {
 
   test("groups of others stand where their services say, among those of the front", async () => {
     const publish = async (groupPriorityMinimum: number) => {
-      const answer = await front.client.request(`${SERVICES}/v1.cars.example.com`, {
-        method: "PATCH",
-        headers: { "content-type": "application/merge-patch+json" },
-        body: { spec: { groupPriorityMinimum } },
+      const answer = await front.client.patch(`${SERVICES}/v1.cars.example.com`, {
+        spec: { groupPriorityMinimum },
       });
       answer.expect(200);
       const { groups } = JSON.parse((await front.client.get("/apis")).expect(200).text) as {
@@ -229,13 +227,7 @@ describe("API services of others", () => {
       capacity: { cpu: "2", memory: "1Gi" },
       allocatable: { cpu: "1", memory: "512Mi" },
     };
-    (
-      await front.client.request("/api/v1/nodes/node-1/status", {
-        method: "PATCH",
-        headers: { "content-type": "application/merge-patch+json" },
-        body: { status },
-      })
-    ).expect(200);
+    (await front.client.patch("/api/v1/nodes/node-1/status", { status })).expect(200);
     assert.match(await kubectl.ok(["top", "nodes"]), /^node-1 +250m +25% +128Mi +25%/m);
     assert.match(await kubectl.ok(["top", "pods"]), /^web-1 +250m +128Mi/m);
     const path = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/default/pods/*/requests";
@@ -269,7 +261,7 @@ describe("API services of others", () => {
       moved.text,
       "the backend attempted to redirect this request, which is not permitted",
     );
-    const lost = (await client.request(`${NOTES}/cut`, { method: "DELETE" })).expect(503);
+    const lost = (await client.delete(`${NOTES}/cut`)).expect(503);
     assert.match(lost.text, /^error trying to reach service: /);
     assert.deepEqual(service.odd, ["GET moved", "DELETE cut"]);
   });
@@ -426,14 +418,12 @@ describe("API services of others", () => {
     })),
   ];
   const SHORT: ReadonlySet<string> = new Set(["it is restarted", "it is garbage", "it is silent"]);
-  const faults = ALL_FAULTS.filter(({ name }) => IS_LONG || SHORT.has(name));
+  const faults = ALL_FAULTS.filter(({ name }) => isLong || SHORT.has(name));
 
   /** Makes the front look again: it asks a service that is changed at once. */
   async function touchService(round: number): Promise<void> {
-    const answer = await front.client.request(`${SERVICES}/v1.notes.example.com`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: { spec: { versionPriority: 100 + round } },
+    const answer = await front.client.patch(`${SERVICES}/v1.notes.example.com`, {
+      spec: { versionPriority: 100 + round },
     });
     answer.expect(200);
   }
@@ -528,7 +518,7 @@ describe("API services of others", () => {
     const before = { files: openFiles(), bytes: residentBytes() };
     const measured: Measured[] = [];
     const measure = async () =>
-      IS_LONG ? { cpu: await cpuOfOneRequest(), aside: await shareAside() } : undefined;
+      isLong ? { cpu: await cpuOfOneRequest(), aside: await shareAside() } : undefined;
     let round = 0;
     for (let cycle = 0; cycle < FAULT_CYCLES; cycle++) {
       for (const fault of faults) {
@@ -587,7 +577,7 @@ describe("API services of others", () => {
     ).catch((error: unknown) => assert.fail(`${files} of ${before.files} files: ${error}`));
     const grown = residentBytes() - before.bytes;
     assert.ok(grown < GROWTH_BYTES_MAX, `grown by ${grown} bytes`);
-    if (!IS_LONG) return;
+    if (!isLong) return;
     const report = reportOf(measured);
     process.stderr.write(`${report}\n${files} of ${before.files} files; ${grown} bytes more\n`);
     const slower = median(measured.map(slowerBy));

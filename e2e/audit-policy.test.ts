@@ -43,10 +43,8 @@ test("S2-REQ-09: each request is recorded at the level and the stages that the p
   await using folder = await makeTempDir("audit-policy");
   await using stub = await openWebhookStub();
   const file = join(folder.path, "audit.log");
-  const policy = join(folder.path, "policy.yaml");
-  const webhook = join(folder.path, "webhook.kubeconfig");
-  await writeFile(policy, POLICY);
-  await writeFile(webhook, stub.kubeconfig);
+  const policy = await folder.write("policy.yaml", POLICY);
+  const webhook = await folder.write("webhook.kubeconfig", stub.kubeconfig);
   stub.answer = () => ({ status: 200 });
   const ids = new Map<string, string>();
   {
@@ -164,13 +162,11 @@ test("S2-REQ-09: each request is recorded at the level and the stages that the p
 test("S2-REQ-09: in strict mode a request whose record cannot be made is refused and does nothing, and another webhook takes over when its file says so", async () => {
   await using folder = await makeTempDir("audit-strict");
   await using stub = await openWebhookStub();
-  const policy = join(folder.path, "policy.yaml");
-  const webhook = join(folder.path, "webhook.kubeconfig");
-  await writeFile(
-    policy,
+  const policy = await folder.write(
+    "policy.yaml",
     `apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, resources: [{group: "", resources: [configmaps]}]}]\n`,
   );
-  await writeFile(webhook, stub.kubeconfig);
+  const webhook = await folder.write("webhook.kubeconfig", stub.kubeconfig);
   stub.answer = () => ({ status: 200 });
   await using server = await startServer({
     flags: [
@@ -211,8 +207,10 @@ test("S2-REQ-09: in strict mode a request whose record cannot be made is refused
 
 test("a policy file that is no good ends the start with one line", async () => {
   await using folder = await makeTempDir("audit-bad-policy");
-  const policy = join(folder.path, "policy.yaml");
-  await writeFile(policy, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: All}]\n");
+  const policy = await folder.write(
+    "policy.yaml",
+    "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: All}]\n",
+  );
   const { runServer } = await import("./harness/server-process.js");
   const { code, output } = await runServer([
     "serve",

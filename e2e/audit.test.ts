@@ -1,6 +1,6 @@
 /** The audit log of a running server: every request, whatever became of it. */
 import assert from "node:assert/strict";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { HttpsClient } from "./harness/https-client.js";
@@ -122,9 +122,8 @@ test("S2-REQ-09, S2-IMP-10: every request is recorded once, with who, as whom, w
 test("S2-REQ-09: in the legacy format every request is one line of text, whatever was sent", async () => {
   await using folder = await makeTempDir("audit-legacy");
   const file = join(folder.path, "audit.log");
-  const policy = join(folder.path, "policy.yaml");
-  await writeFile(
-    policy,
+  const policy = await folder.write(
+    "policy.yaml",
     "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse, resources: [{resources: [configmaps]}]}]",
   );
   let id = "";

@@ -197,8 +197,7 @@ describe("authorization modes", () => {
   });
 
   test("S2-AZ-05: a bad policy file ends the start with one line that says where", async () => {
-    const bad = join((await folder).path, "bad.jsonl");
-    await writeFile(bad, `${LINES[0]}\n{"user":"jane"}\n{"user":`);
+    const bad = await (await folder).write("bad.jsonl", `${LINES[0]}\n{"user":"jane"}\n{"user":`);
     const args = ["serve", "--secure-port=0", `--data-dir=${bad}.data`];
     const abac = "--authorization-mode=ABAC";
     const { code, output } = await runServer([...args, abac, `--authorization-policy-file=${bad}`]);

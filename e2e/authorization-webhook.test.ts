@@ -74,14 +74,10 @@ describe("webhooks that decide", () => {
     dir = await makeTempDir("authorization-webhook");
     [etcd, redis, stub] = await Promise.all([startEtcd(), startRedis(), openWebhookStub(decide)]);
     const clients = await TestAuthority.create();
-    const file = async (name: string, text: string) => {
-      await writeFile(join(dir.path, name), text);
-      return join(dir.path, name);
-    };
-    kubeconfig = await file("kubeconfig", stub.kubeconfig);
-    config = await file("authorization.yaml", configText([webhook("first", kubeconfig)]));
+    kubeconfig = await dir.write("kubeconfig", stub.kubeconfig);
+    config = await dir.write("authorization.yaml", configText([webhook("first", kubeconfig)]));
     const flags = [
-      `--client-ca-file=${await file("clients.pem", clients.certificate)}`,
+      `--client-ca-file=${await dir.write("clients.pem", clients.certificate)}`,
       `--authorization-config=${config}`,
       `--authorization-webhook-cache-redis=${redis.url}`,
     ];
@@ -278,7 +274,7 @@ describe("webhooks by flags", () => {
     const kubeconfig = join(dir.path, "kubeconfig");
     await writeFile(kubeconfig, stub.kubeconfig);
     const clients = await TestAuthority.create();
-    await writeFile(join(dir.path, "clients.pem"), clients.certificate);
+    await dir.write("clients.pem", clients.certificate);
     await using server = await startServer({
       flags: [
         "--authorization-mode=Webhook,RBAC",
@@ -301,9 +297,9 @@ describe("webhooks by flags", () => {
     await using stub = await openWebhookStub();
     const kubeconfig = join(dir.path, "kubeconfig");
     await writeFile(kubeconfig, stub.kubeconfig);
-    await writeFile(join(dir.path, "password"), "open sesame");
+    await dir.write("password", "open sesame");
     const clients = await TestAuthority.create();
-    await writeFile(join(dir.path, "clients.pem"), clients.certificate);
+    await dir.write("clients.pem", clients.certificate);
     await using server = await startServer({
       flags: [
         "--authorization-mode=Webhook",
@@ -323,12 +319,8 @@ describe("webhooks by flags", () => {
 
   test("S2-AZ-08, S2-AZC-08, S2-AZC-15: what cannot be is one clear line", async () => {
     await using dir = await makeTempDir("authorization-flags");
-    const file = async (name: string, text: string) => {
-      await writeFile(join(dir.path, name), text);
-      return join(dir.path, name);
-    };
-    const kubeconfig = await file("kubeconfig", "{}");
-    const good = await file("good.yaml", configText([]));
+    const kubeconfig = await dir.write("kubeconfig", "{}");
+    const good = await dir.write("good.yaml", configText([]));
     const late = webhook("w", kubeconfig, { timeout: "31s" });
     const inside = { type: "InClusterConfig" };
     const own = webhook("w", kubeconfig, { connectionInfo: inside });
@@ -338,16 +330,16 @@ describe("webhooks by flags", () => {
         /--authorization-mode can not be specified when --authorization-config/,
       ],
       [
-        [`--authorization-config=${await file("late.yaml", configText([late]))}`],
+        [`--authorization-config=${await dir.write("late.yaml", configText([late]))}`],
         /authorizers\[0\].timeout: Invalid value: "31s": must be > 0s and <= 30s/,
       ],
       [
-        [`--authorization-config=${await file("own.yaml", configText([own]))}`],
+        [`--authorization-config=${await dir.write("own.yaml", configText([own]))}`],
         /connectionInfo.type: Invalid value: "InClusterConfig": not allowed/,
       ],
       [
         [
-          `--authorization-config=${await file("abac.yaml", configText([{ type: "ABAC", name: "abac" }]))}`,
+          `--authorization-config=${await dir.write("abac.yaml", configText([{ type: "ABAC", name: "abac" }]))}`,
         ],
         /authorization-mode ABAC's authorization policy file not passed/,
       ],
@@ -362,7 +354,7 @@ describe("webhooks by flags", () => {
       [
         [
           `--authorization-webhook-cache-redis=redis://127.0.0.1:${await freePort()}`,
-          `--authorization-config=${await file("torn.yaml", "{")}`,
+          `--authorization-config=${await dir.write("torn.yaml", "{")}`,
         ],
         /torn\.yaml/,
       ],

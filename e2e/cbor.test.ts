@@ -35,13 +35,13 @@ const send = (method: string, path: string, value: JsonValue, type = CBOR) =>
     headers: { "content-type": type, accept: CBOR },
     body: encodeCbor(value),
   });
-const get = (path: string, accept: string) => on.client.request(path, { headers: { accept } });
+const get = (path: string, accept: string) => on.client.get(path, accept);
 const objectIn = (bytes: Buffer) => parseCbor(bytes) as JsonObject;
 
 test("S1-NEG-04, S1-FEAT-01: without the gate CBOR is neither given nor taken", async () => {
   const accept = { accept: CBOR };
   (await off.client.request(MAPS, { headers: accept })).expect(406);
-  (await off.client.request(MAPS, { headers: { accept: `${CBOR},*/*` } })).expect(200);
+  (await off.client.get(MAPS, `${CBOR},*/*`)).expect(200);
   for (const [method, path, type] of [
     ["POST", MAPS, CBOR],
     ["PATCH", `${MAPS}/a`, "application/apply-patch+cbor"],
@@ -83,7 +83,7 @@ test("S1-NEG-13: tables and metadata in CBOR", async () => {
 test("S1-NEG-07, S1-WATCH-25: a watch is a sequence of items, one event each", async () => {
   const before = (await on.client.get(MAPS)).object.metadata.resourceVersion;
   (await send("POST", MAPS, map("w1", { n: "1" }))).expect(201);
-  (await on.client.request(`${MAPS}/w1`, { method: "DELETE" })).expect(200);
+  (await on.client.delete(`${MAPS}/w1`)).expect(200);
   const path = `${MAPS}?watch=1&resourceVersion=${before}&timeoutSeconds=1`;
   for (const accept of [CBOR, "application/cbor-seq"]) {
     const stream = (await get(path, accept)).expect(200);

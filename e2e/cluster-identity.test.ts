@@ -5,8 +5,7 @@
 import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { connect } from "node:tls";
 import { parse } from "yaml";
@@ -23,10 +22,9 @@ const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 test("CARD-01: replicas on a fresh etcd need no file to be one API for their clients", async (t) => {
   await using etcd = await startEtcd();
   await using folder = await makeTempDir("sealed");
-  const encryption = join(folder.path, "encryption.yaml");
   const secret = randomBytes(32).toString("base64");
-  await writeFile(
-    encryption,
+  const encryption = await folder.write(
+    "encryption.yaml",
     `apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
 resources:

@@ -32,8 +32,8 @@ describe("commands inside a control plane", () => {
     const { status } = object as unknown as { status: { kubeconfig: string } };
     await writeFile(kubeconfig, status.kubeconfig);
     (await client.post(CONFIG_MAPS, { metadata: { name: "menu" } })).expect(201);
-    await writeFile(
-      join(folder.path, "menu.yaml"),
+    await folder.write(
+      "menu.yaml",
       "{apiVersion: v1, kind: ConfigMap, metadata: {name: fresh, namespace: default}}",
     );
   });

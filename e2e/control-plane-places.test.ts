@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { createDecipheriv } from "node:crypto";
 import { lookup as resolve } from "node:dns";
-import { writeFile } from "node:fs/promises";
 import { connect } from "node:http2";
 import { type RequestOptions as NodeOptions, request } from "node:https";
 import { join } from "node:path";
@@ -88,8 +87,7 @@ test("a control plane has a host name, by which kubectl works and nobody gets in
     resolve(`shop.${DOMAIN}`, (error) => done(error === null)),
   );
   if (!isResolved) entry.cluster.server = `https://127.0.0.1:${server.port}/clusters/shop`;
-  const file = join(folder.path, "config");
-  await writeFile(file, stringify(kubeconfig));
+  const file = await folder.write("config", stringify(kubeconfig));
   await using kubectl = await Kubectl.open({ kubeconfig: file });
   const made = await kubectl.run(["create", "configmap", "by-name", "--from-literal=a=b"]);
   assert.equal(made.code, 0, made.stderr);
@@ -187,8 +185,7 @@ test("44: watches in control planes end in good order, and soon, when the server
 
 test("each control plane is encrypted with a key of its own; when that is deleted nothing opens a copy", async () => {
   await using folder = await makeTempDir("keys");
-  const file = join(folder.path, "encryption.json");
-  await writeFile(file, encryption());
+  const file = await folder.write("encryption.json", encryption());
   const dataDir = join(folder.path, "data");
   const flags = ["--enable-control-planes", `--encryption-provider-config=${file}`];
   const start = () => startServer({ dataDir, flags });

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
@@ -68,9 +68,8 @@ describe("names that are planted in one control plane", () => {
     hook = await openAdmissionHook();
     opened.push(hook);
     auditLog = join(folder.path, "audit.log");
-    const tracing = join(folder.path, "tracing.json");
-    await writeFile(
-      tracing,
+    const tracing = await folder.write(
+      "tracing.json",
       JSON.stringify({
         apiVersion: "apiserver.config.k8s.io/v1",
         kind: "TracingConfiguration",
@@ -78,8 +77,7 @@ describe("names that are planted in one control plane", () => {
         samplingRatePerMillion: 1_000_000,
       }),
     );
-    const tokens = join(folder.path, "tokens.csv");
-    await writeFile(tokens, "bobs-token,bob,1\n");
+    const tokens = await folder.write("tokens.csv", "bobs-token,bob,1\n");
     server = await startServer({
       flags: [
         ...["--enable-control-planes", "--run-controllers", "--record=memory", "--profiling=true"],

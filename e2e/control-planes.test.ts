@@ -57,11 +57,9 @@ function definition(kind: string): object {
 
 /** Merged, as the server writes the status meanwhile. */
 async function change(name: string, patch: object): Promise<ApiObject> {
-  const headers = { "content-type": "application/merge-patch+json" };
   const body = JSON.stringify(patch);
   const path = `${KIND}/${name}`;
-  return (await theApi().admin.request(path, { method: "PATCH", headers, body })).expect(200)
-    .object;
+  return (await theApi().admin.patch(path, body)).expect(200).object;
 }
 
 function names(answer: Answer): string[] {

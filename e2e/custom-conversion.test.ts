@@ -112,19 +112,10 @@ describe("conversion by webhook", () => {
 
   test("a rule of the version that is written is kept, also by a patch", async () => {
     const body = { spec: { host: "much-too-long" } };
-    const headers = { "content-type": "application/merge-patch+json" };
-    const refused = await client.request(`${V1}/a`, {
-      method: "PATCH",
-      headers,
-      body: JSON.stringify(body),
-    });
+    const refused = await client.patch(`${V1}/a`, body);
     refused.expect(422);
     assert.match(refused.text, /spec\.host: Too long: may not be more than 8 bytes/);
-    const patched = await client.request(`${V1}/a`, {
-      method: "PATCH",
-      headers,
-      body: JSON.stringify({ spec: { port: 81 } }),
-    });
+    const patched = await client.patch(`${V1}/a`, { spec: { port: 81 } });
     assert.deepEqual(patched.expect(200).object.spec, { host: "one", port: 81 });
     assert.deepEqual((await read(`${V2}/a`)).spec, { address: "one:81" });
   });
@@ -133,13 +124,7 @@ describe("conversion by webhook", () => {
     await create(V2, "v2", "scaled", { address: "one:80" });
     const path = `${V1}/scaled/scale`;
     assert.deepEqual((await read(path)).spec, { replicas: 80 });
-    const headers = { "content-type": "application/merge-patch+json" };
-    const to = (replicas: number) =>
-      client.request(path, {
-        method: "PATCH",
-        headers,
-        body: JSON.stringify({ spec: { replicas } }),
-      });
+    const to = (replicas: number) => client.patch(path, { spec: { replicas } });
     const { object } = (await to(81)).expect(200);
     assert.deepEqual([object.kind, object.spec], ["Scale", { replicas: 81 }]);
     assert.deepEqual((await read(`${V2}/scaled`)).spec, { address: "one:81" });
@@ -228,11 +213,11 @@ describe("conversion by webhook", () => {
         spec,
       };
       const base = version === "v1" ? V1 : V2;
-      return await client.request(`${base}/owned?fieldManager=${manager}`, {
-        method: "PATCH",
-        headers: { "content-type": "application/apply-patch+yaml" },
-        body: JSON.stringify(body),
-      });
+      return await client.patch(
+        `${base}/owned?fieldManager=${manager}`,
+        body,
+        "application/apply-patch+yaml",
+      );
     };
     (await apply("v1", "one", { host: "o", port: 1 })).expect(201);
     const conflict = await apply("v2", "two", { address: "p:1" });
@@ -336,10 +321,9 @@ describe("conversion by webhook", () => {
     const reading = (async () => {
       for await (const { type, object } of events) told.push(`${type} ${object.metadata.name}`);
     })().catch(() => {});
-    const headers = { "content-type": "application/merge-patch+json" };
     const paint = async (name: string, address: string) => {
       const body = JSON.stringify({ spec: { address } });
-      (await client.request(`${V2}/${name}`, { method: "PATCH", headers, body })).expect(200);
+      (await client.patch(`${V2}/${name}`, body)).expect(200);
     };
     await paint("red", "red:2");
     await paint("blue", "red:3");
@@ -390,9 +374,8 @@ describe("conversion by webhook", () => {
       const reference = { namespace: "default", name: "converter", port };
       const clientConfig = { url: null, service: reference };
       const body = JSON.stringify({ spec: { conversion: { webhook: { clientConfig } } } });
-      const headers = { "content-type": "application/merge-patch+json" };
       const path = `${DEFINITIONS}/hosts.example.com`;
-      (await client.request(path, { method: "PATCH", headers, body })).expect(200);
+      (await client.patch(path, body)).expect(200);
       return (await client.get(`${V1}/behind`)).expect(500).object.message;
     };
     const asked = 'Post "https://converter.default.svc';

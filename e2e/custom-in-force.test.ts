@@ -10,11 +10,11 @@ import { after, before, describe, test } from "node:test";
 import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
+import { isLong } from "./harness/is-long.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 
-const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
-const ROUNDS = IS_LONG ? 10_000 : 60;
+const ROUNDS = isLong ? 10_000 : 60;
 /** Rounds under way at once: a replica is never quiet while another round asks it. */
 const LANES = 4;
 
@@ -42,7 +42,7 @@ describe("definitions across replicas", () => {
   });
 
   test("a definition is in force on the other replica for the next request", {
-    timeout: IS_LONG ? 3_600_000 : 120_000,
+    timeout: isLong ? 3_600_000 : 120_000,
   }, async () => {
     let next = 0;
     const lane = async () => {

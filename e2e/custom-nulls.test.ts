@@ -69,18 +69,18 @@ for (const [index, [sent, kept, ...refused]] of CASES.entries()) {
     assert.deepEqual(object.spec, kept);
     const body = { ...object, spec: sent };
     const path = `${JARS}/${metadata.name}`;
-    const put = await server.client.request(path, { method: "PUT", body });
+    const put = await server.client.put(path, body);
     assert.deepEqual(put.expect(200).object.spec, kept);
   });
 
   const what = refused.length === 0 ? "taken" : `refused for ${refused.join()}`;
   test(`S1-SSA-21: ${shown} is ${what} when it is applied`, async () => {
     const name = `applied-${index}`;
-    const answer = await server.client.request(`${JARS}/${name}?fieldManager=me`, {
-      method: "PATCH",
-      headers: { "content-type": "application/apply-patch+yaml" },
-      body: { ...TYPE, metadata: { name }, spec: sent },
-    });
+    const answer = await server.client.patch(
+      `${JARS}/${name}?fieldManager=me`,
+      { ...TYPE, metadata: { name }, spec: sent },
+      "application/apply-patch+yaml",
+    );
     if (refused.length === 0) {
       assert.deepEqual(answer.expect(201).object.spec, kept);
       return;
@@ -94,11 +94,7 @@ for (const [index, [sent, kept, ...refused]] of CASES.entries()) {
 }
 
 const apply = (path: string, body: object) =>
-  server.client.request(`${path}?fieldManager=me`, {
-    method: "PATCH",
-    headers: { "content-type": "application/apply-patch+yaml" },
-    body,
-  });
+  server.client.patch(`${path}?fieldManager=me`, body, "application/apply-patch+yaml");
 
 test("S1-SSA-16, S1-META-19: null applied over what the same manager applied is null, and once more is no new generation", async () => {
   const path = `${FREE_JARS}/emptied`;
@@ -121,11 +117,11 @@ test("S1-SSA-16, S1-META-19: null applied over what the same manager applied is 
   // What others own below it stays.
   await apply(path, { ...object, spec: { a: { b: 1 } } });
   const theirs = { ...object, spec: { a: { c: 1 } } };
-  const other = await server.client.request(`${path}?fieldManager=other`, {
-    method: "PATCH",
-    headers: { "content-type": "application/apply-patch+yaml" },
-    body: theirs,
-  });
+  const other = await server.client.patch(
+    `${path}?fieldManager=other`,
+    theirs,
+    "application/apply-patch+yaml",
+  );
   other.expect(200);
   const left = (await apply(path, { ...object, spec: { a: null } })).expect(200).object;
   assert.deepEqual(left.spec, { a: { c: 1 } });

@@ -264,8 +264,7 @@ async function deprecate({ kubectl }: Session): Promise<void> {
 
 async function represent({ server }: Session): Promise<void> {
   const path = "/apis/example.com/v1/namespaces/default/widgets";
-  const ask = (suffix: string, accept: string) =>
-    server.client.request(`${path}${suffix}`, { headers: { Accept: accept } });
+  const ask = (suffix: string, accept: string) => server.client.get(`${path}${suffix}`, accept);
   for (const suffix of ["/first", "", "?watch=1&timeoutSeconds=1"]) {
     const refused = (await ask(suffix, PROTOBUF)).expect(406, suffix);
     // The Status itself has a Protobuf form, and so has the metadata of a custom resource.

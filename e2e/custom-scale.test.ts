@@ -44,11 +44,7 @@ async function make(name: string, spec: object): Promise<string> {
 }
 
 const merge = (path: string, body: object): Promise<Answer> =>
-  server.client.request(`${path}/scale`, {
-    method: "PATCH",
-    headers: { "content-type": MERGE },
-    body,
-  });
+  server.client.patch(`${path}/scale`, body, MERGE);
 
 test("S1-GEN-03: the scale of an object without replicas is an error, not a scale of none", async () => {
   const path = await make("unset", {});
@@ -70,7 +66,7 @@ test("S1-GEN-03: the scale of an object without replicas is an error, not a scal
 test("S1-GEN-03: a replaced scale without replicas is one of none", async () => {
   const path = await make("replaced", {});
   const body = { ...scale({}), metadata: { name: "replaced" } };
-  (await server.client.request(`${path}/scale`, { method: "PUT", body })).expect(200);
+  (await server.client.put(`${path}/scale`, body)).expect(200);
   const { spec } = (await server.client.get(path)).expect(200).object;
   assert.deepEqual(spec, { size: { replicas: 0 } });
 });
@@ -95,11 +91,11 @@ test("S1-GEN-03: a scale that the schema of the object refuses is refused", asyn
 test("D17: an applied scale sets replicas at the path of the definition", async () => {
   const path = await make("applied", { size: { replicas: 1 } });
   const apply = (replicas: number, query = "") =>
-    server.client.request(`${path}/scale?fieldManager=scaler${query}`, {
-      method: "PATCH",
-      headers: { "content-type": "application/apply-patch+yaml" },
-      body: { ...scale({ replicas }), metadata: { name: "applied" } },
-    });
+    server.client.patch(
+      `${path}/scale?fieldManager=scaler${query}`,
+      { ...scale({ replicas }), metadata: { name: "applied" } },
+      "application/apply-patch+yaml",
+    );
   const { message } = (await apply(3)).expect(409).object;
   assert.match(String(message), / using autoscaling\/v1: \.spec\.size\.replicas$/);
   (await apply(3, "&force=true")).expect(200);

@@ -264,8 +264,7 @@ test("HAProxy takes the configuration", {
   // Names of replicas are known inside the compose network only.
   await using folder = await makeTempDir("haproxy");
   const text = (await read("haproxy.cfg")).replace(/keelson-\d:6443/g, "127.0.0.1:6443");
-  const file = join(folder.path, "haproxy.cfg");
-  await writeFile(file, text);
+  const file = await folder.write("haproxy.cfg", text);
   await run(path ?? "", ["-c", "-f", file]);
 });
 

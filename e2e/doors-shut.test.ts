@@ -19,9 +19,8 @@ const TOKEN_SECRET = "f395accd246ae52d";
 describe("doors that are shut", () => {
   test("S2-TOK-03, S2-BOOT-12, S2-X509-01, S2-PROXY-04: a bad list, an unknown loop or a bundle without a certificate is one clear line", async () => {
     await using dir = await makeTempDir("doors");
-    const tokens = join(dir.path, "tokens.csv");
     const [none, broken] = [join(dir.path, "none.pem"), join(dir.path, "broken.pem")];
-    await writeFile(tokens, "a,b,c\nsecret,jane\n");
+    const tokens = await dir.write("tokens.csv", "a,b,c\nsecret,jane\n");
     await writeFile(none, "secret\n");
     await writeFile(broken, "-----BEGIN CERTIFICATE-----\nsecret\n-----END CERTIFICATE-----\n");
     const refusals = [
@@ -45,8 +44,7 @@ describe("doors that are shut", () => {
     await using dir = await makeTempDir("doors");
     const [old, next] = [await TestAuthority.create("old"), await TestAuthority.create("next")];
     const authorities = old.certificate + next.certificate;
-    const file = join(dir.path, "roots.pem");
-    await writeFile(file, authorities);
+    const file = await dir.write("roots.pem", authorities);
     await using server = await startServer({
       flags: ["--enable-bootstrap-token-auth", `--root-ca-file=${file}`],
     });

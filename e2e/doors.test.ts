@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
 import { eventually } from "./harness/eventually.js";
@@ -47,21 +46,16 @@ describe("doors", () => {
       TestAuthority.create("proxies"),
     ]);
     const second = await TestAuthority.create("second");
-    const file = async (name: string, text: string) => {
-      const path = join(dir.path, name);
-      await writeFile(path, text);
-      return path;
-    };
-    const tokens = await file("tokens.csv", 'token-1,tom,t-1,"dev,ops"\ntoken-2,ann,a-1\n');
+    const tokens = await dir.write("tokens.csv", 'token-1,tom,t-1,"dev,ops"\ntoken-2,ann,a-1\n');
     old = await TestAuthority.create("old", { version: 1 });
     const [leaf = ""] = (await clients.issue({ commonName: "no authority" })).cert.split(
       /\n(?=-----B)/,
     );
-    clientCaFile = await file(
+    clientCaFile = await dir.write(
       "clients.pem",
       [second.certificate, clients.certificate, old.certificate, leaf].join("\n"),
     );
-    const proxyCa = await file("proxies.pem", proxies.certificate);
+    const proxyCa = await dir.write("proxies.pem", proxies.certificate);
     server = await startServer({
       flags: [
         "--run-controllers",
@@ -167,7 +161,7 @@ describe("doors", () => {
   });
 
   test("S2-TOK-02: the list changes at a restart only", async () => {
-    await writeFile(join(dir.path, "tokens.csv"), "token-3,eve,3\n");
+    await dir.write("tokens.csv", "token-3,eve,3\n");
     assert.equal((await whoAmI(server, { headers: bearer("token-1") })).username, "tom");
     (await ask(server, "/version", { headers: bearer("token-3") })).expect(401);
   });
@@ -421,8 +415,7 @@ describe("doors", () => {
       contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
       "current-context": "x",
     };
-    const kubeconfig = join(dir.path, "bootstrap.kubeconfig");
-    await writeFile(kubeconfig, JSON.stringify(config));
+    const kubeconfig = await dir.write("bootstrap.kubeconfig", JSON.stringify(config));
     await using machine = await Kubectl.open({ kubeconfig });
     assert.match(await machine.ok(["auth", "whoami"]), /system:bootstrap:aaaaaa/);
     (
@@ -475,12 +468,11 @@ describe("doors", () => {
   });
 
   test("S2-X509-04: a bundle that is rotated counts without a restart, one that is half written does not", async () => {
-    const bundle = join(dir.path, "clients.pem");
     const carl = await clients.issue({ commonName: "carl" });
     const next = await TestAuthority.create("next");
     const nora = await next.issue({ commonName: "nora" });
     (await ask(server, "/version", { identity: nora })).expect(401);
-    await writeFile(bundle, "");
+    const bundle = await dir.write("clients.pem", "");
     await eventually("the empty bundle is refused", () =>
       /last good ones stay.*a file is empty/.test(server.logs),
     );

@@ -158,8 +158,7 @@ for (const name of STORE_NAMES_OF_SLOW_TESTS) {
 
 test("a bad encryption configuration is one line at the start", async () => {
   await using folder = await makeTempDir("encryption");
-  const file = join(folder.path, "encryption.yaml");
-  await writeFile(file, configuration("kms/x"));
+  const file = await folder.write("encryption.yaml", configuration("kms/x"));
   const flags = ["serve", `--data-dir=${folder.path}`, `--encryption-provider-config=${file}`];
   const { code, output } = await runServer([...flags, "--secure-port=0"]);
   assert.equal(code, 1);

@@ -53,13 +53,12 @@ test("CARD-02: every write is one transaction of etcd, and its revision is the o
   };
 
   const before = await transactions();
-  const patch = { "content-type": "application/merge-patch+json" };
   for (let round = 0; round < 10; round++) {
     const path = `${MAPS}/m${round}`;
     const steps = [
       () => client.post(MAPS, { metadata: { name: `m${round}` } }),
       () => client.put(path, { metadata: { name: `m${round}` }, data: { a: "1" } }),
-      () => client.request(path, { method: "PATCH", headers: patch, body: '{"data":{"b":"2"}}' }),
+      () => client.patch(path, '{"data":{"b":"2"}}'),
     ];
     const versions: number[] = [];
     for (const step of steps) {

@@ -139,12 +139,13 @@ const PATCHES: readonly (readonly [type: string, body: string, spec: string])[] 
 
 for (const [type, body, spec] of PATCHES) {
   test(`D11: ${type} keeps every digit`, async () => {
-    const answer = await server.client.request(
+    const answer = await server.client.patch(
       `${DIGITS}/kept?dryRun=All&fieldManager=digits&force=true`.replace(
         type === "apply-patch+yaml" ? "" : "&force=true",
         "",
       ),
-      { method: "PATCH", headers: { "content-type": `application/${type}` }, body },
+      body,
+      `application/${type}`,
     );
     const { text } = answer.expect(200);
     assert.equal(specOf(text), spec);
@@ -156,11 +157,11 @@ for (const [type, body, spec] of PATCHES) {
 }
 
 test("D11: tests of a JSON Patch tell neighbours apart", async () => {
-  const answer = await server.client.request(`${DIGITS}/kept?dryRun=All`, {
-    method: "PATCH",
-    headers: { "content-type": "application/json-patch+json" },
-    body: `[{"op":"test","path":"/spec/plain","value":${NEXT}}]`,
-  });
+  const answer = await server.client.patch(
+    `${DIGITS}/kept?dryRun=All`,
+    `[{"op":"test","path":"/spec/plain","value":${NEXT}}]`,
+    "application/json-patch+json",
+  );
   answer.expect(422);
 });
 

@@ -27,14 +27,10 @@ describe("credential plug-ins", () => {
   before(async () => {
     dir = await makeTempDir("exec-plugin");
     clients = await TestAuthority.create();
-    const file = async (name: string, text: string) => {
-      await writeFile(join(dir.path, name), text);
-      return join(dir.path, name);
-    };
     server = await startServer({
       flags: [
-        `--client-ca-file=${await file("clients.pem", clients.certificate)}`,
-        `--token-auth-file=${await file("tokens.csv", "token-of-jane,jane,1\ntoken-of-joe,joe,2\n")}`,
+        `--client-ca-file=${await dir.write("clients.pem", clients.certificate)}`,
+        `--token-auth-file=${await dir.write("tokens.csv", "token-of-jane,jane,1\ntoken-of-joe,joe,2\n")}`,
       ],
     });
   });
@@ -54,7 +50,6 @@ describe("credential plug-ins", () => {
     await says(status);
     const script = `#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" >> ${log}\ncat ${output}\n`;
     await writeFile(join(dir.path, `${name}.sh`), script, { mode: 0o755 });
-    const kubeconfig = join(dir.path, `${name}.kubeconfig`);
     const ca = Buffer.from(server.credentials.ca).toString("base64");
     const plugged = { command: `./${name}.sh`, apiVersion, interactiveMode: "Never", ...exec };
     const cluster = { server: server.url, "certificate-authority-data": ca };
@@ -66,7 +61,7 @@ describe("credential plug-ins", () => {
       contexts: [{ name: "main", context: { cluster: "here", user: "me" } }],
       "current-context": "main",
     };
-    await writeFile(kubeconfig, JSON.stringify(config));
+    const kubeconfig = await dir.write(`${name}.kubeconfig`, JSON.stringify(config));
     const inputs = async () => (await readFile(log, "utf8")).trim().split("\n");
     return { kubeconfig, says, inputs, cluster };
   }

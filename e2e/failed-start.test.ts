@@ -3,7 +3,6 @@
  * ends by itself, within the process nothing is left open, and the store can be opened again.
  */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -60,7 +59,7 @@ for (const { title, flags, message } of STEPS) {
     await using folder = await makeTempDir("failed-start");
     await using taken = await listen();
     await using redis = await listen();
-    await writeFile(join(folder.path, "bad"), "neither a key nor a policy\n");
+    await folder.write("bad", "neither a key nor a policy\n");
     const dataDir = join(folder.path, "data");
     const args = [
       "serve",
@@ -89,7 +88,7 @@ for (const { title, flags, message } of STEPS) {
     await using folder = await makeTempDir("failed-start");
     await using taken = await listen();
     await using redis = await listen();
-    await writeFile(join(folder.path, "bad"), "neither a key nor a policy\n");
+    await folder.write("bad", "neither a key nor a policy\n");
     const { code, output } = await runServer([
       "serve",
       `--data-dir=${join(folder.path, "data")}`,

@@ -172,7 +172,7 @@ async function loopsFollow(one: Contents, two: Contents, endpoint: string): Prom
   const port = await freePort();
   const write = async (contents: Contents) => {
     for (const [name, text] of Object.entries(contents)) {
-      await writeFile(join(folder.path, `${name}.new`), text);
+      await folder.write(`${name}.new`, text);
       await rename(join(folder.path, `${name}.new`), join(folder.path, name));
     }
   };

@@ -33,10 +33,8 @@ test("the default levels and schemas are there, named in answers, and made again
   assert.equal(level.headers["x-kubernetes-pf-flowschema-uid"], schema.object.metadata.uid);
 
   // A mandatory one cannot be changed; a suggested one that somebody has taken over stays as they want it.
-  const fixed = await client.request(`${LEVELS}/catch-all`, {
-    method: "PATCH",
-    headers: { "content-type": "application/merge-patch+json" },
-    body: { spec: { limited: { nominalConcurrencyShares: 77 } } },
+  const fixed = await client.patch(`${LEVELS}/catch-all`, {
+    spec: { limited: { nominalConcurrencyShares: 77 } },
   });
   fixed.expect(422);
   assert.match(fixed.text, /spec of 'catch-all' must equal the fixed value/);
@@ -44,7 +42,7 @@ test("the default levels and schemas are there, named in answers, and made again
     metadata: { annotations: { [AUTO_UPDATE]: "false" } },
     spec: { limited: { nominalConcurrencyShares: 7 } },
   });
-  (await client.request(`${FLOW_SCHEMAS}/probes`, { method: "DELETE" })).expect(200);
+  (await client.delete(`${FLOW_SCHEMAS}/probes`)).expect(200);
   await eventually("the deleted one is made again", async () => {
     return (await client.get(`${FLOW_SCHEMAS}/probes`)).status === 200;
   });
@@ -242,11 +240,7 @@ function sharesOf({ spec }: ApiObject): number {
 }
 
 async function change(client: HttpsClient, path: string, patch: object): Promise<void> {
-  const answer = await client.request(path, {
-    method: "PATCH",
-    headers: { "content-type": "application/merge-patch+json" },
-    body: patch,
-  });
+  const answer = await client.patch(path, patch);
   answer.expect(200);
 }
 

@@ -247,10 +247,6 @@ async function approve(session: Session): Promise<void> {
   assert.match(await kubectl.ok(["certificate", "approve", "csr"]), /approved/);
   assert.equal(await field(session, ["csr", "csr"], ".status.conditions[0].type"), "Approved");
   const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests/csr/approval";
-  const answer = await server.client.request(path, {
-    method: "PATCH",
-    headers: { "content-type": "application/merge-patch+json" },
-    body: { status: { conditions: [] } },
-  });
+  const answer = await server.client.patch(path, { status: { conditions: [] } });
   assert.match(answer.expect(422).text, /may not remove a condition of type/);
 }

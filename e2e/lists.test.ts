@@ -120,7 +120,7 @@ describe("lists", () => {
     );
     const all = (await client.get("/api/v1/secrets")).expect(200);
     assert.ok(Number(metaOf(all.object).resourceVersion) >= Math.max(...versions));
-    const gone = await client.request(SECRETS, { method: "DELETE" });
+    const gone = await client.delete(SECRETS);
     assert.equal(gone.expect(200).items.length, COUNT + 2);
     assert.deepEqual((await client.get(SECRETS)).items, []);
   });

@@ -1,7 +1,5 @@
 /** Lines for requests, and how talkative the log is, on a server that runs. */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "./harness/eventually.js";
 import { HttpsClient } from "./harness/https-client.js";
@@ -13,15 +11,14 @@ const VERBOSITY = "/debug/flags/v";
 
 test("S2-LOG-01, S2-LOG-02, S2-LOG-03: every request has a line with its audit id while verbosity asks for it, which who may changes while the server runs", async () => {
   await using folder = await makeTempDir("logs");
-  const tokens = join(folder.path, "tokens.csv");
-  await writeFile(tokens, "one-of-many,jane,1\n");
+  const tokens = await folder.write("tokens.csv", "one-of-many,jane,1\n");
   await using server = await startServer({
     flags: ["--logging-format=json", `--token-auth-file=${tokens}`],
   });
   const { client } = server;
   const jane = new HttpsClient(server.url, { ca: server.credentials.ca });
   const as = { authorization: "Bearer one-of-many" };
-  const put = (body: string) => client.request(VERBOSITY, { method: "PUT", body });
+  const put = (body: string) => client.put(VERBOSITY, body);
   const lines = () =>
     server.logs
       .split("\n")
@@ -73,5 +70,5 @@ test("S2-LOG-01, S2-LOG-02, S2-LOG-03: every request has a line with its audit i
 
 test("S2-LOG-03: without --profiling nobody changes the verbosity", async () => {
   await using server = await startServer({ flags: ["--profiling=false"] });
-  (await server.client.request(VERBOSITY, { method: "PUT", body: "3" })).expect(404);
+  (await server.client.put(VERBOSITY, "3")).expect(404);
 });

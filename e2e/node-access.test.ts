@@ -4,8 +4,6 @@
  * goes with the pod: on one replica it is written, on the other it holds for the very next request.
  */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { furnished } from "./harness/furnished-namespace.js";
 import { type Answer, type ApiObject, HttpsClient } from "./harness/https-client.js";
@@ -51,8 +49,7 @@ describe("nodes", () => {
 
   before(async () => {
     const authority = await TestAuthority.create("nodes");
-    const caFile = join((await folder).path, "ca.crt");
-    await writeFile(caFile, authority.certificate);
+    const caFile = await (await folder).write("ca.crt", authority.certificate);
     etcd = await startEtcd();
     const options = {
       etcdEndpoints: [etcd.endpoint],

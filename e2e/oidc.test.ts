@@ -225,9 +225,8 @@ describe("an issuer by flags", () => {
 test("S2-OIDC-09: without an authority of its own the issuer must be known to the machine", async () => {
   await using issuer = await TestIssuer.open({ host: HOST });
   await using folder = await makeTempDir("oidc-roots");
-  const roots = join(folder.path, "roots.pem");
   const { SSL_CERT_FILE: before } = process.env;
-  await writeFile(roots, issuer.authority);
+  const roots = await folder.write("roots.pem", issuer.authority);
   const flags = [
     `--oidc-issuer-url=${issuer.url}`,
     "--oidc-client-id=keelson",
@@ -454,8 +453,7 @@ describe("what can not be started with", () => {
   for (const [title, text, flags, line] of cases) {
     test(`${title} is one clear line`, async () => {
       await using folder = await makeTempDir("start");
-      const path = join(folder.path, "config.json");
-      await writeFile(path, text);
+      const path = await folder.write("config.json", text);
       const given = flags.map((flag) => flag.replace("FILE", path));
       const refusal = await refusalAtStart(given);
       assert.match(refusal, line);

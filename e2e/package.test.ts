@@ -62,7 +62,7 @@ async function installPackage(others: readonly string[]): Promise<Project> {
   // As npm does with commands.
   await chmod(join(modules, "keelson", "dist", "bundle", "main.js"), 0o755);
   await symlink("../keelson/dist/bundle/main.js", join(modules, ".bin", "keelson"));
-  await writeFile(join(folder.path, "package.json"), '{"type":"module"}');
+  await folder.write("package.json", '{"type":"module"}');
   return { ...folder, path: folder.path, files: packed.files, installed };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
@@ -139,7 +139,7 @@ async function plant(client: HttpsClient, path: string, content: (word: string) 
   await watch.return?.(undefined);
   // Only of some kinds a value can be asked for by field.
   await client.get(`${path}?${selector}&fieldSelector=spec.word%3Dplanted-j`);
-  (await client.request(`${path}?${selector}`, { method: "DELETE" })).expect(200);
+  (await client.delete(`${path}?${selector}`)).expect(200);
   (await client.delete(`${path}/one`)).expect(200);
 }
 
@@ -156,9 +156,8 @@ const CONFIGURATIONS: readonly (readonly [string, readonly string[], readonly st
 for (const [name, resources, groups] of CONFIGURATIONS) {
   test(`#46 no word of Secrets, tokens and what is encrypted ${name} is in files or answers of the recorder`, async () => {
     await using folder = await makeTempDir("record-confidential");
-    const configuration = join(folder.path, "encryption.json");
     const path = join(folder.path, "records");
-    await writeFile(configuration, encryption(...resources));
+    const configuration = await folder.write("encryption.json", encryption(...resources));
     await using server = await startServer({
       flags: [`--record=${path}`, `--encryption-provider-config=${configuration}`],
     });

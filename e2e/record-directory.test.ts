@@ -102,11 +102,7 @@ test("#46 --record=DIR: why, blame and the timeline tell behind kill -9 what was
   assert.deepEqual(names.slice(0, 2), ["effect", "cause"]);
   assert.notEqual(steps[0]?.candidates[0]?.deliveredTime, "");
 
-  await second.client.request(`${CONFIG_MAPS}/effect?fieldManager=later`, {
-    method: "PATCH",
-    body: { data: { a: "4" } },
-    headers: PATCH,
-  });
+  await second.client.patch(`${CONFIG_MAPS}/effect?fieldManager=later`, { data: { a: "4" } });
   const target = { kubeconfig: second.kubeconfig, context: undefined, server: undefined };
   const object = { ...target, type: "cm", name: "effect", namespace: "default" };
   const blamed = await blame({ ...object, form: "text" }, signal);

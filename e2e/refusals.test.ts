@@ -3,8 +3,6 @@
  * nothing gets 403 for all of them, one with a bad token gets 401. Always a Status of one shape.
  */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type Answer, HttpsClient, type RequestOptions } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -140,8 +138,7 @@ describe("refusals", () => {
 
   before(async () => {
     folder = await makeTempDir("refusals");
-    const tokens = join(folder.path, "tokens.csv");
-    await writeFile(tokens, 'may,jane,1,"system:masters"\nmaynot,joe,2\n');
+    const tokens = await folder.write("tokens.csv", 'may,jane,1,"system:masters"\nmaynot,joe,2\n');
     server = await startServer({ flags: [`--token-auth-file=${tokens}`] });
     client = new HttpsClient(server.url, { ca: server.credentials.ca });
     const created = {

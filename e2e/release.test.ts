@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash, generateKeyPairSync, verify } from "node:crypto";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -17,8 +17,7 @@ if (isLong) {
     await using folder = await makeTempDir("release");
     const out = join(folder.path, "out");
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-    const key = join(folder.path, "key.pem");
-    await writeFile(key, privateKey.export({ type: "pkcs8", format: "pem" }));
+    const key = await folder.write("key.pem", privateKey.export({ type: "pkcs8", format: "pem" }));
     const root = repositoryRoot();
     const flags = ["--dry-run", "--without-tests", "--without-image", `--sign-key=${key}`];
     const args = [join(root, "deploy", "release.mjs"), ...flags, `--out=${out}`];

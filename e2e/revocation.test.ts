@@ -5,8 +5,6 @@
  * waiting, no second try: one stale answer fails the test.
  */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { isLong } from "./harness/is-long.js";
@@ -107,8 +105,7 @@ describe("revocation across replicas", () => {
     const dir = await makeTempDir("revocation");
     dirs.push(dir);
     const authority = await TestAuthority.create("people");
-    const caFile = join(dir.path, "people.pem");
-    await writeFile(caFile, authority.certificate);
+    const caFile = await dir.write("people.pem", authority.certificate);
     const flags = ["--authorization-mode=RBAC", `--client-ca-file=${caFile}`];
     const etcdEndpoints = [etcd.endpoint];
     const starts = Array.from({ length: REPLICAS }, () => startServer({ etcdEndpoints, flags }));

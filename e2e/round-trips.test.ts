@@ -80,7 +80,7 @@ for (const { type, group, version } of servedKinds(facts)) {
       // Controllers write some of these objects, too.
       await eventually(`the object stays what it was over ${encoding}`, async () => {
         const before = await read();
-        const answer = await client.request(path, { headers: { accept: encoding } });
+        const answer = await client.get(path, encoding);
         const { bytes } = answer.expect(200);
         if (encoding === CBOR) assert.deepEqual(parseCbor(bytes), { ...before });
         else assert.deepEqual([...bytes.subarray(0, 4)], ENVELOPE_PREFIX);
@@ -97,7 +97,7 @@ for (const { type, group, version } of servedKinds(facts)) {
         return true;
       });
     }
-    const deleted = await client.request(path, { method: "DELETE" });
+    const deleted = await client.delete(path);
     assert.ok(deleted.status < 300, deleted.text);
   });
 }

@@ -9,20 +9,18 @@
  * every round. Some hundred rounds for each kind of rule; 10,000 in `npm run test:long`.
  */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
+import { isLong } from "./harness/is-long.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
 import { TestAuthority } from "./harness/test-authority.js";
 import { type EtcdProcess, startEtcd } from "./tools/etcd.js";
 import { startTcpProxy, type TcpProxy } from "./tools/tcp-proxy.js";
 
-const IS_LONG = process.env.KEELSON_TEST_LONG === "1";
-const ROUNDS = IS_LONG ? 10_000 : 200;
+const ROUNDS = isLong ? 10_000 : 200;
 /** A slow machine does what it can in this time, but never less than the minimum. */
-const TIME_MS = IS_LONG ? 30 * 60_000 : 2_000;
+const TIME_MS = isLong ? 30 * 60_000 : 2_000;
 const ROUNDS_MIN = 50;
 /** Actors of one kind of rule at the same time, each in a namespace of its own. */
 const ACTORS = 4;
@@ -158,9 +156,8 @@ const DEFINITION: Rule = {
   },
   async change({ ruler, namespace }, isStrict) {
     const body = JSON.stringify({ spec: { versions: versionsOf(isStrict ? 1 : 9) } });
-    const headers = { "content-type": "application/merge-patch+json" };
     const path = `${DEFINITIONS}/cars.${namespace}.example.com`;
-    await expectWritten(ruler.request(path, { method: "PATCH", body, headers }));
+    await expectWritten(ruler.patch(path, body));
   },
   async isStrict({ writer, namespace }, name) {
     const group = `${namespace}.example.com`;
@@ -232,8 +229,7 @@ describe("rules across replicas", () => {
     // Quotas are put in force by the test itself, and pods need no account.
     dir = await makeTempDir("rules");
     const authority = await TestAuthority.create("people");
-    const caFile = join(dir.path, "people.pem");
-    await writeFile(caFile, authority.certificate);
+    const caFile = await dir.write("people.pem", authority.certificate);
     const flags = [
       "--controllers=*,-resourcequota",
       "--disable-admission-plugins=ServiceAccount",

@@ -3,7 +3,7 @@
  * server can have, logs at their most talkative, metrics and the answers to others hold none of it.
  */
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { jsonPatch, openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
@@ -27,8 +27,10 @@ const ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts";
 
 test("no token, password or content of a Secret is in logs, metrics or errors", async () => {
   await using folder = await makeTempDir("secrets");
-  const tokenFile = join(folder.path, "tokens.csv");
-  await writeFile(tokenFile, `${STATIC_TOKEN},jane,1,"system:masters"\n${STATIC_TOKEN},jane,1\n`);
+  const tokenFile = await folder.write(
+    "tokens.csv",
+    `${STATIC_TOKEN},jane,1,"system:masters"\n${STATIC_TOKEN},jane,1\n`,
+  );
   await using server = await startServer({
     flags: [`--token-auth-file=${tokenFile}`, "--enable-bootstrap-token-auth", "-v=10"],
   });
@@ -71,14 +73,7 @@ test("no token, password or content of a Secret is in logs, metrics or errors", 
   const invalid = { ...bootstrap, metadata: { name: "Bad Name" }, immutable: SECRET_TEXT };
   others.push(await client.post(SECRETS, invalid));
   const patch = { data: { password: `${SECRET_TEXT} is no base64` } };
-  const type = { "content-type": "application/merge-patch+json" };
-  others.push(
-    await client.request(`${SECRETS}/bootstrap-token-abcdef`, {
-      method: "PATCH",
-      headers: type,
-      body: patch,
-    }),
-  );
+  others.push(await client.patch(`${SECRETS}/bootstrap-token-abcdef`, patch));
   const metrics = (await client.get("/metrics")).expect(200).text;
   anonymous.close();
 
@@ -105,12 +100,7 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
     true,
   );
   await using hook = await openAdmissionHook();
-  const write = async (name: string, text: string) => {
-    const path = join(folder.path, name);
-    await writeFile(path, text);
-    return path;
-  };
-  const tracing = await write(
+  const tracing = await folder.write(
     "tracing.json",
     JSON.stringify({
       apiVersion: "apiserver.config.k8s.io/v1",
@@ -119,7 +109,7 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
       samplingRatePerMillion: 1_000_000,
     }),
   );
-  const tokens = await write(
+  const tokens = await folder.write(
     "tokens.csv",
     `${planted("token-file")},jane,1\n${planted("master")},root,2,system:masters\n`,
   );
@@ -138,11 +128,11 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
       contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
       "current-context": "x",
     });
-  const authorize = await write(
+  const authorize = await folder.write(
     "authorize.json",
     kubeconfig(judge.url, { token: planted("webhook-token") }),
   );
-  const audit = await write(
+  const audit = await folder.write(
     "audit.json",
     kubeconfig("https://127.0.0.1:1/none", {
       username: "u",
@@ -341,12 +331,9 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
   const path = "/api/v1/namespaces/default/secrets";
   (await client.post(path, secret("one", planted("content")))).expect(201);
   (await client.post(path, secret("Bad Name", planted("content")))).expect(422);
-  await client.request(path, { method: "POST", body: `{"data": ${planted("content")}` });
+  await client.post(path, `{"data": ${planted("content")}`);
   const patch = { stringData: { password: planted("content") } };
-  const type = { "content-type": "application/merge-patch+json" };
-  (await client.request(`${path}/one`, { method: "PATCH", headers: type, body: patch })).expect(
-    200,
-  );
+  (await client.patch(`${path}/one`, patch)).expect(200);
   (await client.get(`${path}/one`)).expect(200);
   (await client.post(ACCOUNTS, { metadata: { name: "planted" } })).expect(201);
   const issued = (await client.post(`${ACCOUNTS}/planted/token`, { spec: {} })).expect(201);

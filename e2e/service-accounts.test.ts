@@ -96,13 +96,12 @@ describe("service accounts on three replicas", () => {
       await admin.ok(["create", "token", "cli", "-n", "shop", "--duration=20m"])
     ).trim();
     await using files = await makeTempDir("kubeconfig");
-    const kubeconfig = join(files.path, "config");
     const cluster = {
       server: other.url,
       "certificate-authority-data": base64(other.credentials.ca),
     };
-    await writeFile(
-      kubeconfig,
+    const kubeconfig = await files.write(
+      "config",
       JSON.stringify({
         apiVersion: "v1",
         kind: "Config",
@@ -205,11 +204,7 @@ describe("service accounts on three replicas", () => {
     const warned = async () => (await bearer.get(token)).headers.warning;
     assert.equal(await warned(), undefined);
     const secrets = [{ name: "legacy-token" }];
-    const patched = await one.client.request(`${NAMESPACE}/serviceaccounts/legacy`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: { secrets },
-    });
+    const patched = await one.client.patch(`${NAMESPACE}/serviceaccounts/legacy`, { secrets });
     patched.expect(200);
     assert.match(String(await warned()), /TokenRequest API .* instead of auto-generated/);
     const tracking =
@@ -296,7 +291,7 @@ describe("keys from flags", () => {
     const [signing, old, other] = keys as [(typeof keys)[0], (typeof keys)[0], (typeof keys)[0]];
     const write = async (name: string, key: KeyObject) => {
       const type = key.type === "private" ? "pkcs8" : "spki";
-      await writeFile(join(files.path, name), key.export({ type, format: "pem" }));
+      await files.write(name, key.export({ type, format: "pem" }));
       return join(files.path, name);
     };
     await using server = await startServer({

@@ -186,11 +186,7 @@ describe("admission by files", () => {
     assert.equal(deleted.status, 422);
     assert.match(deleted.text, /'guard.static.k8s.io'.*it is protected/);
     const labels = JSON.stringify({ metadata: { labels: null } });
-    const patched = await client().request(`${configurations}/asked-mine`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: labels,
-    });
+    const patched = await client().patch(`${configurations}/asked-mine`, labels);
     assert.equal(patched.status, 422);
     // Refused before it was asked, and creates are none of its business.
     assert.equal(hook?.requests.length, before);

@@ -5,7 +5,6 @@
  */
 
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -26,6 +25,7 @@ import {
 } from "./harness/converted-hosts.js";
 import { eventually } from "./harness/eventually.js";
 import type { ApiObject } from "./harness/https-client.js";
+import { isLong } from "./harness/is-long.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir, type TempDir } from "./harness/temp-dir.js";
@@ -37,7 +37,6 @@ const HOSTS = (version: string) => `/apis/example.com/${version}/namespaces/defa
 const SCALERS = (version: string) =>
   `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers`;
 const SECRETS = "/api/v1/namespaces/default/secrets";
-const isLong = process.env.KEELSON_TEST_LONG === "1";
 const SCALER_COUNT = 130;
 const HOST_COUNT = 40;
 const soon = () => AbortSignal.timeout(20_000);
@@ -125,7 +124,7 @@ describe("migrations of what is stored", () => {
       },
       soon(),
     );
-    await writeFile(join(folder.path, "encryption.json"), configuration("one"));
+    await folder.write("encryption.json", configuration("one"));
     await putOldScalers();
     await start();
   });
@@ -287,11 +286,7 @@ describe("migrations of what is stored", () => {
     (await server.client.delete(`${HOSTS("v2")}/h-5`)).expect(200);
     broken.clear();
     const patch = (index: number) =>
-      server.client.request(`${HOSTS("v1")}/h-${index}`, {
-        method: "PATCH",
-        headers: { "content-type": "application/merge-patch+json" },
-        body: { spec: { port: 100 + index } },
-      });
+      server.client.patch(`${HOSTS("v1")}/h-${index}`, { spec: { port: 100 + index } });
     for (const index of [6, 7, 8, 3]) (await patch(index)).expect(200);
     await succeeds("hosts");
 
@@ -332,12 +327,7 @@ describe("migrations of what is stored", () => {
     (await server.client.put(definitionPath, changed)).expect(200);
 
     const patch = { metadata: { labels: { l: "x" } } };
-    const headers = { "content-type": "application/merge-patch+json" };
-    const answer = await server.client.request(`${cars}/a`, {
-      method: "PATCH",
-      headers,
-      body: patch,
-    });
+    const answer = await server.client.patch(`${cars}/a`, patch);
     assert.equal(answer.expect(200).object.metadata.generation, 1);
     assert.deepEqual(answer.object.spec, { name: "a", wheels: 4 });
 
@@ -355,7 +345,7 @@ describe("migrations of what is stored", () => {
       (await server.client.post(SECRETS, object)).expect(201);
     }
     const { resourceVersion } = (await server.client.get(`${SECRETS}/a`)).object.metadata;
-    await writeFile(join(folder.path, "encryption.json"), configuration("two", "one"));
+    await folder.write("encryption.json", configuration("two", "one"));
     await eventually("the new key is in force", async () => {
       const probe = (await server.client.get(`${SECRETS}/b`)).object;
       (await server.client.put(`${SECRETS}/b`, probe)).expect(200);

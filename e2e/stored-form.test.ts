@@ -3,7 +3,6 @@
  * encryption around it, and turned off again.
  */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemClock } from "../storage/base/clock.js";
@@ -67,9 +66,8 @@ for (const name of STORE_NAMES_OF_SLOW_TESTS) {
     const keys = [{ name: "one", secret }];
     const resources = [{ resources: ["secrets"], providers: [{ aesgcm: { keys } }] }];
     const apiVersion = "apiserver.config.k8s.io/v1";
-    const encryption = join(folder.path, "encryption.json");
-    await writeFile(
-      encryption,
+    const encryption = await folder.write(
+      "encryption.json",
       JSON.stringify({ apiVersion, kind: "EncryptionConfiguration", resources }),
     );
     const sealing = `--encryption-provider-config=${encryption}`;
@@ -97,7 +95,7 @@ for (const name of STORE_NAMES_OF_SLOW_TESTS) {
     assert.deepEqual(await dataOf(again, "changed"), { n: "1" });
     const { object: read } = (await again.client.get(`${SECRETS}/s`)).expect(200);
     assert.deepEqual(read.data, { a: "AQID" });
-    (await again.client.request(`${MAPS}/new`, { method: "DELETE" })).expect(200);
+    (await again.client.delete(`${MAPS}/new`)).expect(200);
     await again.stop();
   });
 }

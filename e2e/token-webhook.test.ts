@@ -113,7 +113,7 @@ describe("token webhook", () => {
     await using kubectl = await Kubectl.open(server);
     const anonymous = ["--client-certificate=", "--client-key=", "--token=token-of-jane"];
     const flags = [...anonymous, `--server=${server.url}`, "--insecure-skip-tls-verify"];
-    await writeFile(join(dir.path, "empty"), "");
+    await dir.write("empty", "");
     const { stdout, stderr } = await kubectl.run([
       ...[`--kubeconfig=${join(dir.path, "empty")}`, ...flags],
       ...["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"],
@@ -124,13 +124,10 @@ describe("token webhook", () => {
   test("S2-TR-11: a TokenReview asks the webhook, too", async () => {
     const review = async (token: string) =>
       (
-        await server.client.request(TOKEN_REVIEWS, {
-          method: "POST",
-          body: {
-            apiVersion: "authentication.k8s.io/v1",
-            kind: "TokenReview",
-            spec: { token },
-          },
+        await server.client.post(TOKEN_REVIEWS, {
+          apiVersion: "authentication.k8s.io/v1",
+          kind: "TokenReview",
+          spec: { token },
         })
       ).expect(201).object.status as { authenticated?: boolean; user?: { username: string } };
     const good = await review("token-of-jane");

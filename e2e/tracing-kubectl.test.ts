@@ -33,9 +33,8 @@ test("S2-TRACE-01: what kubectl asks is found by its audit id, and one trace joi
       "--experimental-distributed-tracing-instance-id=one",
     ],
   });
-  const configuration = join(folder.path, "tracing.json");
-  await writeFile(
-    configuration,
+  const configuration = await folder.write(
+    "tracing.json",
     JSON.stringify({
       apiVersion: "apiserver.config.k8s.io/v1",
       kind: "TracingConfiguration",

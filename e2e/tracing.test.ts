@@ -1,8 +1,6 @@
 /** Traces as a collector gets them: which spans, whose, joined with those of a client, a webhook and etcd. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { ROOT_CONTEXT, SpanKind, trace } from "@opentelemetry/api";
 import { openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
@@ -66,11 +64,12 @@ describe("with a collector", () => {
       env: { OTEL_BSP_SCHEDULE_DELAY: "200" },
     });
     opened.push(etcd);
-    const tokens = join(folder.path, "tokens.csv");
-    await writeFile(tokens, 'jane-token,jane,1\nwatcher-token,watcher,2,"system:monitoring"\n');
+    const tokens = await folder.write(
+      "tokens.csv",
+      'jane-token,jane,1\nwatcher-token,watcher,2,"system:monitoring"\n',
+    );
     const start = async (name: string, text: string, transport: string) => {
-      const file = join(folder.path, name);
-      await writeFile(file, text);
+      const file = await folder.write(name, text);
       const server = await startServer({
         etcdEndpoints: [etcd.endpoint],
         flags: [
@@ -136,7 +135,7 @@ describe("with a collector", () => {
       });
       creating.end();
       answer.expect(201);
-      (await server.client.request(`${HOOKS}/${transport}`, { method: "DELETE" })).expect(200);
+      (await server.client.delete(`${HOOKS}/${transport}`)).expect(200);
 
       const spans = await traceOf(
         collector,
@@ -170,7 +169,7 @@ describe("with a collector", () => {
 
       // The next scrape names it as an example of how long that took, where examples can be told.
       const scrape = async (accept: string) =>
-        (await server.client.request("/metrics", { headers: { accept } })).expect(200).text;
+        (await server.client.get("/metrics", accept)).expect(200).text;
       const lines = (await scrape("application/openmetrics-text")).split("\n");
       const example = `# {trace_id="${traceId}"}`;
       const [took] = lines.filter(
@@ -251,7 +250,7 @@ describe("with a collector", () => {
       metadata: { name: "slow" },
     });
     answer.expect(201);
-    (await asked.client.request(`${HOOKS}/slow`, { method: "DELETE" })).expect(200);
+    (await asked.client.delete(`${HOOKS}/slow`)).expect(200);
     const line = await eventually("the slow request is logged", () =>
       asked.logs
         .split("\n")
@@ -266,9 +265,8 @@ describe("with a collector", () => {
 
 test("S2-TRACE-05: a collector that fails, is silent or is gone delays nobody, and what is lost is counted", async () => {
   await using folder = await makeTempDir("tracing");
-  const file = join(folder.path, "tracing.json");
   const collector = await startOtlpCollector();
-  await writeFile(file, configuration(collector.grpcTarget, 1_000_000));
+  const file = await folder.write("tracing.json", configuration(collector.grpcTarget, 1_000_000));
   await using server = await startServer({ flags: [`--tracing-config-file=${file}`] });
   const read = async (name: string) => {
     const { text } = (await server.client.get("/metrics")).expect(200);

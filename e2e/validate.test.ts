@@ -142,7 +142,7 @@ test("People 8: schemas, rules, policies with parameters and what Kubernetes che
   await mkdir(manifests);
   await writeFile(join(manifests, "a.yaml"), OBJECTS);
   await writeFile(join(manifests, "b.yaml"), RULES);
-  await writeFile(join(folder.path, "crd.yaml"), DEFINITION);
+  await folder.write("crd.yaml", DEFINITION);
   const options = {
     paths: [manifests, join(folder.path, "crd.yaml")],
     output: "json",
@@ -178,8 +178,10 @@ test("People 8: schemas, rules, policies with parameters and what Kubernetes che
 
 test("People 8: the command's exit status is 0, 1 or 2, and unknown kinds can be left out", async () => {
   await using folder = await makeTempDir("validate");
-  const file = join(folder.path, "a.yaml");
-  await writeFile(file, "apiVersion: example.com/v1\nkind: Unknown\nmetadata: { name: u }\n");
+  const file = await folder.write(
+    "a.yaml",
+    "apiVersion: example.com/v1\nkind: Unknown\nmetadata: { name: u }\n",
+  );
   const keelson = (...args: string[]) => run(process.execPath, [COMMAND, "validate", ...args]);
   await assert.rejects(keelson(file), {
     code: 1,
@@ -223,14 +225,16 @@ test("People 8: standard input is a file; a misuse and nothing to validate are 2
 
 test("People 8: findings come in the order of the files with the lines of their files", async () => {
   await using folder = await makeTempDir("validate");
-  const file = join(folder.path, "a.yaml");
   const unknown = (n: number) =>
     `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: n${n} }\nunknown: 1\n`;
   const documents = Array.from({ length: 11 }, (_, n) => unknown(n));
   const twice = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: n0\n  name: n0\n";
   const generated = "apiVersion: batch/v1\nkind: Job\nmetadata: { generateName: run- }\n";
   const job = `${generated}spec: { template: { spec: { restartPolicy: Never, containers: [{ name: c, image: i }] } } }\n`;
-  await writeFile(file, [...documents, twice, "a:\n  - [b\n", job, job].join("---\n"));
+  const file = await folder.write(
+    "a.yaml",
+    [...documents, twice, "a:\n  - [b\n", job, job].join("---\n"),
+  );
   const options = {
     paths: [file],
     output: "github",
@@ -271,7 +275,7 @@ items: [{ metadata: { name: d } }, { apiVersion: v1, kind: ConfigMap, metadata: 
     "utf16.yaml": Buffer.from("\ufeffapiVersion: v1\nkind: ConfigMap\n", "utf16le"),
   };
   for (const [name, content] of Object.entries(files)) {
-    await writeFile(join(folder.path, name), content);
+    await folder.write(name, content);
   }
   const options = { output: "json", unknownKinds: "refuse", kubernetes: undefined } as const;
   const never = new AbortController().signal;
@@ -302,8 +306,7 @@ items: [{ metadata: { name: d } }, { apiVersion: v1, kind: ConfigMap, metadata: 
 test("People 8: objects that a server makes itself are met as on a cluster, though most files need none of them", async () => {
   const judge = async (text: string) => {
     await using folder = await makeTempDir("validate");
-    const file = join(folder.path, "objects.yaml");
-    await writeFile(file, text);
+    const file = await folder.write("objects.yaml", text);
     const options = { paths: [file], output: "json", unknownKinds: "refuse" } as const;
     const asked = { ...options, kubernetes: undefined };
     const { output } = await validate(asked, new AbortController().signal);
@@ -359,8 +362,10 @@ test("an API that is asked a few questions makes no objects and certificates tha
 
 test("what V8 compiled at a first `keelson validate` or `up` is kept, as a server keeps it", async () => {
   await using folder = await makeTempDir("validate-kept");
-  const file = join(folder.path, "app.yaml");
-  await writeFile(file, "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n");
+  const file = await folder.write(
+    "app.yaml",
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n",
+  );
   const commands = [
     ["validate", "-f", file],
     ["up", "--", "true"],

@@ -5,8 +5,6 @@
  *
  * Ends with 1 when a record is missing from them.
  */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openWebhookStub } from "../../server/client/testing/webhook-stub.js";
 import { eventually } from "../harness/eventually.js";
@@ -48,10 +46,8 @@ await using stub = await openWebhookStub(async (call) => {
   stub.calls.length = 0;
   return { status: 200 };
 });
-const policy = join(folder.path, "policy.yaml");
-const webhook = join(folder.path, "webhook.kubeconfig");
-await writeFile(policy, POLICY);
-await writeFile(webhook, stub.kubeconfig);
+const policy = await folder.write("policy.yaml", POLICY);
+const webhook = await folder.write("webhook.kubeconfig", stub.kubeconfig);
 await using server = await startServer({
   flags: [
     `--audit-policy-file=${policy}`,

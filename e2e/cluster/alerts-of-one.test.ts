@@ -144,7 +144,7 @@ async function followStore(t: TestContext): Promise<void> {
   await eventually("a write is refused", async () => (await write()) === 503);
   await scene.fires("KeelsonStoreFull");
   for (let i = 0; i < written; i++) {
-    const gone = await scene.client.request(`${MAPS}/large-${i}`, { method: "DELETE" });
+    const gone = await scene.client.delete(`${MAPS}/large-${i}`);
     gone.expect(200);
   }
   await scene.isResolved("KeelsonStoreFull");
@@ -311,10 +311,8 @@ async function followControllers(t: TestContext): Promise<void> {
     return items.find(({ metadata }) => metadata.name.includes("controllers"));
   });
   const steal = () =>
-    server.client.request(`${path}/${lease.metadata.name}`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: { spec: { holderIdentity: "somebody", renewTime: microTime() } },
+    server.client.patch(`${path}/${lease.metadata.name}`, {
+      spec: { holderIdentity: "somebody", renewTime: microTime() },
     });
   await eventually(
     "KeelsonControllersIdle fires",

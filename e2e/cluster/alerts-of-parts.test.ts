@@ -104,7 +104,7 @@ async function followAlerts(t: TestContext): Promise<void> {
   await fires("KeelsonHistoryTooShort");
   await fires("KeelsonEtcdFilling");
   for (let i = 0; i < written; i++) {
-    (await client.request(`${MAPS}/large-${i}`, { method: "DELETE" })).expect(200);
+    (await client.delete(`${MAPS}/large-${i}`)).expect(200);
   }
   await using raw = await openRawEtcdAt(etcd.endpoints[0] ?? "", "/registry");
   const { metadata } = (await client.get(MAPS)).object;

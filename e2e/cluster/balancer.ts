@@ -2,7 +2,7 @@
  * HAProxy before the replicas of a harness: deploy/haproxy.cfg, as people run it, with the ports of this
  * machine put in.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { makeTempDir } from "../harness/temp-dir.js";
@@ -32,9 +32,8 @@ export async function startBalancer(ports: readonly (number | string)[]): Promis
   const folder = await makeTempDir("haproxy");
   const port = await freePort();
   const socket = join(folder.path, "admin.sock");
-  const file = join(folder.path, "haproxy.cfg");
   const text = await readFile(join(repositoryRoot(), "deploy", "haproxy.cfg"), "utf8");
-  await writeFile(file, localConfig(text, { port, ports, socket }));
+  const file = await folder.write("haproxy.cfg", localConfig(text, { port, ports, socket }));
   const start = async () => {
     const child = new Child(path, ["-db", "-f", file]);
     await child.waitUntilReady(async () => (await ask(socket, "show info")).includes("Uptime"));

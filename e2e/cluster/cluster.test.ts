@@ -4,8 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { eventually } from "../harness/eventually.js";
@@ -92,12 +90,11 @@ test("CARD-07: connections are spread after a rolling restart, by GOAWAY and the
 
 test("the report is one page, whose plots a browser draws in the long run", { skip }, async (t) => {
   await using folder = await makeTempDir("report");
-  const file = join(folder.path, "report.html");
   const facts = { ...FACTS, topology: describe(theTopology()) };
   const html = toHtmlReport(facts, reports);
   assert.doesNotMatch(html, /<(?:link|img|script src)|url\(/);
   assert.equal(JSON.parse(toJsonReport(facts, reports)).reports.length, reports.length);
-  await writeFile(file, html);
+  const file = await folder.write("report.html", html);
   if (!isLong) return;
   const chromium = await findTool("chromium");
   if (chromium === undefined) {

@@ -253,8 +253,7 @@ async function rewrite({ client }: RotatedReplica, path: string): Promise<void> 
   for (const { metadata } of (await client.get(path)).expect(200).items) {
     const [root = "", resource = ""] = path.split(/\/(?=[^/]+$)/);
     const at = `${root}/namespaces/${metadata.namespace}/${resource}/${metadata.name}`;
-    const headers = { "content-type": "application/merge-patch+json" };
-    const patched = await client.request(at, { method: "PATCH", headers, body: {} });
+    const patched = await client.patch(at, {});
     if (patched.status !== 404) patched.expect(200, at);
   }
 }

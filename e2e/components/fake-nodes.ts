@@ -8,7 +8,6 @@ import type { ApiObject, HttpsClient } from "../harness/https-client.js";
 const LEASE_MS = 2_000;
 const AGAIN_MS = 100;
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
-const PATCH = { "Content-Type": "application/merge-patch+json" };
 
 export interface FakeNodes {
   /** It goes on existing, and nobody hears of it any more. */
@@ -111,7 +110,7 @@ function statusOfNode(now: Date) {
 
 /** What is not there any more has nothing to be said of. */
 async function say(client: HttpsClient, path: string, body: unknown): Promise<void> {
-  const { status, text } = await client.request(path, { method: "PATCH", headers: PATCH, body });
+  const { status, text } = await client.patch(path, body);
   if (status !== 200 && status !== 404 && status !== 409) throw new Error(`${path}: ${text}`);
 }
 

@@ -1,7 +1,6 @@
 /** `keelson console` in a real Chromium: its views, by keyboard alone, readable by everybody, and safe from others. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -249,11 +248,10 @@ test("#46 each row of the timeline shows who wrote it, and the lanes' numbers st
     Array.from({ length: 9 }, (_, at) => [`a-field-of-many-${at}`, "1"]),
   );
   await admin.post(CONFIG_MAPS, { metadata: { name: "with-many" } });
-  const headers = { "content-type": "application/merge-patch+json" };
   for (let count = 0; count < VAIN_WRITES; count++) {
     const body = { data: { ...data, "a-field-of-many-0": String(count) } };
     const path = `${CONFIG_MAPS}/with-many?fieldManager=the-writer`;
-    await admin.request(path, { method: "PATCH", body, headers });
+    await admin.patch(path, body);
   }
   const page = await openPage(t);
   if (page === undefined) return;
@@ -277,7 +275,7 @@ test("#46 each row of the timeline shows who wrote it, and the lanes' numbers st
 test("#46 why an object that is gone was written is told on the page, and each other side of it says where", async (t) => {
   const { admin } = theApi();
   await admin.post(CONFIG_MAPS, { metadata: { name: "gone" } });
-  await admin.request(`${CONFIG_MAPS}/gone`, { method: "DELETE" });
+  await admin.delete(`${CONFIG_MAPS}/gone`);
   const page = await openPage(t);
   if (page === undefined) return;
   await show(page, "#/object/core/configmaps/default/gone");
@@ -421,10 +419,9 @@ test("credentials that end are told at once, and the page goes on with new ones"
   const issue = async (name: string) => {
     await admin.post(accounts, { metadata: { name } });
     const answer = await admin.post(`${accounts}/${name}/token`, { spec: {} });
-    await writeFile(join(folder.path, "token"), JSON.parse(String(answer.bytes)).status.token);
+    await folder.write("token", JSON.parse(String(answer.bytes)).status.token);
   };
   await issue("first");
-  const kubeconfig = join(folder.path, "kubeconfig");
   const user = { name: "u", user: { tokenFile: "token" } };
   const cluster = {
     server: api.url,
@@ -432,7 +429,10 @@ test("credentials that end are told at once, and the page goes on with new ones"
   };
   const context = { name: "c", context: { cluster: "c", user: "u" } };
   const config = { clusters: [{ name: "c", cluster }], users: [user], contexts: [context] };
-  await writeFile(kubeconfig, JSON.stringify({ ...config, "current-context": "c" }));
+  const kubeconfig = await folder.write(
+    "kubeconfig",
+    JSON.stringify({ ...config, "current-context": "c" }),
+  );
   await using console = await openConsole(consoleOptions(kubeconfig), () => {});
   const page = await openPage(t, console);
   if (page === undefined) return;

@@ -51,7 +51,7 @@ async function furnish(): Promise<void> {
   const loop = new HttpsClient(api.url, api);
   for (let count = 0; count < VAIN_WRITES; count++) {
     const body = { metadata: { name: "owned", ownerReferences } };
-    await loop.request(`${CONFIG_MAPS}/owned`, { method: "PUT", body });
+    await loop.put(`${CONFIG_MAPS}/owned`, body);
   }
   loop.close();
 }

@@ -8,11 +8,7 @@ export async function createOwnerAndOwned(admin: HttpsClient) {
   const { uid } = JSON.parse(String(made.bytes)).metadata;
   const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid }];
   await admin.post(CONFIG_MAPS, { metadata: { name: "owned", ownerReferences } });
-  await admin.request(`${CONFIG_MAPS}/owner?fieldManager=somebody`, {
-    method: "PATCH",
-    body: { data: { a: "2" } },
-    headers: { "content-type": "application/merge-patch+json" },
-  });
+  await admin.patch(`${CONFIG_MAPS}/owner?fieldManager=somebody`, { data: { a: "2" } });
   await admin.post("/api/v1/namespaces/default/events", {
     metadata: { name: "it-happened" },
     involvedObject: { kind: "ConfigMap", namespace: "default", name: "owner", uid },

@@ -172,11 +172,10 @@ class World implements AsyncDisposable {
   /** Some lamps are turned up or down, one goes and one comes. */
   async #change(round: number): Promise<void> {
     const lamps = await this.#list();
-    const headers = { "content-type": "application/merge-patch+json" };
     for (const { metadata } of lamps.slice(0, OBJECTS / 3)) {
       const body = JSON.stringify({ spec: { watts: this.#random.between(0, 100) } });
       const path = `${LAMPS}/${metadata?.name}`;
-      (await this.#client.request(path, { method: "PATCH", body, headers })).expect(200);
+      (await this.#client.patch(path, body)).expect(200);
     }
     (await this.#client.delete(`${LAMPS}/${lamps.at(-1)?.metadata?.name}`)).expect(200);
     this.#deleted++;

@@ -109,8 +109,7 @@ test("People 6: the pods of a node that is gone are made anew when their tolerat
   };
   assert.deepEqual(await places(), ["simulated-1", "simulated-2"]);
   const gone = { metadata: { annotations: { "simulation.keelson.dev/gone": "true" } } };
-  const headers = { "content-type": "application/merge-patch+json" };
-  await admin.request("/api/v1/nodes/simulated-1", { method: "PATCH", headers, body: gone });
+  await admin.patch("/api/v1/nodes/simulated-1", gone);
   await api.settled();
   assert.deepEqual(await places(), ["simulated-1", "simulated-2"]);
   await api.clock.advance("5m1s");

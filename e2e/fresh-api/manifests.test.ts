@@ -144,10 +144,9 @@ get(url + "${PATHS[0]}", tls, (answer) => { console.log(answer.statusCode); answ
 
 test("what never comes is named with its place and reason, a line for each", async () => {
   await using folder = await makeTempDir("manifests");
-  const file = join(folder.path, "late.yaml");
   const gadget = { apiVersion: "example.com/v1", kind: "Gadget", metadata: { name: "g" } };
   const texts = [configMap("lost", "nowhere"), gadget].map((object) => JSON.stringify(object));
-  await writeFile(file, texts.join("\n---\n"));
+  const file = await folder.write("late.yaml", texts.join("\n---\n"));
   const starting = startKeelson({ manifests: [file], deadlineMs: 10_000 });
   await assert.rejects(starting, (error: Error) => {
     assert.deepEqual(error.message.split("\n"), [
@@ -172,8 +171,7 @@ test("a child says as much as this process: a line for each object that the API 
 
 test("what comes from outside while it waits is waited for", async () => {
   await using folder = await makeTempDir("manifests");
-  const file = join(folder.path, "late.json");
-  await writeFile(file, JSON.stringify(configMap("late", "team")));
+  const file = await folder.write("late.json", JSON.stringify(configMap("late", "team")));
   const args = ["serve", `--data-dir=${folder.path}`, "--secure-port=0", "--ready-fd=3"];
   const child = spawn(process.execPath, [COMMAND, ...args, `--manifests=${file}`], {
     stdio: ["ignore", "pipe", "inherit", "pipe"],
@@ -185,10 +183,7 @@ test("what comes from outside while it waits is waited for", async () => {
     const { url, credentials } = await readKubeconfig(path);
     const client = new HttpsClient(url, credentials);
     const body = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team" } };
-    assert.equal(
-      (await client.request("/api/v1/namespaces", { method: "POST", body })).status,
-      201,
-    );
+    assert.equal((await client.post("/api/v1/namespaces", body)).status, 201);
     assert.match(await ready, /^\{"url"/);
     assert.equal((await client.get("/api/v1/namespaces/team/configmaps/late")).status, 200);
     client.close();
@@ -199,18 +194,16 @@ test("what comes from outside while it waits is waited for", async () => {
 
 test("what the API refuses ends the start at once; unreadable files end it before anything is opened", async () => {
   await using folder = await makeTempDir("manifests");
-  const write = async (name: string, content: string) => {
-    const path = join(folder.path, name);
-    await writeFile(path, content);
-    return path;
-  };
   const serve = (path: string) =>
     runServer(["serve", `--data-dir=${folder.path}`, "--secure-port=0", `--manifests=${path}`]);
-  const bad = await write("bad.yaml", `${JSON.stringify(configMap("ok"))}\n---\n{ kind: [\n`);
+  const bad = await folder.write(
+    "bad.yaml",
+    `${JSON.stringify(configMap("ok"))}\n---\n{ kind: [\n`,
+  );
   const broken = await serve(bad);
   assert.equal(broken.code, 1);
   assert.match(broken.output, /^keelson: manifests: \S+bad\.yaml, document 2: .+\n$/);
-  const nameless = await write("nameless.json", '{"apiVersion":"v1","kind":"Secret"}');
+  const nameless = await folder.write("nameless.json", '{"apiVersion":"v1","kind":"Secret"}');
   assert.deepEqual(await serve(nameless), {
     code: 1,
     output: `keelson: manifests: ${nameless}: an object without metadata.name\n`,
@@ -219,7 +212,9 @@ test("what the API refuses ends the start at once; unreadable files end it befor
     code: 1,
     output: 'keelson: manifests: cannot read "/nowhere/at-all" (ENOENT)\n',
   });
-  const refused = await serve(await write("refused.json", JSON.stringify(configMap("UPPER"))));
+  const refused = await serve(
+    await folder.write("refused.json", JSON.stringify(configMap("UPPER"))),
+  );
   assert.equal(refused.code, 1);
   assert.match(
     refused.output,
@@ -245,7 +240,7 @@ test("People 3: with --watch-manifests changes of the files are applied, also be
   };
   assert.equal(await dataOf("watched"), "first");
   await writeFile(file, "{ no yaml");
-  await writeFile(join(folder.path, "b.json"), JSON.stringify(configMap("other")));
+  await folder.write("b.json", JSON.stringify(configMap("other")));
   await put("second, and longer");
   await eventually(
     "the change is there",
@@ -257,8 +252,7 @@ test("People 3: with --watch-manifests changes of the files are applied, also be
 
 test("#45 keelson up says on standard error what is wrong with a file that it watches", async () => {
   await using folder = await makeTempDir("watched-manifests");
-  const file = join(folder.path, "a.yaml");
-  await writeFile(file, JSON.stringify(configMap("watched")));
+  const file = await folder.write("a.yaml", JSON.stringify(configMap("watched")));
   const flags = [`--manifests=${folder.path}`, "--watch-manifests"];
   const command = ["--", "sh", "-c", "echo on; exec sleep 60"];
   const child = spawn(process.execPath, [COMMAND, "up", ...flags, ...command]);

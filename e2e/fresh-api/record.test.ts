@@ -35,11 +35,11 @@ test("each write is recorded with its outcome and the paths that it changed, ref
   const { admin } = theApi();
   const made = await admin.post(CONFIG_MAPS, { metadata: { name: "told" }, data: { a: "b" } });
   const stored = JSON.parse(String(made.bytes));
-  await admin.request(`${CONFIG_MAPS}/told`, { method: "PUT", body: stored });
+  await admin.put(`${CONFIG_MAPS}/told`, stored);
   const next = { ...stored, data: { a: "c", "d.e": "f" } };
-  await admin.request(`${CONFIG_MAPS}/told`, { method: "PUT", body: next });
-  await admin.request(`${CONFIG_MAPS}/told`, { method: "PUT", body: next });
-  await admin.request(`${CONFIG_MAPS}/told?dryRun=All`, { method: "DELETE" });
+  await admin.put(`${CONFIG_MAPS}/told`, next);
+  await admin.put(`${CONFIG_MAPS}/told`, next);
+  await admin.delete(`${CONFIG_MAPS}/told?dryRun=All`);
   await admin.post(CONFIG_MAPS, { metadata: { name: "told" }, data: { a: 1 } });
   await admin.delete(`${CONFIG_MAPS}/told`);
   const writes = await writesOf(admin, "told");
@@ -72,7 +72,7 @@ test("a write names what it was made upon: exact, where its client was sent that
     if ((object as typeof stored).metadata.name === "upon") break;
   }
   const next = { ...stored, data: { a: "c" } };
-  await follower.request(`${CONFIG_MAPS}/upon`, { method: "PUT", body: next });
+  await follower.put(`${CONFIG_MAPS}/upon`, next);
   const path = "/debug/record/why?resource=configmaps&namespace=default&name=upon";
   const { steps, writes } = await ask<Explanation>(admin, path);
   const [first] = steps;
@@ -91,10 +91,8 @@ test("#46 who may not read an object sees none of its records, nor that it has s
     metadata: { name: "hush" },
     stringData: { password: "correct horse" },
   });
-  await admin.request("/api/v1/namespaces/default/secrets/hush", {
-    method: "PATCH",
-    body: { stringData: { password: "battery staple" } },
-    headers: { "content-type": "application/merge-patch+json" },
+  await admin.patch("/api/v1/namespaces/default/secrets/hush", {
+    stringData: { password: "battery staple" },
   });
   await admin.post("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", {
     metadata: { name: "maps" },
@@ -165,11 +163,7 @@ test("keelson why and blame tell the chain, the picture and the writers of field
     metadata: { name: "blamed" },
     data: { a: "1", b: "2" },
   });
-  await admin.request(`${CONFIG_MAPS}/blamed?fieldManager=changer`, {
-    method: "PATCH",
-    body: { data: { b: "3" } },
-    headers: { "content-type": "application/merge-patch+json" },
-  });
+  await admin.patch(`${CONFIG_MAPS}/blamed?fieldManager=changer`, { data: { b: "3" } });
   const text = await explainWhy({ ...asked, form: "text", revision: "" }, signal);
   assert.match(
     String(text),
@@ -198,10 +192,8 @@ test("keelson why --loops names writes that change nothing, managers that fight,
   for (let i = 0; i < 6; i++) await admin.put(`${CONFIG_MAPS}/idle`, idle);
   await admin.post(CONFIG_MAPS, { metadata: { name: "fought" }, data: { a: "0" } });
   for (let i = 0; i < 8; i++) {
-    await admin.request(`${CONFIG_MAPS}/fought?fieldManager=${i % 2 ? "left" : "right"}`, {
-      method: "PATCH",
-      body: { data: { a: i % 2 ? "x" : "y" } },
-      headers: { "content-type": "application/merge-patch+json" },
+    await admin.patch(`${CONFIG_MAPS}/fought?fieldManager=${i % 2 ? "left" : "right"}`, {
+      data: { a: i % 2 ? "x" : "y" },
     });
   }
   for (let i = 0; i < 12; i++) await admin.get("/api/v1/secrets");
@@ -264,7 +256,7 @@ test("the garbage collector and the end of a namespace name themselves, and what
   ]);
   assert.equal(marked.causedBy, "garbage-collector");
   const released = { metadata: { name: "held" } };
-  await admin.request(`${CONFIG_MAPS}/held`, { method: "PUT", body: released });
+  await admin.put(`${CONFIG_MAPS}/held`, released);
   const emptied = await why(admin, "configmaps", "inside", "ending");
   assert.equal(emptied.causedBy, "namespace-deletion", JSON.stringify(emptied));
   assert.deepEqual(emptied.chain, [

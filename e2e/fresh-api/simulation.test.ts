@@ -247,10 +247,8 @@ test("#46 a rollout is explained from the Deployment that somebody changed to it
 test("People 2: pods of a node that goes are not ready, and are made anew on another one", async () => {
   const { api, admin } = theApi();
   const annotate = (gone: string | null) =>
-    admin.request("/api/v1/nodes/simulated-1", {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: { metadata: { annotations: { "simulation.keelson.dev/gone": gone } } },
+    admin.patch("/api/v1/nodes/simulated-1", {
+      metadata: { annotations: { "simulation.keelson.dev/gone": gone } },
     });
   const tolerations = ["not-ready", "unreachable"].map((key) => ({
     ...{
@@ -290,7 +288,7 @@ for (const helm of ["helm-3", "helm-4"] as const) {
     const { api } = theApi();
     await using folder = await makeTempDir("simulated-chart");
     await mkdir(join(folder.path, "templates"));
-    await writeFile(join(folder.path, "Chart.yaml"), "apiVersion: v2\nname: app\nversion: 1.0.0\n");
+    await folder.write("Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n");
     const job = {
       ...{ apiVersion: "batch/v1", kind: "Job" },
       metadata: {

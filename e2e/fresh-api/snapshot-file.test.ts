@@ -97,9 +97,7 @@ test("People 1: a file takes definitions, objects, owners and status to another 
   target.close();
   const again = await loadSnapshot(parseSnapshotOptions(load), never);
   assert.match(again.output, /^0 created, \d+ there already, 0 not loaded\n$/);
-
-  const nobody = join(folder.path, "nobody.kubeconfig");
-  await writeFile(nobody, first.as("nobody").kubeconfig);
+  const nobody = await folder.write("nobody.kubeconfig", first.as("nobody").kubeconfig);
   const denied = await saveSnapshot(
     parseSnapshotOptions(["save", file, `--kubeconfig=${nobody}`]),
     never,

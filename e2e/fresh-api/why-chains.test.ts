@@ -230,10 +230,8 @@ async function makeNoise(client: HttpsClient, random: Random, signal: AbortSigna
     const { status } = await client.put(`${NAMESPACE}/${name}`, body);
     if (status === 404) await client.post(NAMESPACE, body);
     const chain = `chain${random.below(CHAINS)}-${random.below(SEEDS_EACH)}`;
-    await client.request(`${NAMESPACE}/${chain}`, {
-      method: "PATCH",
-      body: { metadata: { annotations: { noise: String(count) } } },
-      headers: { "content-type": "application/merge-patch+json" },
+    await client.patch(`${NAMESPACE}/${chain}`, {
+      metadata: { annotations: { noise: String(count) } },
     });
   }
   client.close();

@@ -118,6 +118,10 @@ export class HttpsClient {
     return this.request(path, { method: "PUT", body });
   }
 
+  patch(path: string, body: unknown, type = "application/merge-patch+json"): Promise<Answer> {
+    return this.request(path, { method: "PATCH", body, headers: { "content-type": type } });
+  }
+
   delete(path: string, body?: unknown): Promise<Answer> {
     return this.request(path, { method: "DELETE", body });
   }

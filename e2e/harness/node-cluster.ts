@@ -2,11 +2,9 @@
  * A server with nodes and pods to connect to: one node's agent takes WebSockets, the other's does not, and
  * a third is lost. What a pod serves says what it was asked. Disposable: nothing stays behind.
  */
-import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { join } from "node:path";
 import { WebSocket, WebSocketServer } from "ws";
 import type { ApiObject } from "./https-client.js";
 import { Kubectl } from "./kubectl.js";
@@ -58,10 +56,6 @@ export async function startNodeCluster(): Promise<NodeCluster> {
     TestAuthority.create("clients"),
   ]);
   const identity = await clients.issue({ commonName: KUBELET_CLIENT });
-  const file = async (name: string, text: string) => {
-    await writeFile(join(folder.path, name), text);
-    return join(folder.path, name);
-  };
   const agent = await NodeAgent.start({
     identity: await agents.issue({ usage: "server", hosts: [NODE_ADDRESS] }),
     clientAuthority: clients.certificate,
@@ -75,9 +69,9 @@ export async function startNodeCluster(): Promise<NodeCluster> {
   backend.listen(0, "0.0.0.0");
   const server = await startServer({
     flags: [
-      `--kubelet-certificate-authority=${await file("agents.pem", agents.certificate)}`,
-      `--kubelet-client-certificate=${await file("client.pem", identity.cert)}`,
-      `--kubelet-client-key=${await file("client.key", identity.key)}`,
+      `--kubelet-certificate-authority=${await folder.write("agents.pem", agents.certificate)}`,
+      `--kubelet-client-certificate=${await folder.write("client.pem", identity.cert)}`,
+      `--kubelet-client-key=${await folder.write("client.key", identity.key)}`,
     ],
   });
   const kubectl = await Kubectl.open(server);
@@ -115,11 +109,7 @@ async function furnish({ server, agent, backend }: NodeCluster): Promise<void> {
       daemonEndpoints: { kubeletEndpoint: { Port: port } },
       declaredFeatures,
     };
-    const patch = await client.request(`/api/v1/nodes/${name}/status`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: { status },
-    });
+    const patch = await client.patch(`/api/v1/nodes/${name}/status`, { status });
     patch.expect(200);
   };
   await node("old", agent.port, []);
@@ -134,16 +124,12 @@ async function furnish({ server, agent, backend }: NodeCluster): Promise<void> {
   const pod = async (name: string, spec: object, podIP?: string) => {
     (await client.post(PODS, { metadata: { name, labels: { app: name } }, spec })).expect(201);
     if (podIP === undefined) return;
-    const patch = await client.request(`${PODS}/${name}/status`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: {
-        status: {
-          phase: "Running",
-          podIP,
-          podIPs: [{ ip: podIP }],
-          conditions: [{ type: "Ready", status: "True" }],
-        },
+    const patch = await client.patch(`${PODS}/${name}/status`, {
+      status: {
+        phase: "Running",
+        podIP,
+        podIPs: [{ ip: podIP }],
+        conditions: [{ type: "Ready", status: "True" }],
       },
     });
     patch.expect(200);

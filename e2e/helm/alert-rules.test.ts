@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -85,8 +85,10 @@ test("P6: every alert fires by its fault for the release that has it, and is sil
   const input_series = seriesWith({ series: {} });
   tests.push({ name: "healthy", interval: "15s", input_series, alert_rule_test: silent });
   await using folder = await makeTempDir("alerts");
-  const file = join(folder.path, "tests.yaml");
-  await writeFile(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
+  const file = await folder.write(
+    "tests.yaml",
+    JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }),
+  );
   await run(promtool, ["test", "rules", file], { maxBuffer: 64 * 2 ** 20 }).catch(
     ({ stdout, stderr }: { stdout: string; stderr: string }) =>
       assert.fail(`${stdout}${stderr}`.slice(0, 8_000)),

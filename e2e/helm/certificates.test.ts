@@ -242,8 +242,8 @@ async function runHook(
   const { object } = (await client.post(`${accounts}/${account}/token`, { spec: {} })).expect(201);
   await using folder = await makeTempDir("account");
   await mkdir(folder.path, { recursive: true });
-  await writeFile(join(folder.path, "ca.crt"), credentials.ca);
-  await writeFile(join(folder.path, "token"), (object.status as { token: string }).token);
+  await folder.write("ca.crt", credentials.ca);
+  await folder.write("token", (object.status as { token: string }).token);
   await using pod = await runPod({
     spec,
     name: "hook",

@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { COMMAND } from "../harness/command.js";
@@ -175,7 +174,7 @@ async function startReplica(
 ): Promise<AsyncDisposable> {
   const folder = await makeTempDir("release");
   for (const name of ["tls.crt", "tls.key"]) {
-    await writeFile(join(folder.path, name), Buffer.from(secret[name] ?? "", "base64"));
+    await folder.write(name, Buffer.from(secret[name] ?? "", "base64"));
   }
   const child = new Child(process.execPath, [
     ...[COMMAND, "serve", `--data-dir=${join(folder.path, "data")}`, `--secure-port=${port}`],

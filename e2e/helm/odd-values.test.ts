@@ -125,13 +125,12 @@ test("P13: a schedule is judged as the API judges it, and the wrong field is nam
   };
   await using folder = await makeTempDir("schedules");
   const render = async (schedule: string) => {
-    const file = join(folder.path, "values.yaml");
     const values = {
       "etcd.bundled.enabled": true,
       "backup.enabled": true,
       "backup.schedule": schedule,
     };
-    await writeFile(file, JSON.stringify(toTree(values)));
+    const file = await folder.write("values.yaml", JSON.stringify(toTree(values)));
     return await runHelm("helm-4", ["template", "demo", CHART, "-f", file]);
   };
   for (const schedule of right) {

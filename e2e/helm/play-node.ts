@@ -158,10 +158,6 @@ async function report(
     ? `/apis/batch/v1/namespaces/${namespace}/jobs/${name}/status`
     : `/api/v1/namespaces/${namespace}/pods/${name}/status`;
   const status = isJob ? job : { phase: isGood ? "Succeeded" : "Failed" };
-  const answer = await client.request(path, {
-    method: "PATCH",
-    headers: { "content-type": "application/merge-patch+json" },
-    body: JSON.stringify({ status }),
-  });
+  const answer = await client.patch(path, { status });
   if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
 }

@@ -2,7 +2,7 @@
  * Many renderings of the chart by one process of Helm: a chart that has it as a dependency again and again, each time under another
  * name and with other values. A third of the time of a process for each, and every case has the release's and the namespace's name.
  */
-import { cp, mkdir, writeFile } from "node:fs/promises";
+import { cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { makeTempDir } from "../harness/temp-dir.js";
@@ -26,13 +26,13 @@ export async function renderMany(
   const names = Object.keys(cases);
   const dependencies = names.map((alias) => ({ name: "keelson", version: ANY_VERSION, alias }));
   const chart = { apiVersion: "v2", name: "all", version: "0.0.0", dependencies };
-  await writeFile(join(folder.path, "Chart.yaml"), stringify(chart));
+  await folder.write("Chart.yaml", stringify(chart));
   // As the chart calls itself when it is not a dependency.
   const asItself = { nameOverride: "keelson" };
   const values = Object.fromEntries(
     names.map((name) => [name, toTree({ ...asItself, ...cases[name] })]),
   );
-  await writeFile(join(folder.path, "values.yaml"), JSON.stringify(values));
+  await folder.write("values.yaml", JSON.stringify(values));
   const args = ["template", "demo", folder.path, "--namespace", "keelson"];
   const { code, stdout, stderr } = await runHelm(helm, args);
   if (code !== 0) throw new Error(stderr);

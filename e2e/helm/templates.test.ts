@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
+import { isLong } from "../harness/is-long.js";
 import {
   CHART,
   HELMS_OF_SLOW_TESTS,
@@ -60,8 +61,7 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
   test(`CARD-06: every pair of switches renders objects that join up, and lints (${helm})`, {
     skip,
   }, async (t) => {
-    const long = process.env.KEELSON_TEST_LONG !== undefined;
-    const combinations = long ? allCombinations() : pairwiseCombinations();
+    const combinations = isLong ? allCombinations() : pairwiseCombinations();
     for (let index = 0; index < combinations.length; index += COMBINATIONS_AT_ONCE) {
       const some = combinations.slice(index, index + COMBINATIONS_AT_ONCE);
       const cases = Object.fromEntries(some.map(({ values }, at) => [`case-${at}`, values]));
@@ -72,7 +72,7 @@ for (const helm of HELMS_OF_SLOW_TESTS) {
         assert.deepEqual(findLooseEnds(objects, { secrets: OUTSIDE_SECRETS }), [], name);
       });
     }
-    for (const { name, values } of combinations.slice(0, long ? 40 : 2)) {
+    for (const { name, values } of combinations.slice(0, isLong ? 40 : 2)) {
       const run = await runHelm(helm, ["lint", CHART, "--strict", ...toSetFlags(values)]);
       assert.equal(run.code, 0, `${name}: ${run.stdout}${run.stderr}`);
     }

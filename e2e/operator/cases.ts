@@ -73,9 +73,8 @@ const finalizers = numbers.map((number) => ({
       const { metadata } = (await client.get(`${SITES}/a`)).expect(200).object;
       return metadata.finalizers?.join() === "other/holds";
     });
-    const headers = { "content-type": "application/merge-patch+json" };
     const body = JSON.stringify({ metadata: { finalizers: null } });
-    (await client.request(`${SITES}/a`, { method: "PATCH", headers, body })).expect(200);
+    (await client.patch(`${SITES}/a`, body)).expect(200);
     await gone(world, "a");
     assert.deepEqual(operator.freed, ["a"]);
   },
@@ -133,9 +132,8 @@ const collection = numbers.map((number) => ({
     await ready(world, "a", number);
     const expected = Array.from({ length: number }, (_, page) => `a-${page}`);
     assert.deepEqual(await pagesOf(world, "a"), expected);
-    const headers = { "content-type": "application/merge-patch+json" };
     const body = JSON.stringify({ spec: { pages: 1 } });
-    (await client.request(`${SITES}/a`, { method: "PATCH", headers, body })).expect(200);
+    (await client.patch(`${SITES}/a`, body)).expect(200);
     await ready(world, "a", 1);
     assert.deepEqual(await pagesOf(world, "a"), ["a-0"]);
     (await client.delete(`${SITES}/a`)).expect(200);

@@ -7,8 +7,6 @@ export interface SiteOperator extends AsyncDisposable {
   readonly freed: readonly string[];
 }
 
-const MERGE = { "content-type": "application/merge-patch+json" };
-
 export function startSiteOperator(client: HttpsClient): SiteOperator {
   const ending = new AbortController();
   const freed: string[] = [];
@@ -40,8 +38,7 @@ async function reconcile(client: HttpsClient, seen: Site, freed: string[]): Prom
   if (answer.status === 404) return;
   const { metadata, spec, status } = answer.expect(200).object as Site;
   const { finalizers = [], generation = 0, uid = "" } = metadata;
-  const patch = (path: string, body: object) =>
-    client.request(path, { method: "PATCH", headers: MERGE, body: JSON.stringify(body) });
+  const patch = (path: string, body: object) => client.patch(path, body);
   if (metadata.deletionTimestamp !== undefined) {
     if (!finalizers.includes(FINALIZER)) return;
     freed.push(name);

@@ -144,11 +144,7 @@ test(`S1-UNS-08, S1-UNS-11, S1-UNS-12: stored JSON of a wrong shape is 200 or St
     const url = `${path}/${name}`;
     for (const form of FORMS)
       refuseDefect(await client.get(url, form), `GET ${url} ${form} ${text}`);
-    const patch = await client.request(url, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: JSON.stringify({ metadata: { annotations: { seen: "yes" } } }),
-    });
+    const patch = await client.patch(url, { metadata: { annotations: { seen: "yes" } } });
     refuseDefect(patch, `PATCH ${url} ${text}`, 422);
     refuseDefect(await client.delete(`${url}?dryRun=All`), `DELETE ${url} ${text}`, 404);
   }

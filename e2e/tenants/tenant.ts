@@ -32,7 +32,7 @@ export async function makeTenants(
     const worker = async () => {
       while (next < count) {
         const body = configMap(nameOf(next++), OBJECT_BYTES);
-        (await client.request(path, { method: "POST", body })).expect(201);
+        (await client.post(path, body)).expect(201);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
