@@ -171,3 +171,40 @@ test("S1-GEN-03: other forms of a scale are about the scale, not about the objec
     assert.deepEqual(Object.keys(rows[0]?.object.metadata ?? {}), fields);
   }
 });
+
+test("D11, D17: what stood at the paths before there was a scale is shown in 32 bits, or is told", async () => {
+  const name = "latefleets.scaled.example.com";
+  const plain = definitionOf(name, "LateFleet", { versions: [versionOf(ANYTHING)] });
+  (await server.client.post(DEFINITIONS, plain)).expect(201);
+  const objects = LOOSE.replace("loose", "late");
+  const type = { apiVersion: "scaled.example.com/v1", kind: "LateFleet" };
+  const specs: Readonly<Record<string, object>> = {
+    many: { size: { replicas: 2 ** 32 + 5 } },
+    text: { size: { replicas: "three" } },
+    part: { size: { replicas: 1.5 } },
+    list: { size: [] },
+    other: { size: { replicas: 1 }, selector: 7 },
+  };
+  for (const [one, spec] of Object.entries(specs)) {
+    (await server.client.post(objects, { ...type, metadata: { name: one }, spec })).expect(201);
+  }
+  const late = scaled(ANYTHING, { ...PATHS, labelSelectorPath: ".spec.selector" });
+  const patched = await server.client.request(`${DEFINITIONS}/${name}`, {
+    method: "PATCH",
+    headers: { "content-type": MERGE },
+    body: { spec: { versions: [late] } },
+  });
+  patched.expect(200);
+  const told = async (one: string) => {
+    const { status, object } = await server.client.get(`${objects}/${one}/scale`);
+    return [status, object.message ?? object.spec];
+  };
+  const wrong = (what: string) => [500, `.spec.size.replicas accessor error: ${what}`];
+  assert.deepEqual(await Promise.all(Object.keys(specs).map(told)), [
+    [200, { replicas: 5 }],
+    wrong("three is of the type string, expected int64"),
+    wrong("1.5 is of the type float64, expected int64"),
+    wrong("[] is of the type []interface {}, expected map[string]interface{}"),
+    [500, ".spec.selector accessor error: 7 is of the type int64, expected string"],
+  ]);
+});

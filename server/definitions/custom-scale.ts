@@ -12,18 +12,11 @@ import type { KindCodec } from "../kinds/kind-codec.js";
 import type { SubresourceDefinition, SubresourcePart } from "../kinds/served-resource.js";
 import { parseJson } from "../schema/parse-json.js";
 import type { ScaleDefinition } from "../structural/definition/check-version.js";
-import { valueAt } from "../structural/field-path.js";
-import { scaleSteps } from "./scale-paths.js";
+import { replicasAt, scaleSteps, selectorAt } from "./scale-paths.js";
 import { reencoded, remembered } from "./stored-under-older-schemas.js";
 
 interface ScaleObject extends ApiObject {
   spec?: { readonly replicas?: number };
-}
-
-/** Undefined when there is no number. */
-function replicasAt(object: ApiObject, steps: readonly string[]): number | undefined {
-  const value = valueAt(object as unknown as JsonValue, steps);
-  return typeof value === "number" || typeof value === "bigint" ? Number(value) : undefined;
 }
 
 /** What scale shares with the object that it is a part of. */
@@ -42,19 +35,24 @@ export function customScale(
   codec: KindCodec,
   { validate, conversion: main = SAME_SHAPE }: ScaledObject,
 ): Required<Pick<SubresourceDefinition, "conversion" | "part">> {
-  const path = JSON.stringify(definition.specReplicasPath ?? "");
-  const wanted = scaleSteps(definition.specReplicasPath);
-  const actual = scaleSteps(definition.statusReplicasPath);
-  const selector = scaleSteps(definition.labelSelectorPath);
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath } = definition;
+  const path = JSON.stringify(specReplicasPath ?? "");
+  const wanted = scaleSteps(specReplicasPath);
   const { renew, remote, ofView = (object: StoredObject) => object } = main;
   const known = new WeakMap<StoredObject, StoredObject>();
-  const scaleOf = (served: ApiObject) => ({
-    kind: "Scale",
-    apiVersion: "autoscaling/v1",
-    metadata: identityOf(served.metadata),
-    spec: { replicas: replicasAt(served, wanted) ?? UNSET },
-    status: { replicas: replicasAt(served, actual) ?? 0, ...selectorOf(served, selector) },
-  });
+  const scaleOf = (served: ApiObject) => {
+    const object = served as unknown as JsonValue;
+    const replicas = replicasAt(object, specReplicasPath ?? "") ?? UNSET;
+    const running = replicasAt(object, statusReplicasPath ?? "") ?? 0;
+    const selector = selectorAt(object, labelSelectorPath ?? "");
+    return {
+      kind: "Scale",
+      apiVersion: "autoscaling/v1",
+      metadata: identityOf(served.metadata),
+      spec: { replicas },
+      status: { replicas: running, ...(selector !== undefined && { selector }) },
+    };
+  };
   return {
     conversion: {
       // A Scale alone does not make an object; `merge` combines it with the stored one.
@@ -85,12 +83,6 @@ export function customScale(
       validate,
     },
   };
-}
-
-function selectorOf(stored: ApiObject, steps: readonly string[]): { readonly selector?: string } {
-  if (steps.length === 0) return {};
-  const selector = valueAt(stored as unknown as JsonValue, steps);
-  return typeof selector === "string" ? { selector } : {};
 }
 
 /** A copy with the value at the path; missing objects on the way are created. */

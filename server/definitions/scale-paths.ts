@@ -6,7 +6,7 @@ import { invalidValue } from "../api/field-errors.js";
 import { printValue, typeOf } from "../api/go-text.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonValue } from "../api/meta.js";
-import type { FieldError } from "../api/status.js";
+import { type FieldError, failedConversion } from "../api/status.js";
 
 const REPLICAS_MAX = 2 ** 31 - 1;
 
@@ -30,6 +30,23 @@ export function checkReplicas(object: JsonValue, path: string): FieldError[] {
 export function checkSelector(object: JsonValue, path: string): FieldError[] {
   const { problem } = lookUp(object, path, "string");
   return problem === undefined ? [] : [invalidValue(path, "", problem)];
+}
+
+/** As a scale shows them, in 32 bits; undefined when there are none. @throws {StatusError} 500 for another type */
+export function replicasAt(object: JsonValue, path: string): number | undefined {
+  const value = shownAt(object, path, "int64") as number | bigint | undefined;
+  return value === undefined ? undefined : Number(BigInt.asIntN(32, BigInt(value)));
+}
+
+/** @throws {StatusError} 500 for another type */
+export function selectorAt(object: JsonValue, path: string): string | undefined {
+  return path === "" ? undefined : (shownAt(object, path, "string") as string | undefined);
+}
+
+function shownAt(object: JsonValue, path: string, type: "int64" | "string"): JsonValue | undefined {
+  const { value, problem } = lookUp(object, path, type);
+  if (problem !== undefined) throw failedConversion(problem);
+  return value;
 }
 
 interface Found {

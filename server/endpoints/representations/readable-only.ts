@@ -52,7 +52,7 @@ function told({ path }: StoredObject, error: unknown): unknown {
   return isToldAlready(error) ? error : unreadableObjects([path], error);
 }
 
-/** A conversion says by itself that a readable object has no such form: no scale without replicas. */
+/** A conversion says by itself that a readable object has no such form: no scale without replicas, or with a text. */
 function isToldAlready(error: unknown): boolean {
-  return error instanceof StatusError && error.reason === "InternalError";
+  return error instanceof StatusError && error.code === 500;
 }
