@@ -63,10 +63,6 @@ export class WebhookPlaces {
       max: this.#options.placesMax,
       dispose: ({ client }) => client.close(),
     });
-    this.#places ??= new LRUCache({
-      max: this.#options.placesMax,
-      dispose: ({ client }) => client.close(),
-    });
     let place = this.#places.get(key);
     if (place === undefined) {
       place = this.#open(config);

@@ -142,3 +142,46 @@ test("H-damage: a damaged record of the log ends watches that need it as if it w
   const { value } = await later[Symbol.asyncIterator]().next();
   assert.equal(value?.events.length, 1);
 });
+
+test("H-damage: a store that was cut anywhere is refused, unless all of it is there", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const sound = join(directory, "sound");
+  {
+    await using store = await openStore(sound);
+    for (let index = 0; index < 300; index += 10) {
+      const group = Array.from({ length: 10 }, (_, at) => index + at);
+      await commit(store, ...group.map((at) => put(`/v/${at}`, textOf(at))));
+    }
+  }
+  const whole = await readFile(join(sound, "store.mdb"));
+  const read = async (bytes: Buffer) => {
+    await writeFile(join(sound, "store.mdb"), bytes);
+    const { stdout, stderr, signal } = spawnSync(process.execPath, [readerPath, sound]);
+    return { signal, stderr: stderr.toString(), lines: stdout.toString().split("\n").length - 1 };
+  };
+  const everything = { signal: null, stderr: "", lines: 300 };
+  for (let pages = 2; pages < whole.length / 8192; pages += 17) {
+    const { signal, stderr, lines } = await read(whole.subarray(0, pages * 8192));
+    const refused = /is damaged: .*store\.mdb is cut short/;
+    assert.equal(signal, null, `${pages} pages`);
+    if (lines < 300) assert.match(stderr, refused, `${pages} pages`);
+  }
+  // A free page behind the end, as lmdb leaves it.
+  const last = [144, 8192 + 144];
+  for (const at of last) whole.writeBigUInt64LE(whole.readBigUInt64LE(at) + 3n, at);
+  assert.deepEqual(await read(whole), everything);
+});
+
+test("H-damage: a changed key, which would hide others, is refused", async (t) => {
+  const directory = await temporaryDirectory(t);
+  {
+    await using store = await openStore(directory);
+    await commit(store, put("/a/1", "x"), put("/a/2", "x"), put("/b/1", "x"));
+  }
+  const path = join(directory, "store.mdb");
+  await flipIn(path, (await readFile(path)).lastIndexOf("/a/2") + 1, 4);
+  await assert.rejects(openStore(directory), {
+    code: "Refused",
+    message: /is damaged: the key "\/b\/1" is not where it belongs; put it back from a backup/,
+  });
+});

@@ -40,6 +40,7 @@ import { Lifecycle, type TaskObserver } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { makeDirectory } from "../base/make-directory.js";
 import { StorageError } from "../kv/errors.js";
+import { compareKeys } from "../kv/key-order.js";
 import type {
   CommitResult,
   LeaseId,
@@ -130,11 +131,23 @@ async function requireStore(directory: string): Promise<void> {
   );
 }
 
-/** @throws {StorageError} Refused */
+/**
+ * A damaged key, or a page above it, would hide sound records from ranges or from look-ups.
+ * @throws {StorageError} Refused
+ */
 function requireOrder(database: StoreDatabase): void {
   const [head, compacted] = [revisionOfSnapshot(database), compactedOfSnapshot(database)];
   if (compacted > head)
     throw damaged(`revision ${compacted} is compacted, and ${head} is the last`);
+  const { current } = database;
+  let previous = "";
+  for (const key of current.getKeys().map(String)) {
+    if (compareKeys(previous, key) >= 0 || !current.doesExist(key))
+      throw damaged(
+        `the key ${JSON.stringify(key)} is not where it belongs; put it back from a backup`,
+      );
+    previous = key;
+  }
 }
 
 function remember(lock: DirectoryLock, logger: Logger): void {
