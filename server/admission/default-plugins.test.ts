@@ -2,24 +2,16 @@
  * Plugins that most servers run, in the write path: classes, priorities, tolerations, taints,
  * runtimes, certificates and storage; and their selection by flags.
  */
+import { plainWrites } from "../registry/testing/plain-writes.js";
 import "reflect-metadata";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import * as x509 from "@peculiar/x509";
-import { applyMergePatch } from "../api/merge-patch.js";
-import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
+import type { JsonObject } from "../api/meta.js";
 import { forbidden } from "../api/testing/refusal.js";
 import type { Registry } from "../registry/registry.js";
-import {
-  inputOf,
-  noSignal,
-  openRegistryHarness,
-  testUser,
-  writeOptions,
-} from "../registry/testing/registry-harness.js";
-import { createObject } from "../registry/write/create.js";
+import { noSignal, openRegistryHarness, testUser } from "../registry/testing/registry-harness.js";
 import { deleteObject } from "../registry/write/delete.js";
-import { patchObject } from "../registry/write/update.js";
 import { AdmissionChain } from "./chain.js";
 import { createDefaultPlugins } from "./default-plugins.js";
 import { choosePlugins, describePlugins } from "./plugins.js";
@@ -44,20 +36,15 @@ const registry: Registry = {
   ),
 };
 
+const writes = plainWrites(harness, { on: registry });
+
 before(() => create("", "namespaces", { metadata: { name: "default" } }));
 after(() => harness[Symbol.asyncDispose]());
 
 async function create(group: string, resource: string, value: JsonObject, changes = {}) {
-  const served = harness.resource(group, "v1", resource);
-  const request = {
-    resource: served,
-    namespace: served.isNamespaced ? "default" : "",
-    input: inputOf(value),
-    options: writeOptions(changes),
-  };
   time.nowMs += 1000;
-  const { bytes } = await createObject(registry, request, noSignal);
-  return JSON.parse(bytes.toString()) as ApiObject & { spec: JsonObject; status: JsonObject };
+  const made = await writes.create(group, resource, value, changes);
+  return made as typeof made & { spec: JsonObject; status: JsonObject };
 }
 
 async function merge(
@@ -67,17 +54,8 @@ async function merge(
   patch: JsonObject,
   subresource = "",
 ) {
-  const served = harness.resource(group, "v1", resource);
-  const target = {
-    resource: harness.part(group, "v1", resource, subresource),
-    namespace: served.isNamespaced ? "default" : "",
-    name,
-    subresource,
-    options: writeOptions(),
-    patch: (current: JsonValue) => applyMergePatch(current, patch),
-  };
-  const { bytes } = await patchObject(registry, target, noSignal);
-  return JSON.parse(bytes.toString()) as ApiObject & { spec: JsonObject };
+  const made = await writes.merge(group, resource, name, patch, { subresource });
+  return made as typeof made & { spec: JsonObject };
 }
 
 async function createPod(name: string, spec: JsonObject = {}) {

@@ -1,25 +1,20 @@
 /** Deletion of namespaces: with content, with pending finalizers, and by one leader among several. */
+
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { ViewedDevices } from "../admission/quota/device-facts.js";
 import type { JsonObject } from "../api/meta.js";
-import {
-  inputOf,
-  noSignal,
-  openRegistryHarness,
-  writeOptions,
-} from "../registry/testing/registry-harness.js";
-import { createObject } from "../registry/write/create.js";
-import { deleteObject } from "../registry/write/delete.js";
-import { patchObject } from "../registry/write/update.js";
+import { plainWrites } from "../registry/testing/plain-writes.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { createLocalObjects } from "./local-objects.js";
 import { runControllers } from "./run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "./system-namespaces.js";
 
 const harness = await openRegistryHarness();
 const objects = createLocalObjects(harness.registry);
+const writes = plainWrites(harness);
 const { view, naming } = harness.registry;
 const devices = new ViewedDevices(view, naming);
 const stop = new AbortController();
@@ -34,16 +29,12 @@ after(async () => {
   await harness[Symbol.asyncDispose]();
 });
 
-async function create(group: string, resource: string, namespace: string, value: JsonObject) {
-  const served = harness.resource(group, "v1", resource);
-  const request = { resource: served, namespace, input: inputOf(value), options: writeOptions() };
-  await createObject(harness.registry, request, noSignal);
+function create(group: string, resource: string, namespace: string, value: JsonObject) {
+  return writes.create(group, resource, value, namespace);
 }
 
-async function deleteNamespace(name: string) {
-  const resource = harness.resource("", "v1", "namespaces");
-  const target = { resource, namespace: "", name, options: { isDryRun: false } };
-  return await deleteObject(harness.registry, target, noSignal);
+function deleteNamespace(name: string) {
+  return writes.remove("", "namespaces", name);
 }
 
 /** Waits until the view satisfies a condition, checking at each event. */
@@ -111,8 +102,7 @@ test("S1-GEN-19: a deleted namespace takes its content with it", async () => {
       },
     },
   });
-  const { bytes } = await deleteNamespace("shop");
-  const answer = JSON.parse(bytes.toString());
+  const { body: answer } = await deleteNamespace("shop");
   assert.equal(answer.status.phase, "Terminating");
   assert.deepEqual(answer.spec.finalizers, ["kubernetes"]);
   const namespaces = objects.resource("", "namespaces");
@@ -142,19 +132,8 @@ test("S1-GEN-19: content with finalizers holds the namespace and is named in its
     conditions().get("NamespaceFinalizersRemaining"),
     "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
   );
-  const target = {
-    resource: harness.resource("", "v1", "configmaps"),
-    namespace: "held",
-    name: "c",
-    subresource: "",
-    options: writeOptions(),
-    patch: (current: unknown) => {
-      const copy = structuredClone(current) as JsonObject & { metadata: JsonObject };
-      delete copy.metadata.finalizers;
-      return copy;
-    },
-  };
-  await patchObject(harness.registry, target, noSignal);
+  const freed = { metadata: { finalizers: null } };
+  await writes.merge("", "configmaps", "c", freed, { namespace: "held" });
   await until(() => objects.get(namespaces, { namespace: "", name: "held" }) === undefined);
 });
 

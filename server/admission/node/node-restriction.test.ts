@@ -9,8 +9,8 @@ import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { forbidden } from "../../api/testing/refusal.js";
 import type { Registry } from "../../registry/registry.js";
 import { eviction } from "../../registry/subresources/eviction.js";
+import { plainWrites } from "../../registry/testing/plain-writes.js";
 import {
-  inputOf,
   noSignal,
   openRegistryHarness,
   testUser,
@@ -18,7 +18,6 @@ import {
 } from "../../registry/testing/registry-harness.js";
 import { runAction } from "../../registry/write/action.js";
 import { admitUnstored } from "../../registry/write/admit.js";
-import { createObject } from "../../registry/write/create.js";
 import { deleteObject } from "../../registry/write/delete.js";
 import { patchObject } from "../../registry/write/update.js";
 import { createUser } from "../../request/user-info.js";
@@ -38,6 +37,8 @@ const nodeUser = (name: string) =>
   createUser({ name: `system:node:${name}`, groups: ["system:nodes"] });
 const n1 = nodeUser("n1");
 const uids = new Map<string, string>();
+
+const writes = plainWrites(harness, { on: registry });
 
 after(() => harness[Symbol.asyncDispose]());
 before(async () => {
@@ -62,22 +63,14 @@ function pod(name: string, spec: JsonObject = {}, metadata: JsonObject = {}): Js
   };
 }
 
-async function create(
+function create(
   group: string,
   resource: string,
   value: JsonObject,
   user = testUser,
   namespace = "default",
 ) {
-  const served = harness.resource(group, "v1", resource);
-  const request = {
-    resource: served,
-    namespace: served.isNamespaced ? namespace : "",
-    input: inputOf(value),
-    options: writeOptions({ user }),
-  };
-  const { bytes } = await createObject(registry, request, noSignal);
-  return JSON.parse(bytes.toString()) as ApiObject;
+  return writes.create(group, resource, value, { user, namespace });
 }
 
 function targetOf(group: string, resource: string, name: string, subresource: string, user = n1) {

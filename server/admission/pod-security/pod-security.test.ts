@@ -6,6 +6,7 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../../registry/registry.js";
+import { plainWrites } from "../../registry/testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
@@ -27,6 +28,8 @@ const registry: Registry = {
   admission: new AdmissionChain([new PodSecurity(view, naming)]),
 };
 
+const writes = plainWrites(harness, { on: registry });
+
 before(async () => {
   const levels = { baseline: "baseline", restricted: "restricted", old: "restricted" };
   for (const [name, enforce] of Object.entries(levels)) {
@@ -38,15 +41,12 @@ before(async () => {
 });
 after(() => harness[Symbol.asyncDispose]());
 
+/** @returns the warnings */
 async function create(group: string, resource: string, value: JsonObject, namespace = "") {
-  const options = writeOptions();
-  const served = harness.resource(group, "v1", resource);
-  await createObject(
-    registry,
-    { resource: served, namespace, input: inputOf(value), options },
-    noSignal,
-  );
-  return options.warnings;
+  const warnings: string[] = [];
+  const warn = (text: string) => warnings.push(text);
+  await writes.create(group, resource, value, { namespace, warn });
+  return warnings;
 }
 
 function createNamespace(name: string, labels: JsonObject) {
@@ -58,18 +58,12 @@ const pod = (name: string, spec: JsonObject = {}): JsonObject => ({
   spec: { containers: [{ name: "c", image: "i" }], ...spec },
 });
 
+/** @returns the warnings */
 async function label(name: string, labels: JsonObject): Promise<string[]> {
-  const options = writeOptions();
-  const target = {
-    resource: harness.resource("", "v1", "namespaces"),
-    namespace: "",
-    name,
-    subresource: "",
-    options,
-    patch: (current: JsonValue) => applyMergePatch(current, { metadata: { labels } }),
-  };
-  await patchObject(registry, target, noSignal);
-  return options.warnings;
+  const warnings: string[] = [];
+  const warn = (text: string) => warnings.push(text);
+  await writes.merge("", "namespaces", name, { metadata: { labels } }, { warn });
+  return warnings;
 }
 
 /** The violations of a pod whose only container, "a", has these fields. */
@@ -98,13 +92,8 @@ async function notesOf(group: string, resource: string, value: JsonObject, names
   const annotate = (key: string, text: string) => {
     notes[key] = text;
   };
-  const served = harness.resource(group, "v1", resource);
-  const options = { ...writeOptions(), remarks: { annotate } };
-  await createObject(
-    registry,
-    { resource: served, namespace, input: inputOf(value), options },
-    noSignal,
-  ).catch(() => {});
+  const where = { namespace, remarks: { annotate } };
+  await writes.create(group, resource, value, where).catch(() => {});
   return notes;
 }
 

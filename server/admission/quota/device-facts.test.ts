@@ -1,53 +1,28 @@
 /** Device classes by the names of extended resources, and the pods that claims are made for, from the view. */
+
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { applyMergePatch } from "../../api/merge-patch.js";
-import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
-import {
-  inputOf,
-  noSignal,
-  openRegistryHarness,
-  testUser,
-  writeOptions,
-} from "../../registry/testing/registry-harness.js";
-import { createObject } from "../../registry/write/create.js";
-import { deleteObject } from "../../registry/write/delete.js";
-import { patchObject } from "../../registry/write/update.js";
+import type { ApiObject, JsonObject } from "../../api/meta.js";
+import { plainWrites } from "../../registry/testing/plain-writes.js";
+import { openRegistryHarness } from "../../registry/testing/registry-harness.js";
 import { ViewedDevices } from "./device-facts.js";
 
 const GROUP = "resource.k8s.io";
 const harness = await openRegistryHarness();
 const { registry } = harness;
+const writes = plainWrites(harness);
 const devices = new ViewedDevices(registry.view, registry.naming);
 
 after(() => harness[Symbol.asyncDispose]());
 
-async function create(
-  group: string,
-  resource: string,
-  namespace: string,
-  value: JsonObject,
-): Promise<ApiObject> {
-  const served = harness.resource(group, "v1", resource);
-  const request = { resource: served, namespace, input: inputOf(value), options: writeOptions() };
-  const { bytes } = await createObject(registry, request, noSignal);
+async function create(group: string, resource: string, namespace: string, value: JsonObject) {
+  const made = await writes.create(group, resource, value, namespace);
   await registry.freshness.fresh();
-  return JSON.parse(bytes.toString()) as ApiObject;
+  return made;
 }
 
-async function remove(
-  group: string,
-  resource: string,
-  namespace: string,
-  name: string,
-): Promise<void> {
-  const served = harness.resource(group, "v1", resource);
-  const options = { isDryRun: false };
-  await deleteObject(
-    registry,
-    { resource: served, namespace, name, options, user: testUser },
-    noSignal,
-  );
+async function remove(group: string, resource: string, namespace: string, name: string) {
+  await writes.remove(group, resource, name, {}, { namespace });
   await registry.freshness.fresh();
 }
 
@@ -121,16 +96,8 @@ test("A19: only the first claim made for a pod, or the one that it names, is its
     resourceClaimName: "e",
     requestMappings: [{ containerName: "c", resourceName: "example.com/gpu", requestName: "r" }],
   };
-  const target = {
-    resource: harness.part("", "v1", "pods", "status"),
-    namespace: "shop",
-    name: "web",
-    subresource: "status",
-    options: writeOptions(),
-    patch: (current: JsonValue) =>
-      applyMergePatch(current, { status: { extendedResourceClaimStatus } }),
-  };
-  await patchObject(registry, target, noSignal);
+  const where = { namespace: "shop", subresource: "status" };
+  await writes.merge("", "pods", "web", { status: { extendedResourceClaimStatus } }, where);
   await create(GROUP, "resourceclaims", "shop", claimOf("d"));
   assert.ok(!isFree(claimOf("d")), "the pod names another");
   assert.ok(isFree(claimOf("e")), "the pod names it, although it is not the first");

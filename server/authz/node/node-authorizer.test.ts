@@ -1,15 +1,14 @@
 /** Permissions of nodes: through their pods, by their name, and those of all nodes (S2-NODE). */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
+import { plainWrites } from "../../registry/testing/plain-writes.js";
 import {
-  inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
 } from "../../registry/testing/registry-harness.js";
-import { createObject } from "../../registry/write/create.js";
-import { deleteObject } from "../../registry/write/delete.js";
 import { patchObject } from "../../registry/write/update.js";
 import { parseRequestInfo } from "../../request/request-info.js";
 import { AUTHENTICATED_GROUP, createUser } from "../../request/user-info.js";
@@ -17,6 +16,8 @@ import { NodeAuthorizer } from "./node-authorizer.js";
 
 const harness = await openRegistryHarness();
 const { registry } = harness;
+const { create, remove } = plainWrites(harness);
+const NOW = { gracePeriodSeconds: 0 };
 const authorizer = new NodeAuthorizer(registry.view, registry.naming);
 
 const nodeUser = (name: string) =>
@@ -36,29 +37,6 @@ const reason = (node: string, request: string) => {
   assert.equal(decision, "no-opinion", request);
   return why;
 };
-
-async function create(group: string, resource: string, value: JsonObject, namespace = "default") {
-  const served = harness.resource(group, "v1", resource);
-  const request = {
-    resource: served,
-    namespace: served.isNamespaced ? namespace : "",
-    input: inputOf(value),
-    options: writeOptions(),
-  };
-  const { bytes } = await createObject(registry, request, noSignal);
-  return JSON.parse(bytes.toString()) as ApiObject;
-}
-
-async function remove(group: string, resource: string, name: string): Promise<void> {
-  const served = harness.resource(group, "v1", resource);
-  const target = {
-    resource: served,
-    namespace: served.isNamespaced ? "default" : "",
-    name,
-    options: { isDryRun: false, gracePeriodSeconds: 0 },
-  };
-  await deleteObject(registry, target, noSignal);
-}
 
 async function createPod(name: string, node: string, spec: JsonObject = {}, metadata = {}) {
   await create("", "pods", {
@@ -222,7 +200,7 @@ test("S2-NODE-03: what a node may read comes with the binding of a pod and goes 
   await registry.freshness.fresh();
   assert.equal(may("n1", request), true);
   assert.equal(may("n2", request), false);
-  await remove("", "pods", "late");
+  await remove("", "pods", "late", NOW);
   await registry.freshness.fresh();
   assert.equal(may("n1", request), false);
 });
@@ -267,7 +245,7 @@ test("S2-NODE-03: volumes and their secrets by the claims of the node's pods", a
   await registry.freshness.fresh();
   assert.ok(may("n1", GET("secrets", "beside")), "beside the claim where no namespace is named");
 
-  await remove("", "persistentvolumes", "old");
+  await remove("", "persistentvolumes", "old", NOW);
   await registry.freshness.fresh();
   assert.equal(may("n1", GET("secrets", "beside")), false);
 });

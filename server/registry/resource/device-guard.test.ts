@@ -1,4 +1,5 @@
 /** Administrators' access and the parts of a claim's status, by every way to write, on a whole registry. */
+
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { AdmissionChain } from "../../admission/chain.js";
@@ -8,13 +9,13 @@ import { StatusError } from "../../api/status.js";
 import type { AuthorizedRequest, Authorizer } from "../../authz/authorizer.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
 import type { Registry } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
 } from "../testing/registry-harness.js";
-import { createObject } from "../write/create.js";
 import { patchObject, updateObject } from "../write/update.js";
 import { createDeviceGuard } from "./device-guard.js";
 
@@ -51,14 +52,10 @@ const registry: Registry = {
 
 const jane = createUser({ name: "jane" });
 
+const writes = plainWrites(harness, { on: registry });
+
 async function create(group: string, resource: string, namespace: string, value: JsonObject) {
-  const served = harness.resource(group, "v1", resource);
-  const options = writeOptions();
-  await createObject(
-    registry,
-    { resource: served, namespace, input: inputOf(value), options },
-    noSignal,
-  );
+  await writes.create(group, resource, value, namespace);
   await registry.freshness.fresh();
 }
 

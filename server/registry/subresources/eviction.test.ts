@@ -3,47 +3,32 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ShortTurns } from "../../../storage/base/short-turns.js";
-import { applyMergePatch } from "../../api/merge-patch.js";
-import type { JsonObject, JsonValue } from "../../api/meta.js";
+import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { refusal } from "../../api/testing/refusal.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { Registry } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
 } from "../testing/registry-harness.js";
-import { createObject } from "../write/create.js";
-import { patchObject } from "../write/update.js";
 import { budgetsOf } from "./disruption-budget.js";
 import { eviction } from "./eviction.js";
 
 const harness = await openRegistryHarness();
 const { registry } = harness;
+const { create, merge } = plainWrites(harness);
 
 before(async () => {
   await create("", "namespaces", { metadata: { name: "default" } }, "");
 });
 after(() => harness[Symbol.asyncDispose]());
 
-async function create(group: string, resource: string, value: JsonObject, namespace = "default") {
-  const served = harness.resource(group, "v1", resource);
-  const request = { resource: served, namespace, input: inputOf(value), options: writeOptions() };
-  await createObject(registry, request, noSignal);
-}
-
-async function setStatus(group: string, resource: string, name: string, status: JsonObject) {
-  const target = {
-    resource: harness.resource(group, "v1", resource),
-    namespace: "default",
-    name,
-    subresource: "status",
-    options: writeOptions(),
-    patch: (current: JsonValue) => applyMergePatch(current, { status }),
-  };
-  await patchObject(registry, target, noSignal);
+function setStatus(group: string, resource: string, name: string, status: JsonObject) {
+  return merge(group, resource, name, { status }, { subresource: "status" });
 }
 
 /** A pod on a node, in a given phase. */
@@ -292,16 +277,8 @@ test("a budget with an empty selector covers all pods of its namespace, one with
     },
     "other",
   );
-  const pods = harness.resource("", "v1", "pods");
-  const target = {
-    resource: pods,
-    namespace: "other",
-    name: "p",
-    subresource: "status",
-    options: writeOptions(),
-    patch: (current: JsonValue) => applyMergePatch(current, { status: { phase: "Running" } }),
-  };
-  await patchObject(registry, target, noSignal);
+  const where = { namespace: "other", subresource: "status" };
+  await merge("", "pods", "p", { status: { phase: "Running" } }, where);
   const resource = harness.action("", "v1", "pods", "eviction");
   const object = { kind: "Eviction", apiVersion: "policy/v1", metadata: { name: "p" } };
   const request = { resource, object, namespace: "other", name: "p", options: writeOptions() };

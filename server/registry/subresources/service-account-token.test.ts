@@ -1,4 +1,5 @@
 /** Token requests: the answers, and the refusals with their messages. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
@@ -7,13 +8,13 @@ import { parseCompactToken } from "../../authn/service-account/compact-token.js"
 import { openAccounts } from "../../authn/service-account/testing/account-fixtures.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { WriteOptions } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
 } from "../testing/registry-harness.js";
-import { createObject } from "../write/create.js";
 import { serviceAccountToken } from "./service-account-token.js";
 
 const ISSUER = "https://kubernetes.default.svc.cluster.local";
@@ -27,6 +28,7 @@ const harness = await openRegistryHarness({
   clock,
   actions: ["/serviceaccounts/token"],
 });
+const writes = plainWrites(harness);
 const uids = new Map<string, string>();
 
 before(async () => {
@@ -44,10 +46,8 @@ before(async () => {
 after(() => harness[Symbol.asyncDispose]());
 
 async function create(resource: string, value: JsonObject, namespace = "shop") {
-  const served = harness.resource("", "v1", resource);
-  const request = { resource: served, namespace, input: inputOf(value), options: writeOptions() };
-  const { stored } = await createObject(harness.registry, request, noSignal);
-  uids.set(`${resource}/${stored.metadata.name}`, stored.metadata.uid ?? "");
+  const { metadata } = await writes.create("", resource, value, namespace);
+  uids.set(`${resource}/${metadata.name}`, metadata.uid ?? "");
 }
 
 async function ask(spec: JsonObject, changes: Partial<WriteOptions> & JsonObject = {}) {

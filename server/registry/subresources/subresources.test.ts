@@ -3,19 +3,18 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { applyMergePatch } from "../../api/merge-patch.js";
-import type { JsonObject, JsonValue } from "../../api/meta.js";
+import type { JsonObject } from "../../api/meta.js";
 import { refusal } from "../../api/testing/refusal.js";
 import { decodeInput } from "../generic/decode-input.js";
 import type { WriteOptions } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
   openRegistryHarness,
   writeOptions,
 } from "../testing/registry-harness.js";
-import { createObject } from "../write/create.js";
-import { patchObject, updateObject } from "../write/update.js";
+import { updateObject } from "../write/update.js";
 import { formatLabelSelector } from "./label-selector.js";
 import { ACTIONS } from "./subresources.js";
 
@@ -24,35 +23,22 @@ const REQUEST = new URL("../../../../e2e/fixtures/request.csr.pem", import.meta.
 
 const harness = await openRegistryHarness();
 const { registry } = harness;
+const writes = plainWrites(harness);
+const { create } = writes;
 
 before(() => create("", "namespaces", { metadata: { name: "default" } }, ""));
 after(() => harness[Symbol.asyncDispose]());
-
-async function create(group: string, resource: string, value: JsonObject, namespace = "default") {
-  const served = harness.resource(group, "v1", resource);
-  const request = { resource: served, namespace, input: inputOf(value), options: writeOptions() };
-  return parse((await createObject(registry, request, noSignal)).bytes);
-}
 
 function parse(bytes: Buffer) {
   return JSON.parse(bytes.toString());
 }
 
-async function merge(
+function merge(
   [group, resource, subresource]: readonly [string, string, string],
   name: string,
   patch: JsonObject,
 ) {
-  const served = harness.resource(group, "v1", resource);
-  const target = {
-    resource: harness.part(group, "v1", resource, subresource),
-    namespace: served.isNamespaced ? "default" : "",
-    name,
-    subresource,
-    options: writeOptions(),
-    patch: (current: JsonValue) => applyMergePatch(current, patch),
-  };
-  return parse((await patchObject(registry, target, noSignal)).bytes);
+  return writes.merge(group, resource, name, patch, { subresource });
 }
 
 async function act(

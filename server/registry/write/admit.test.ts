@@ -13,6 +13,7 @@ import { compileSelector } from "../../api/selectors.js";
 import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../registry.js";
 import { binding } from "../subresources/binding.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
@@ -28,6 +29,7 @@ import { deleteCollection } from "./delete-collection.js";
 import { patchObject, updateObject } from "./update.js";
 
 const harness = await openRegistryHarness();
+const writes = plainWrites(harness);
 const configMaps = harness.resource("", "v1", "configmaps");
 
 before(() => create(harness.registry, "namespaces", { metadata: { name: "default" } }, ""));
@@ -37,24 +39,14 @@ function withPlugins(...plugins: AdmissionPlugin[]): Registry {
   return { ...harness.registry, admission: new AdmissionChain(plugins) };
 }
 
-function parse(bytes: Buffer) {
-  return JSON.parse(bytes.toString()) as ApiObject & JsonObject;
-}
-
-async function create(
-  registry: Registry,
+function create(
+  on: Registry,
   resource: string,
   value: JsonObject,
   namespace = "default",
   changes = {},
 ) {
-  const request = {
-    resource: harness.resource("", "v1", resource),
-    namespace,
-    input: inputOf(value),
-    options: writeOptions(changes),
-  };
-  return parse((await createObject(registry, request, noSignal)).bytes);
+  return writes.create("", resource, value, { on, namespace, ...changes });
 }
 
 const targetOf = (name: string, changes = {}) => ({
@@ -65,12 +57,8 @@ const targetOf = (name: string, changes = {}) => ({
   options: writeOptions(changes),
 });
 
-async function merge(registry: Registry, name: string, patch: JsonObject, changes = {}) {
-  const target = {
-    ...targetOf(name, changes),
-    patch: (current: JsonValue) => applyMergePatch(current, patch),
-  };
-  return parse((await patchObject(registry, target, noSignal)).bytes);
+function merge(on: Registry, name: string, patch: JsonObject, changes = {}) {
+  return writes.merge("", "configmaps", name, patch, { on, ...changes });
 }
 
 /** Records the calls; adds a label when it mutates. */

@@ -1,4 +1,5 @@
 /** Precedence of the facts' rules and hand-written ones, and the counted mismatches. */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { invalidValue, requiredValue, tooManyItems } from "../../api/field-errors.js";
@@ -8,6 +9,7 @@ import { StatusError } from "../../api/status.js";
 import { NO_STRATEGY } from "../../kinds/strategy.js";
 import { createDeclarativeValidation, type Mismatch } from "../generic/declarative-validation.js";
 import type { Registry } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
@@ -18,6 +20,7 @@ import { createObject } from "./create.js";
 import { patchObject } from "./update.js";
 
 const harness = await openRegistryHarness();
+const writes = plainWrites(harness);
 const mismatches: Mismatch[] = [];
 
 function openValidation(...gates: readonly string[]) {
@@ -32,12 +35,7 @@ const off = openValidation();
 const takeover = openValidation("DeclarativeValidation", "DeclarativeValidationTakeover");
 const registry: Registry = { ...harness.registry, declarative: compared };
 
-before(async () => {
-  const resource = harness.resource("", "v1", "namespaces");
-  const input = inputOf({ metadata: { name: "default" } });
-  const request = { resource, namespace: "", input, options: writeOptions() };
-  await createObject(registry, request, noSignal);
-});
+before(() => writes.create("", "namespaces", { metadata: { name: "default" } }));
 after(() => harness[Symbol.asyncDispose]());
 
 const runtimeClasses = harness.resource("node.k8s.io", "v1", "runtimeclasses");

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { applyMergePatch } from "../../api/merge-patch.js";
-import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import type { JsonObject } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { StatusError } from "../../api/status.js";
 import { refusal } from "../../api/testing/refusal.js";
 import { createUser } from "../../request/user-info.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
@@ -18,7 +18,6 @@ import { createObject } from "./create.js";
 import { deleteObject } from "./delete.js";
 import { deleteCollection } from "./delete-collection.js";
 import { checkDeleteOptions, type DeleteOptions } from "./delete-options.js";
-import { patchObject } from "./update.js";
 
 const NOW_MS = Date.parse("2030-01-02T03:04:05Z");
 
@@ -29,45 +28,21 @@ const clock = {
 };
 const harness = await openRegistryHarness({ clock });
 const { registry } = harness;
+const writes = plainWrites(harness);
 
 before(() => create("namespaces", { metadata: { name: "default" } }, ""));
 after(() => harness[Symbol.asyncDispose]());
 
-function parse(bytes: Buffer) {
-  return JSON.parse(bytes.toString());
+function create(resource: string, value: JsonObject, namespace = "default") {
+  return writes.create("", resource, value, namespace);
 }
 
-async function create(resource: string, value: JsonObject, namespace = "default") {
-  const request = {
-    resource: harness.resource("", "v1", resource),
-    namespace,
-    input: inputOf(value),
-    options: writeOptions(),
-  };
-  return parse((await createObject(registry, request, noSignal)).bytes) as ApiObject;
+function remove(resource: string, name: string, options: Partial<DeleteOptions> = {}) {
+  return writes.remove("", resource, name, options);
 }
 
-async function remove(resource: string, name: string, options: Partial<DeleteOptions> = {}) {
-  const target = {
-    resource: harness.resource("", "v1", resource),
-    namespace: "default",
-    name,
-    options: { isDryRun: false, ...options },
-  };
-  const { status, bytes } = await deleteObject(registry, target, noSignal);
-  return { status, body: parse(bytes) };
-}
-
-async function merge(resource: string, name: string, patch: JsonObject) {
-  const target = {
-    resource: harness.resource("", "v1", resource),
-    namespace: "default",
-    name,
-    subresource: "",
-    options: writeOptions(),
-    patch: (current: JsonValue) => applyMergePatch(current, patch),
-  };
-  return parse((await patchObject(registry, target, noSignal)).bytes) as ApiObject;
+function merge(resource: string, name: string, patch: JsonObject) {
+  return writes.merge("", resource, name, patch);
 }
 
 async function exists(resource: string, name: string): Promise<boolean> {

@@ -2,17 +2,18 @@
  * Rules that change between the judgement of a write and its commit. On the embedded store, with
  * another replica that changes the rule just before the transaction.
  */
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { RevisionedStore, Transaction } from "../../../storage/kv/store.js";
 import { AdmissionChain } from "../../admission/chain.js";
 import { LimitRanger } from "../../admission/limit-ranger.js";
-import { applyMergePatch } from "../../api/merge-patch.js";
-import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { compileSelector } from "../../api/selectors.js";
 import { withCustom } from "../../kinds/catalog.js";
 import { LiveCatalog } from "../../kinds/live-catalog.js";
 import type { Registry } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
@@ -20,14 +21,14 @@ import {
   writeOptions,
 } from "../testing/registry-harness.js";
 import { createObject } from "./create.js";
-import { deleteObject } from "./delete.js";
 import { deleteCollection } from "./delete-collection.js";
 import { deleteCorruptObject } from "./delete-corrupt.js";
 import { OutdatedKind } from "./outdated-kind.js";
-import { patchObject } from "./update.js";
 
 const harness = await openRegistryHarness();
 const { registry } = harness;
+const writes = plainWrites(harness, { namespace: "shop" });
+const { merge: patch } = writes;
 const { view, naming, store, freshness } = registry;
 const RBAC = `rbac.authorization.${naming.groupDomain}`;
 
@@ -36,43 +37,18 @@ before(async () => {
 });
 after(() => harness[Symbol.asyncDispose]());
 
-async function create(
+function create(
   group: string,
   resource: string,
   value: JsonObject,
   namespace = "shop",
   on: Registry = registry,
-): Promise<ApiObject> {
-  const served = harness.resource(group, "v1", resource);
-  const request = { resource: served, namespace, input: inputOf(value), options: writeOptions() };
-  return (await createObject(on, request, noSignal)).stored;
+) {
+  return writes.create(group, resource, value, { namespace, on });
 }
 
-async function patch(
-  group: string,
-  resource: string,
-  name: string,
-  change: JsonObject,
-  { namespace = "shop", subresource = "" } = {},
-): Promise<void> {
-  const target = {
-    resource: harness.resource(group, "v1", resource),
-    namespace,
-    name,
-    subresource,
-    options: writeOptions(),
-    patch: (current: JsonValue) => applyMergePatch(current, change),
-  };
-  await patchObject(registry, target, noSignal);
-}
-
-async function remove(resource: string, name: string, namespace = "shop"): Promise<void> {
-  const served = harness.resource("", "v1", resource);
-  await deleteObject(
-    registry,
-    { resource: served, namespace, name, options: { isDryRun: false } },
-    noSignal,
-  );
+function remove(resource: string, name: string, namespace = "shop") {
+  return writes.remove("", resource, name, {}, { namespace });
 }
 
 /** A replica whose first transaction is overtaken by another write. */
@@ -123,7 +99,9 @@ test("RulesInForce: a write that an older rule has judged is judged again, by th
   });
   assert.equal(cpuOf(await create("", "pods", pod("b"), "shop", second)), "2");
   assert.equal(second.tries.length, 2);
-  const third = await overtaken(() => remove("limitranges", "l"));
+  const third = await overtaken(async () => {
+    await remove("limitranges", "l");
+  });
   assert.equal(cpuOf(await create("", "pods", pod("c"), "shop", third)), undefined);
   assert.equal(third.tries.length, 2);
 });

@@ -7,24 +7,16 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { AdmissionChain } from "../../admission/chain.js";
 import { ResourceQuota } from "../../admission/quota/resource-quota.js";
-import { applyMergePatch } from "../../api/merge-patch.js";
-import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
+import type { ApiObject, JsonObject } from "../../api/meta.js";
 import type { StatusError } from "../../api/status.js";
 import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../registry.js";
-import {
-  inputOf,
-  noSignal,
-  openRegistryHarness,
-  testUser,
-  writeOptions,
-} from "../testing/registry-harness.js";
-import { createObject } from "./create.js";
-import { deleteObject } from "./delete.js";
-import { patchObject } from "./update.js";
+import { plainWrites } from "../testing/plain-writes.js";
+import { noSignal, openRegistryHarness } from "../testing/registry-harness.js";
 
 const harness = await openRegistryHarness();
 const registry = withQuotas(harness.registry);
+const writes = plainWrites(harness, { on: registry });
 
 before(() => createNamespace("shop"));
 after(() => harness[Symbol.asyncDispose]());
@@ -50,12 +42,8 @@ async function create(
   value: JsonObject,
   { on = registry, group = "", isDryRun = false }: Where = {},
 ): Promise<ApiObject> {
-  const served = harness.resource(group, "v1", resource);
-  const options = writeOptions({ isDryRun });
-  const request = { resource: served, namespace, input: inputOf(value), options };
   await on.freshness.fresh();
-  const { bytes } = await createObject(on, request, noSignal);
-  return JSON.parse(bytes.toString()) as ApiObject;
+  return await writes.create(group, resource, value, { namespace, on, isDryRun });
 }
 
 async function createNamespace(name: string): Promise<void> {
@@ -70,16 +58,7 @@ async function patch(
   subresource = "",
 ): Promise<ApiObject> {
   await registry.freshness.fresh();
-  const target = {
-    resource: harness.part("", "v1", resource, subresource),
-    namespace,
-    name,
-    subresource,
-    options: writeOptions(),
-    patch: (current: JsonValue) => applyMergePatch(current, change),
-  };
-  const { bytes } = await patchObject(registry, target, noSignal);
-  return JSON.parse(bytes.toString()) as ApiObject;
+  return await writes.merge("", resource, name, change, { namespace, subresource });
 }
 
 /** A quota in force, as the control loop leaves it. */
@@ -101,10 +80,8 @@ async function usedOf(namespace: string, name: string): Promise<unknown> {
   return status?.used;
 }
 
-async function removeQuota(namespace: string, name: string): Promise<void> {
-  const resource = harness.resource("", "v1", "resourcequotas");
-  const target = { resource, namespace, name, options: { isDryRun: false }, user: testUser };
-  await deleteObject(registry, target, noSignal);
+function removeQuota(namespace: string, name: string) {
+  return writes.remove("", "resourcequotas", name, {}, { namespace });
 }
 
 async function refused(work: Promise<unknown>, message: string): Promise<void> {

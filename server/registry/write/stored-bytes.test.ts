@@ -10,6 +10,7 @@ import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { refusal } from "../../api/testing/refusal.js";
 import { parseJson } from "../../schema/parse-json.js";
 import type { Registry } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
@@ -45,13 +46,11 @@ const registry: Registry = {
 };
 
 before(async () => {
-  const namespaces = harness.resource("", "v1", "namespaces");
-  const input = inputOf({ metadata: { name: "default" } });
-  const request = { resource: namespaces, namespace: "", input, options: writeOptions() };
-  await createObject(harness.registry, request, noSignal);
-  await createObject(registry, { ...place(revisions), input: inputOf(SOUND) }, noSignal);
+  const { create } = plainWrites(harness);
+  await create("", "namespaces", { metadata: { name: "default" } });
+  await create("apps", "controllerrevisions", SOUND);
   const { revision: _, ...map } = SOUND;
-  await createObject(registry, { ...place(configMaps), input: inputOf(map) }, noSignal);
+  await create("", "configmaps", map);
 });
 after(() => harness[Symbol.asyncDispose]());
 

@@ -6,6 +6,7 @@ import { applyMergePatch } from "../../api/merge-patch.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { refusal } from "../../api/testing/refusal.js";
 import type { Registry } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
@@ -17,19 +18,12 @@ import { patchObject, updateObject } from "./update.js";
 
 const harness = await openRegistryHarness();
 const { registry } = harness;
+const writes = plainWrites(harness);
 const CONFIG_MAPS = ["", "configmaps"] as const;
 const DEPLOYMENTS = ["apps", "deployments"] as const;
 const SERVICES = ["", "services"] as const;
 
-before(async () => {
-  const resource = harness.resource("", "v1", "namespaces");
-  const input = inputOf({ metadata: { name: "default" } });
-  await createObject(
-    registry,
-    { resource, namespace: "", input, options: writeOptions() },
-    noSignal,
-  );
-});
+before(() => writes.create("", "namespaces", { metadata: { name: "default" } }));
 after(() => harness[Symbol.asyncDispose]());
 
 type Kind = readonly [group: string, resource: string];
@@ -38,15 +32,8 @@ function parse(bytes: Buffer) {
   return JSON.parse(bytes.toString()) as ApiObject & JsonObject;
 }
 
-async function create([group, name]: Kind, value: JsonObject) {
-  const resource = harness.resource(group, "v1", name);
-  const request = {
-    resource,
-    namespace: "default",
-    input: inputOf(value),
-    options: writeOptions(),
-  };
-  return parse((await createObject(registry, request, noSignal)).bytes);
+function create([group, resource]: Kind, value: JsonObject) {
+  return writes.create(group, resource, value);
 }
 
 function targetOf([group, resource]: Kind, name: string, subresource = "", changes = {}) {
@@ -66,12 +53,8 @@ async function put(kind: Kind, value: ApiObject | JsonObject, subresource = "", 
   return parse((await updateObject(registry, { ...target, input }, noSignal)).bytes);
 }
 
-async function merge(kind: Kind, name: string, patch: JsonObject, on = registry) {
-  const target = {
-    ...targetOf(kind, name),
-    patch: (current: JsonValue) => applyMergePatch(current, patch),
-  };
-  return parse((await patchObject(on, target, noSignal)).bytes);
+function merge([group, resource]: Kind, name: string, patch: JsonObject, on = registry) {
+  return writes.merge(group, resource, name, patch, { on });
 }
 
 function deployment(name: string): JsonObject {
