@@ -6,10 +6,7 @@
  *
  * Loops that run beside each other share one: together they work no longer than one of them may.
  */
-import { nextTurn } from "./next-turn.js";
-
-/** What a turn may take; one step of the loop more. */
-const TURN_MS = 2;
+import { nextSharedTurn, TURN_MS } from "./next-turn.js";
 
 export class ShortTurns {
   readonly #clock: { now(): number };
@@ -29,7 +26,7 @@ export class ShortTurns {
   /** @returns what to wait for before going on; undefined = nothing */
   rest(): Promise<void> | undefined {
     if (this.#resting === undefined && this.#clock.now() - this.#sinceMs >= TURN_MS) {
-      this.#resting = nextTurn().then(() => {
+      this.#resting = nextSharedTurn().then(() => {
         this.#resting = undefined;
         this.begin();
       });

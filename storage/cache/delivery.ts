@@ -32,6 +32,8 @@ const TIMER_MS = 1;
 const DELIVERY_MS_MAX = 5;
 /** Watchers between two looks at the time, so that few watchers cost none. */
 const LOOK = 4;
+/** Where they took so long together, the time is looked at behind each. */
+const LOOK_EACH_MS = 1;
 
 /** For sleeps that are never cut short. */
 const NEVER = new AbortController().signal;
@@ -111,15 +113,21 @@ export class Delivery {
     this.#deliverForATurn();
   }
 
-  #deliverForATurn(): void {
-    const sinceMs = this.#inTurn.length > LOOK ? this.#time.now() : 0;
+  #deliverForATurn(isCut = false): void {
+    const hasMany = isCut || this.#inTurn.length > LOOK;
+    const sinceMs = hasMany ? this.#time.now() : 0;
+    let lookAt = hasMany ? this.#next + 1 : Number.POSITIVE_INFINITY;
+    let lookedMs = sinceMs;
     while (this.#next < this.#inTurn.length) {
       this.#options.deliver(this.#inTurn[this.#next++] as Watcher);
-      const isLook = this.#next % LOOK === 0 && this.#next < this.#inTurn.length;
-      if (isLook && this.#time.now() - sinceMs >= DELIVERY_MS_MAX) {
+      if (this.#next < lookAt || this.#next === this.#inTurn.length) continue;
+      const nowMs = this.#time.now();
+      lookAt += nowMs - lookedMs >= LOOK_EACH_MS ? 1 : LOOK;
+      lookedMs = nowMs;
+      if (nowMs - sinceMs >= DELIVERY_MS_MAX) {
         this.#inTurn = this.#inTurn.slice(this.#next);
         this.#next = 0;
-        setImmediate(() => this.#deliverForATurn());
+        setImmediate(() => this.#deliverForATurn(true));
         return;
       }
     }

@@ -1,6 +1,7 @@
 /** Large events of watches that nobody reads do not fill the memory. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toRevision } from "../../../storage/kv/store.js";
 import { LargeEvents } from "./large-events.js";
 
 const MIB = 1024 * 1024;
@@ -36,4 +37,21 @@ test("39: beyond the bound that watch ends whose event has lain for longest, and
   assert.equal(events.heldBytes, 70 * MIB);
   releaseF();
   assert.equal(events.heldBytes, 0);
+});
+
+test("39: the newest of those that wait goes on first, one in each turn, and nobody is overtaken by who came later", async () => {
+  const events = new LargeEvents();
+  const gone: number[] = [];
+  const ask = (revision: number) =>
+    void events.turn(toRevision(revision)).then(() => gone.push(revision));
+  for (const revision of [3, 7, 5]) ask(revision);
+  const perTurn: number[] = [];
+  for (let turn = 0; turn < 5; turn++) {
+    await new Promise(setImmediate);
+    perTurn.push(gone.length);
+    if (turn === 0) for (const revision of [4, 9]) ask(revision);
+  }
+  assert.deepEqual(gone, [7, 5, 3, 9, 4]);
+  assert.deepEqual(perTurn, [1, 2, 3, 4, 5]);
+  assert.equal(events.begun, 5);
 });

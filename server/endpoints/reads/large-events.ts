@@ -1,14 +1,22 @@
 /**
  * LargeEvents: large events of watches take turns. A watch that begins in the past has megabytes to send, which are rebuilt
  * from differences, encoded and encrypted on the thread that serves all. One such event is begun in each turn of the event
- * loop, whichever watch it is for, and the others wait in order.
+ * loop, whichever watch it is for, and the others wait: those that came meanwhile behind those that waited before, and among these
+ * the newest first, as each version is rebuilt from the next one, and those of one revision share its memory.
  *
  * What a client has not read yet stays in memory: a past version for each watch, if each is at another place of the past. The
  * bytes of these are bounded: beyond the bound the watch ends whose client has let its event lie for longest.
  */
 
+import type { Revision } from "../../../storage/kv/store.js";
+
 /** Of events that are begun and not read; what several watches send from the same memory counts once. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
+
+interface Waiting {
+  readonly revision: Revision;
+  readonly goOn: () => void;
+}
 
 interface Held {
   readonly memory: ArrayBufferLike;
@@ -16,7 +24,10 @@ interface Held {
 }
 
 export class LargeEvents {
-  readonly #waiting: (() => void)[] = [];
+  /** Those that go on before all that come now; the next one is last. */
+  #inTurn: Waiting[] = [];
+  #waiting: Waiting[] = [];
+  #isPlanned = false;
   #begun = 0;
   /** The oldest first. */
   readonly #held = new Set<Held>();
@@ -29,10 +40,10 @@ export class LargeEvents {
   }
 
   /** Resolves in a turn of the event loop in which no other large event is begun. */
-  turn(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-      if (this.#waiting.length === 1) setImmediate(() => this.#next());
+  turn(revision: Revision): Promise<void> {
+    return new Promise((goOn) => {
+      this.#waiting.push({ revision, goOn });
+      this.#plan();
     });
   }
 
@@ -72,9 +83,20 @@ export class LargeEvents {
     this.#heldBytes -= memory.bytes;
   }
 
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    setImmediate(() => this.#next());
+  }
+
   #next(): void {
+    this.#isPlanned = false;
+    if (this.#inTurn.length === 0) {
+      this.#inTurn = this.#waiting.sort((one, other) => one.revision - other.revision);
+      this.#waiting = [];
+    }
     this.#begun++;
-    this.#waiting.shift()?.();
-    if (this.#waiting.length > 0) setImmediate(() => this.#next());
+    this.#inTurn.pop()?.goOn();
+    if (this.#inTurn.length > 0 || this.#waiting.length > 0) this.#plan();
   }
 }

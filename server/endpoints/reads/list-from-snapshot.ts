@@ -10,7 +10,7 @@ import { unreadableObjects } from "../../api/status.js";
 import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
-import { bytesPerTurn, REST, visitInTurns } from "./visit-in-turns.js";
+import { isParsing, REST, visitInTurns } from "./visit-in-turns.js";
 
 /** What is done with an object that is only selected. */
 const SELECTING = { isTimed: false };
@@ -27,15 +27,16 @@ export function refuseCorrupt({ corrupt }: ObjectTree, { namespace }: Selector):
 
 /** @param limit more than zero */
 export async function readPage(
+  { selector, ctx }: Pick<Listing, "selector" | "ctx">,
   tree: ObjectTree,
-  selector: Selector,
   { after, remaining }: Start,
   limit: number,
 ): Promise<Page> {
   const { namespace } = selector;
   const objects: StoredObject[] = [];
-  const bytesMax = bytesPerTurn(selector, SELECTING);
-  const isLast = await visitInTurns({ tree, namespace, after, bytesMax }, (object) => {
+  const nextTurn = turnsOf(ctx);
+  const walk = { tree, namespace, after, nextTurn, isParsing: isParsing(selector, SELECTING) };
+  const isLast = await visitInTurns(walk, (object) => {
     if (selector.isFiltered && !selector.matches(object)) return undefined;
     if (objects.length === limit) return STOP;
     objects.push(object);
@@ -49,6 +50,10 @@ export async function readPage(
   return { objects, hasMore: true, remaining: tree.count(namespace, last) };
 }
 
+function turnsOf({ state }: Pick<Listing["ctx"], "state">): () => Promise<void> {
+  return () => state.nextTurn();
+}
+
 /** Sends all objects after the start. */
 export async function sendAll(listing: Listing, start: Start, tree: ObjectTree): Promise<void> {
   const { selector, representation } = listing;
@@ -57,8 +62,9 @@ export async function sendAll(listing: Listing, start: Start, tree: ObjectTree):
   if (remoteOf(listing.resource) !== undefined) await prepareAll(listing, start, tree);
   const itemsBytes = await sumOfItems(listing, start, tree);
   const body = openListBody(listing, { resourceVersion: String(revision) }, itemsBytes);
+  const nextTurn = turnsOf(listing.ctx);
   const isSent = await visitInTurns(
-    { tree, namespace, after, bytesMax: bytesPerTurn(selector, representation) },
+    { tree, namespace, after, nextTurn, isParsing: isParsing(selector, representation) },
     (object) => {
       if (body.isFull) return REST;
       if (!selector.isFiltered || selector.matches(object)) body.put(object);
@@ -79,10 +85,11 @@ export async function prepareAll(
   tree: ObjectTree,
 ): Promise<void> {
   const { namespace } = selector;
+  const nextTurn = turnsOf(ctx);
   const isAny = !selector.isFiltered || selector.asksServedFields;
   const objects: StoredObject[] = [];
-  const bytesMax = isAny ? undefined : bytesPerTurn(selector, SELECTING);
-  await visitInTurns({ tree, namespace, after, bytesMax }, (object) => {
+  const parses = !isAny && isParsing(selector, SELECTING);
+  await visitInTurns({ tree, namespace, after, nextTurn, isParsing: parses }, (object) => {
     if (isAny || selector.matches(object)) objects.push(object);
     return undefined;
   });
@@ -93,15 +100,16 @@ export async function prepareAll(
 
 /** The size of the items in an encoding that states it up front; sends nothing. */
 async function sumOfItems(
-  { representation, selector }: Listing,
+  { representation, selector, ctx }: Listing,
   { after }: Start,
   tree: ObjectTree,
 ): Promise<number> {
   if (representation.itemBytes === undefined) return 0;
   const { namespace } = selector;
+  const places = { tree, namespace, after, nextTurn: turnsOf(ctx) };
   let sum = 0;
-  const bytesMax = bytesPerTurn(selector, representation);
-  await visitInTurns({ tree, namespace, after, visitsMax: SIZES_MAX, bytesMax }, (object) => {
+  const parses = isParsing(selector, representation);
+  await visitInTurns({ ...places, visitsMax: SIZES_MAX, isParsing: parses }, (object) => {
     if (!selector.isFiltered || selector.matches(object)) {
       sum += representation.itemBytes?.(object) ?? 0;
     }

@@ -67,7 +67,7 @@ async function sendPage(listing: Listing, start: Start, limit: number): Promise<
   const page =
     tree === undefined
       ? await readHistoricalPage(listing, start, limit)
-      : await readPage(tree, selector, start, limit);
+      : await readPage(listing, tree, start, limit);
   // Later pages find the same state even if the ring has moved on.
   if (page.hasMore && tree !== undefined && services.usesSnapshots !== false) {
     services.reader.view.partition(resource.partition).keep({ revision, tree });

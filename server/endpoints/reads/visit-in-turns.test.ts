@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { nextTurn } from "../../../storage/base/next-turn.js";
 import { ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import { toRevision } from "../../../storage/kv/store.js";
 import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
@@ -37,7 +38,7 @@ test("S1-LIST-10: a walk meets every object behind its start once and in order, 
       const seen: string[] = [];
       let gathered = 0;
       const isComplete = await visitInTurns(
-        { tree, namespace: "a", after: start < 0 ? "" : nameOf(start), visitsMax },
+        { tree, namespace: "a", after: start < 0 ? "" : nameOf(start), nextTurn, visitsMax },
         ({ path }) => {
           if (gathered === perRest) return REST;
           gathered++;
@@ -57,7 +58,7 @@ test("S1-LIST-10: a walk meets every object behind its start once and in order, 
 
 test("a walk ends where the visitor stops it, or where its rest says so", async () => {
   const tree = treeOf(3);
-  const walk = { tree, namespace: "a", after: "" };
+  const walk = { tree, namespace: "a", after: "", nextTurn };
   const seen: string[] = [];
   const stopsAtSecond = await visitInTurns(walk, ({ name }) => {
     seen.push(name);
@@ -82,30 +83,29 @@ test("a turn that is over lets others have theirs", async () => {
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
-  const walk = { tree: treeOf(10), namespace: "", after: "", visitsMax: 2 };
+  const walk = { tree: treeOf(10), namespace: "", after: "", nextTurn, visitsMax: 2 };
   await visitInTurns(walk, () => undefined);
   isOver = true;
   assert.ok(turns >= 9, `${turns}`);
 });
 
-test("39.2: a turn of a visitor that parses objects ends behind objects of so many bytes", async () => {
-  const tree = treeOf(20);
-  let perTurn = 0;
-  let most = 0;
+test("39.2: a turn of a visitor that parses objects ends behind the one that took long", async () => {
+  let ms = 0;
+  const perTurn: number[] = [];
   let visited = 0;
-  const count = ({ length }: { readonly length: number }): undefined => {
-    if (perTurn === 0) setImmediate(endTurn);
-    perTurn += length;
-    most = Math.max(most, perTurn - length);
+  const time = { now: () => ms };
+  const endTurn = async () => {
+    perTurn.push(visited);
+    visited = 0;
+  };
+  const walk = { tree: treeOf(20), namespace: "a", after: "", nextTurn: endTurn, time };
+  const parse = () => {
+    ms += 4;
     visited++;
+    return undefined;
   };
-  const endTurn = () => {
-    perTurn = 0;
-  };
-  const bytesMax = 200;
-  await visitInTurns({ tree, namespace: "a", after: "", bytesMax }, count);
-  assert.equal(visited, 20);
-  assert.ok(most < bytesMax, `${most} bytes before the last object of a turn`);
+  await visitInTurns({ ...walk, isParsing: true }, parse);
+  assert.deepEqual([...perTurn, visited], Array(10).fill(2));
 });
 
 test("39.2: a turn ends when its visits have taken long, whatever they look at", async () => {
@@ -117,7 +117,7 @@ test("39.2: a turn ends when its visits have taken long, whatever they look at",
     perTurn = 0;
   };
   const time = { now: () => ms };
-  await visitInTurns({ tree: treeOf(500), namespace: "a", after: "", time }, () => {
+  await visitInTurns({ tree: treeOf(500), namespace: "a", after: "", nextTurn, time }, () => {
     if (perTurn++ === 0) setImmediate(endTurn);
     most = Math.max(most, perTurn);
     ms += 0.5;

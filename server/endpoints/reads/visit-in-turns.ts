@@ -3,7 +3,6 @@
  * get their turn, and earlier where large objects are parsed; a visitor may pause as well. Snapshots are immutable, so a walk continues after the
  * last visited object. Nothing is allocated per object.
  */
-import { nextTurn } from "../../../storage/base/next-turn.js";
 import { type ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
@@ -16,21 +15,15 @@ const TURN_MS_MAX = 5;
 /** Visits between two looks at the time. */
 const LOOK = 32;
 
-/** Bytes of objects per turn, where a selector asks for their fields. */
-const SELECTED_BYTES_MAX = 1024 * 1024;
-/** The same where their columns are read, several times. */
-const SHOWN_BYTES_MAX = 256 * 1024;
-
 /**
- * For `Walk.bytesMax`; undefined = objects are neither parsed to be selected nor to be shown.
+ * For `Walk.isParsing`: whether objects are parsed to be selected or to be shown.
  * @param isTimed whether it shows ages, as Tables do
  */
-export function bytesPerTurn(
+export function isParsing(
   { asksFields }: Pick<Selector, "asksFields">,
   { isTimed }: { readonly isTimed: boolean },
-): number | undefined {
-  if (isTimed) return SHOWN_BYTES_MAX;
-  return asksFields ? SELECTED_BYTES_MAX : undefined;
+): boolean {
+  return asksFields || isTimed;
 }
 
 /** Returned by a visitor to pause, and to see the same object again afterwards. */
@@ -45,10 +38,12 @@ export interface Walk {
   readonly namespace: string;
   /** Only objects after this path; "" = from the start. */
   readonly after: string;
+  /** Ends the turn: the request's own, so that those who ask for many lists get no more of the thread. */
+  readonly nextTurn: () => Promise<void>;
   /** For visitors with more work per object. */
   readonly visitsMax?: number;
-  /** For visitors that parse objects: the turn ends behind objects of so many bytes; absent = they are not counted. */
-  readonly bytesMax?: number | undefined;
+  /** For visitors that parse objects: the time is looked at behind each, as one may be a megabyte. */
+  readonly isParsing?: boolean;
   /** Measures turns. Default: the process's own time. */
   readonly time?: { now(): number };
 }
@@ -59,22 +54,29 @@ export interface Walk {
  * @returns whether all objects were visited
  */
 export async function visitInTurns(
-  { tree, namespace, after: start, visitsMax = VISITS_MAX, bytesMax, time = performance }: Walk,
+  {
+    tree,
+    namespace,
+    after: start,
+    nextTurn,
+    visitsMax = VISITS_MAX,
+    isParsing = false,
+    time = performance,
+  }: Walk,
   visit: TurnVisitor,
-  rest: () => Promise<boolean> = restOneTurn,
+  rest: () => Promise<boolean> = () => nextTurn().then(() => true),
 ): Promise<boolean> {
+  const look = isParsing ? 1 : LOOK;
   let after = start;
   for (;;) {
     let visits = 0;
-    let bytes = 0;
     let outcome: ReturnType<TurnVisitor>;
     let isTurnOver = false;
     const sinceMs = time.now();
     tree.visit(namespace, after, (object) => {
       if (
         visits === visitsMax ||
-        (bytesMax !== undefined && bytes >= bytesMax) ||
-        (visits > 0 && visits % LOOK === 0 && time.now() - sinceMs >= TURN_MS_MAX)
+        (visits > 0 && visits % look === 0 && time.now() - sinceMs >= TURN_MS_MAX)
       ) {
         isTurnOver = true;
         return STOP;
@@ -83,7 +85,6 @@ export async function visitInTurns(
       outcome = visit(object);
       if (outcome !== undefined) return STOP;
       after = object.path;
-      if (bytesMax !== undefined) bytes += object.length;
       return undefined;
     });
     if (outcome === STOP) return false;
@@ -95,9 +96,4 @@ export async function visitInTurns(
       return true;
     }
   }
-}
-
-async function restOneTurn(): Promise<boolean> {
-  await nextTurn();
-  return true;
 }

@@ -113,6 +113,8 @@ class WatchStream implements WatchSink, Tick {
   readonly #takeSeats: () => () => void;
   /** Waits for the turn of the next chunk of initial events. */
   readonly #turn: () => Promise<void> | undefined;
+  /** Ends the turn, and waits for the next one. */
+  readonly #nextTurn: () => Promise<void>;
   /** The memory that the initial events hold of the budget for answers. */
   readonly #memory: HeldMemory | undefined;
   readonly #openedAtMs: number;
@@ -141,6 +143,7 @@ class WatchStream implements WatchSink, Tick {
   constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
     this.#takeSeats = () => ctx.state.takeSeats();
     this.#turn = listPace(ctx).turn;
+    this.#nextTurn = () => ctx.state.nextTurn();
     this.#memory = ctx.state.memory;
     this.resource = resource;
     this.#representation = representation;
@@ -252,7 +255,8 @@ class WatchStream implements WatchSink, Tick {
     }
     const isLarge = object.length >= LONG_BYTES;
     const converting = this.#remote === undefined ? undefined : this.#prepare(object, event);
-    const preparing = converting ?? (isLarge ? this.#services.largeEvents.turn() : undefined);
+    const preparing =
+      converting ?? (isLarge ? this.#services.largeEvents.turn(event.revision) : undefined);
     if (preparing !== undefined) {
       this.#isPreparing = true;
       void this.#goOn(preparing, () => this.#sendReady(type, object, event));
@@ -431,7 +435,7 @@ class WatchStream implements WatchSink, Tick {
     if (remoteOf(this.resource) !== undefined && !(await this.#prepareState(tree))) return false;
     let count = 0;
     const isComplete = await visitInTurns(
-      { tree, namespace, after: "" },
+      { tree, namespace, after: "", nextTurn: this.#nextTurn },
       (object) => {
         if (this.#isEnding) return STOP;
         if (this.#isDue(out)) return REST;
@@ -459,7 +463,7 @@ class WatchStream implements WatchSink, Tick {
     const { namespace, matches } = this.#selector;
     const isAny = this.#selectsLate;
     const objects: StoredObject[] = [];
-    await visitInTurns({ tree, namespace, after: "" }, (object) => {
+    await visitInTurns({ tree, namespace, after: "", nextTurn: this.#nextTurn }, (object) => {
       if (object.corruption === undefined && (isAny || matches(object))) objects.push(object);
       return undefined;
     });

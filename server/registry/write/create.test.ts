@@ -12,7 +12,7 @@ import {
   openRegistryHarness,
   writeOptions,
 } from "../testing/registry-harness.js";
-import { createObject } from "./create.js";
+import { createObject, decodeOnce } from "./create.js";
 import { deleteObject } from "./delete.js";
 
 const harness = await openRegistryHarness();
@@ -311,4 +311,18 @@ test("a lost answer of the store is 504, as the write may have happened", async 
   const error = await refusal(createObject(registry, request, noSignal));
   assert.equal(error.code, 504);
   assert.equal(error.reason, "Timeout");
+});
+
+test("39.3: what another attempt of a large write decodes anew is decoded in turns", async () => {
+  let turns = 0;
+  const request = { bodyBytes: 100_000, nextTurn: async () => void turns++ };
+  const resource = harness.resource("", "v1", "configmaps");
+  const input = inputOf({ metadata: { name: "again" }, data: { a: "b" } });
+  const decode = await decodeOnce(resource, input, { ...writeOptions(), request });
+  assert.equal(await decode.next(), decode.first);
+  turns = 0;
+  const again = await decode.next();
+  assert.ok(turns > 0);
+  assert.notEqual(again, decode.first);
+  assert.deepEqual(again, decode.first);
 });

@@ -6,7 +6,6 @@ import { withConversions } from "../../kinds/conversion.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
 import {
-  decodeInput,
   decodeInSteps,
   type InputOptions,
   type ObjectInput,
@@ -51,11 +50,15 @@ export async function createObject(
           current = generateName(prefix);
           return "again";
         }
-        identity ??= createIdentity(registry.clock.now());
-        const made = { served: decode.next(), proposedName: current, identity };
-        fillNamespace(made.served.metadata, resource.isNamespaced, namespace);
-        refuseOtherNames(resource, input);
-        return decideCreate(registry, request, made, seen, deadline);
+        const decide = (served: ApiObject) => {
+          identity ??= createIdentity(registry.clock.now());
+          fillNamespace(served.metadata, resource.isNamespaced, namespace);
+          refuseOtherNames(resource, input);
+          const made = { served, proposedName: current, identity };
+          return decideCreate(registry, request, made, seen, deadline);
+        };
+        const served = decode.next();
+        return served instanceof Promise ? served.then(decide) : decide(served);
       },
       lost: () => internalError(`${namespace} changes too often to create objects in it`),
     },
@@ -73,8 +76,8 @@ export async function createObject(
 export interface DecodedInput {
   /** The client's object. */
   readonly first: ApiObject;
-  /** The object for an attempt, which may change it; decoded anew from the second attempt on. */
-  next(): ApiObject;
+  /** The object for an attempt, which may change it; decoded anew from the second attempt on, in turns. */
+  next(): ApiObject | Promise<ApiObject>;
 }
 
 /**
@@ -94,10 +97,12 @@ export function decodeOnce(
     return {
       first,
       next() {
-        const next =
-          unused ?? decodeInput(resource, input, { fieldValidation: "Ignore", warn() {} });
+        const next = unused;
         unused = undefined;
-        return next;
+        if (next !== undefined) return next;
+        const silent: InputOptions = { fieldValidation: "Ignore", warn() {} };
+        const again = decodeInSteps(resource, input, silent, pause !== undefined);
+        return afterSteps(pause, again, (decoded) => decoded);
       },
     };
   });

@@ -59,7 +59,7 @@ export async function updateObject(
   let identity: Identity | undefined;
   const create = async (seen: Seen): Promise<Decision> => {
     await target.authorizeCreate?.();
-    const served = decode.next();
+    const served = await decode.next();
     refuseOtherObject(resource, served, name);
     judgeSent();
     identity ??= createIdentity(registry.clock.now());
