@@ -108,8 +108,7 @@ function attempt(
 function shownPath({ fieldPath = "" }: ValidationRule, node: Structural): string {
   if (fieldPath === "") return "";
   try {
-    const { text } = parseFieldPath(fieldPath, node);
-    return text.startsWith("[") ? text : `.${text}`;
+    return `.${parseFieldPath(fieldPath, node).text}`;
   } catch (error) {
     // New definitions with it are refused; for older ones the error is reported at the value.
     if (error instanceof FieldPathError) return "";

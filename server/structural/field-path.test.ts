@@ -19,6 +19,19 @@ test("R46: a path that begins otherwise is shown up to its next delimiter", () =
 
 test("any member may be where additional ones of no schema are, and nothing is known of what is in it", () => {
   const any = toStructural({ type: "object", additionalProperties: true });
-  assert.equal(parseFieldPath(".any", any).text, "any");
+  assert.equal(parseFieldPath(".any", any).text, "[any]");
   assert.throws(() => parseFieldPath(".any.more", any), /does not refer to a valid field/);
+});
+
+test("R46: a path is shown as the schema has its steps, however they are written", () => {
+  const member = { type: "object", properties: { z: { type: "string" } } };
+  const keyed = { type: "object", additionalProperties: member };
+  const root = toStructural({ type: "object", properties: { "a.b": member, keyed } });
+  for (const [path, shown] of [
+    ["['a.b'].z", "a.b.z"],
+    [".keyed.k.z", "keyed[k].z"],
+    ["['keyed']['k.l']['z']", "keyed[k.l].z"],
+  ] as const) {
+    assert.equal(parseFieldPath(path, root).text, shown);
+  }
 });

@@ -42,6 +42,8 @@ export function parseFieldPath(text: string, root: Structural, mayBracket = true
     if (dotted === undefined && !mayBracket) throw new FieldPathError(NO_BRACKETS);
     if (index !== undefined) throw unexpected(text, at);
     const step = dotted ?? unescaped(single ?? double ?? "");
+    // Shown as what the schema makes of it, however it is written.
+    const isKey = typeof node === "object" && node.properties.size === 0 && !!node.additional;
     if (node === "text" || node === "meta") {
       if (node === "text" || (step !== "name" && step !== "generateName")) throw unknown();
       node = "text";
@@ -50,7 +52,7 @@ export function parseFieldPath(text: string, root: Structural, mayBracket = true
       if (next === undefined) throw unknown();
       node = next;
     }
-    shown += dotted === undefined ? `[${step}]` : `${shown === "" ? "" : "."}${step}`;
+    shown += isKey ? `[${step}]` : `${shown === "" ? "" : "."}${step}`;
     steps.push(step);
   }
   return { steps, text: shown, node: typeof node === "string" ? undefined : node };

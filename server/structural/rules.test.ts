@@ -53,7 +53,7 @@ describe("rules of a schema", () => {
       ["x", "y", "z", "w", "v", "u"].flatMap((name) => ask(schema, { name })),
       [
         "spec.name: Invalid value: not x",
-        "spec[a.b]: Required value: failed rule: self.name != 'y'",
+        "spec.a.b: Required value: failed rule: self.name != 'y'",
         "spec: Forbidden: no",
         "spec: Duplicate value",
         "spec: Invalid value: plain",
