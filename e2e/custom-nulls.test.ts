@@ -5,7 +5,10 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
+import { RULES, webhook } from "./harness/admission-rules.js";
+import { eventually } from "./harness/eventually.js";
 import { startServer } from "./harness/server-process.js";
 
 const JARS = "/apis/nulls.example.com/v1/namespaces/default/jars";
@@ -182,4 +185,51 @@ test("D14, S1-CRUD-03: a PUT is told of the namespace, the name, the version and
   );
   const sent = { ...object, kind: "Other", metadata: { name: "put2", namespace: "x" } };
   (await server.client.post(STATES, sent)).expect(400);
+});
+
+test("S1-PATCH-04: a null that a webhook puts into an object is judged, and is none in metadata and status", async () => {
+  await using hook = await openAdmissionHook();
+  const answer = (path: string) => {
+    const patch = Buffer.from(JSON.stringify([{ op: "add", path, value: null }]));
+    hook.respond = () => ({
+      allowed: true,
+      patchType: "JSONPatch",
+      patch: patch.toString("base64"),
+    });
+  };
+  const path = `${STATES}/hooked`;
+  const object = { ...STATE_TYPE, metadata: { name: "hooked" }, spec: { either: 1 } };
+  (await server.client.post(STATES, object)).expect(201);
+  const types = { apiGroups: ["nulls.example.com"], apiVersions: ["*"], operations: ["*"] };
+  const rule = { ...types, resources: ["states", "states/status"] };
+  const hooks = `${RULES}/mutatingwebhookconfigurations`;
+  const metadata = { name: "nulls" };
+  const webhooks = [{ ...webhook("nulls.example.com", hook, {}), rules: [rule] }];
+  (await server.client.post(hooks, { metadata, webhooks })).expect(201);
+
+  const made = (name: string) =>
+    server.client.post(`${STATES}?dryRun=All`, { ...object, metadata: { name } });
+  answer("/metadata/labels");
+  await eventually("the webhook is asked", async () => {
+    (await made("asked")).expect(201);
+    return hook.requests.length > 0;
+  });
+  const statusOf = async () => {
+    const said = await server.client.request(`${path}/status`, {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { status: { phase: "up" } },
+    });
+    return said.expect(200).object.status;
+  };
+  answer("/status");
+  (await made("hooked-new")).expect(201);
+  assert.equal(await statusOf(), undefined);
+  answer("/spec/either");
+  const refused = (await made("refused")).expect(422).object;
+  assert.match(
+    String(refused.message),
+    /spec.either in body must be of type integer,string: "null"/,
+  );
+  (await server.client.delete(`${hooks}/nulls`)).expect(200);
 });

@@ -134,7 +134,8 @@ export function decodeServed(
 ): ApiObject {
   const { codec } = resource;
   if (isJsonObject(value)) checkKind(value, resource);
-  const { object, unknownFields } = codec.decode(value);
+  // A null that a rule put into a custom object is judged, unlike a client's.
+  const { object, unknownFields } = codec.decode(value, { keepsNulls: true });
   if (isStrict && unknownFields.length > 0) {
     const problems = unknownFields.map((field) => `unknown field ${JSON.stringify(field)}`);
     throw badRequest(`strict decoding error: ${problems.join(", ")}`);

@@ -126,6 +126,9 @@ function joined(first: StatusError, second: StatusError): StatusError {
   return invalid({ group, kind }, name, causes as FieldError[]);
 }
 
+/** Nulls that a plugin left in a custom object are judged. */
+const NULLS_KEPT = { keepsNulls: true };
+
 /**
  * Decodes a plugin's object as its type, with defaults.
  * @param owned the object with its owners before admission. @throws {StatusError} 500
@@ -144,8 +147,8 @@ export function* reform(
     const value = sent as unknown as JsonValue;
     const { object } =
       isLong && codec.decodeInSteps !== undefined
-        ? yield* codec.decodeInSteps(value)
-        : codec.decode(value);
+        ? yield* codec.decodeInSteps(value, NULLS_KEPT)
+        : codec.decode(value, NULLS_KEPT);
     yield;
     if (isLong && codec.applyDefaultsInSteps !== undefined) {
       yield* codec.applyDefaultsInSteps(object);

@@ -336,14 +336,14 @@ function checkPreconditions(
  * (S1-CRUD-08).
  */
 function keepOtherParts(
-  { resource, subresource, isApplied }: UpdateTarget,
+  { resource, subresource }: UpdateTarget,
   next: ApiObject,
   before: ApiObject,
 ): ApiObject {
   if (subresource === "status") {
-    // Only an apply leaves null here: of a status it takes all that it had given.
+    // An apply and a plugin leave null here: of a status an apply takes all that it had given.
     const emptied = before.status === undefined ? undefined : {};
-    const status = isApplied === true && next.status === null ? emptied : next.status;
+    const status = next.status === null ? emptied : next.status;
     const { status: _, ...rest } = before;
     return { ...rest, metadata: next.metadata, ...(status !== undefined && { status }) };
   }
