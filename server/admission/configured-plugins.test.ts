@@ -1,17 +1,13 @@
 /** Plugins that clusters turn on by name (A20): what each changes and refuses. */
+
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
 import type { Review } from "../client/review-client.js";
-import {
-  inputOf,
-  noSignal,
-  openRegistryHarness,
-  writeOptions,
-} from "../registry/testing/registry-harness.js";
-import { createObject } from "../registry/write/create.js";
+import { plainWrites } from "../registry/testing/plain-writes.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { provisionNamespace } from "../registry/write/provision-namespace.js";
 import { createUser } from "../request/user-info.js";
 import type { AdmissionAttributes, AdmissionPlugin } from "./admission.js";
@@ -22,6 +18,7 @@ import {
 } from "./configured-plugins.js";
 
 const harness = await openRegistryHarness();
+const writes = plainWrites(harness);
 after(() => harness[Symbol.asyncDispose]());
 const { view, naming, catalog, freshness } = harness.registry;
 const clock = new ManualClock();
@@ -35,10 +32,7 @@ function pluginOf(name: string, parts: Partial<ConfiguredPluginParts> = {}): Adm
 }
 
 async function put(resource: string, namespace: string, value: JsonObject): Promise<void> {
-  const served = harness.resource("", "v1", resource);
-  const options = writeOptions();
-  const request = { resource: served, namespace, input: inputOf(value), options };
-  await createObject(harness.registry, request, noSignal);
+  await writes.create("", resource, value, namespace);
   await freshness.fresh();
 }
 
@@ -137,12 +131,13 @@ test("A20: NamespaceAutoProvision makes the namespace of a create, but not for a
     ...harness.registry,
     provisionNamespace: (name: string) => provisionNamespace(harness.registry, name, noSignal),
   };
-  const resource = harness.resource("", "v1", "configmaps");
-  const create = (namespace: string, isDryRun: boolean) => {
-    const options = writeOptions({ isDryRun });
-    const input = inputOf({ metadata: { name: "c" } });
-    return createObject(registry, { resource, namespace, input, options }, noSignal);
-  };
+  const create = (namespace: string, isDryRun: boolean) =>
+    writes.create(
+      "",
+      "configmaps",
+      { metadata: { name: "c" } },
+      { on: registry, namespace, isDryRun },
+    );
   await assert.rejects(create("new", true), /namespaces "new" not found/);
   await create("new", false);
   await freshness.fresh();

@@ -1,15 +1,11 @@
 /** What looking up owners costs, however many an object names and however large they are. */
+
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";
-import {
-  inputOf,
-  noSignal,
-  openRegistryHarness,
-  writeOptions,
-} from "../registry/testing/registry-harness.js";
-import { createObject } from "../registry/write/create.js";
+import { plainWrites } from "../registry/testing/plain-writes.js";
+import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { createLocalObjects } from "./local-objects.js";
 import type { ObjectsApi } from "./objects-api.js";
 import { OwnerLookup } from "./owner-lookup.js";
@@ -51,26 +47,12 @@ const NODE = {
 } as const;
 
 test("39.2: an owner with large metadata is read once, however many references name it", async () => {
-  const resource = harness.resource("", "v1", "configmaps");
-  {
-    const request = {
-      resource: harness.resource("", "v1", "namespaces"),
-      namespace: "",
-      input: inputOf({ metadata: { name: "shop" } }),
-      options: writeOptions(),
-    };
-    await createObject(harness.registry, request, noSignal);
-  }
+  const { create } = plainWrites(harness);
+  await create("", "namespaces", { metadata: { name: "shop" } });
   const finalizers = Array.from({ length: 2_000 }, (_, at) => `example.com/f${at}`);
-  const input = inputOf({ metadata: { name: "large", finalizers } });
-  const options = writeOptions();
-  const made = await createObject(
-    harness.registry,
-    { resource, namespace: "shop", input, options },
-    noSignal,
-  );
+  const made = await create("", "configmaps", { metadata: { name: "large", finalizers } }, "shop");
   await objects.refresh();
-  const { uid } = JSON.parse(made.bytes.toString()).metadata as { uid: string };
+  const { uid } = made.metadata as { uid: string };
   const place = { namespace: "shop", name: "large" };
   const state = objects.owner(configMaps, place);
   assert.deepEqual(state, { uid, deletion: "none" });

@@ -2,21 +2,15 @@
  * Rules apply immediately: with two replicas on one store, no write is committed that an older policy,
  * binding or parameter judged, however writes of rules and objects interleave.
  */
+
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { applyMergePatch } from "../../api/merge-patch.js";
-import type { JsonObject, JsonValue } from "../../api/meta.js";
+import type { JsonObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import type { Registry } from "../../registry/registry.js";
-import {
-  inputOf,
-  noSignal,
-  openRegistryHarness,
-  writeOptions,
-} from "../../registry/testing/registry-harness.js";
+import { plainWrites } from "../../registry/testing/plain-writes.js";
+import { openRegistryHarness } from "../../registry/testing/registry-harness.js";
 import { countingRuleMetrics, createRulesFor } from "../../registry/testing/rule-harness.js";
-import { createObject } from "../../registry/write/create.js";
-import { patchObject } from "../../registry/write/update.js";
 import { AdmissionChain } from "../chain.js";
 
 const ROUNDS = process.env.KEELSON_TEST_LONG === "1" ? 10_000 : 150;
@@ -35,29 +29,13 @@ function withRules(registry: Registry): Registry {
 
 const replicas = [withRules(harness.registry), withRules(await harness.openReplica())] as const;
 
-function target(group: string, resource: string) {
-  const served = harness.resource(group, "v1", resource);
-  return {
-    resource: served,
-    namespace: served.isNamespaced ? "default" : "",
-    options: writeOptions(),
-  };
-}
+const { create: createBy, merge: mergeBy } = plainWrites(harness);
 
-const create = (registry: Registry, group: string, resource: string, value: JsonObject) =>
-  createObject(registry, { ...target(group, resource), input: inputOf(value) }, noSignal);
+const create = (on: Registry, group: string, resource: string, value: JsonObject) =>
+  createBy(group, resource, value, { on });
 
-const patch = (registry: Registry, group: string, resource: string, name: string, by: JsonObject) =>
-  patchObject(
-    registry,
-    {
-      ...target(group, resource),
-      name,
-      subresource: "",
-      patch: (current: JsonValue) => applyMergePatch(current, by),
-    },
-    noSignal,
-  );
+const patch = (on: Registry, group: string, resource: string, name: string, by: JsonObject) =>
+  mergeBy(group, resource, name, by, { on });
 
 test("a policy's parameter, and the policy itself, judge the next write on every replica", async () => {
   const [a, b] = replicas;

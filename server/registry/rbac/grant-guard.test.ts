@@ -1,4 +1,5 @@
 /** Nobody grants more than they hold: every way to write a role or binding, on a whole registry. */
+
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { AdmissionChain } from "../../admission/chain.js";
@@ -10,6 +11,7 @@ import { RbacAuthorizer } from "../../authz/rbac/rbac-authorizer.js";
 import { RbacIndex } from "../../authz/rbac/rbac-index.js";
 import { createUser, MASTERS_GROUP, type UserInfo } from "../../request/user-info.js";
 import type { Registry } from "../registry.js";
+import { plainWrites } from "../testing/plain-writes.js";
 import {
   inputOf,
   noSignal,
@@ -17,7 +19,6 @@ import {
   writeOptions,
 } from "../testing/registry-harness.js";
 import { applyObject } from "../write/apply.js";
-import { createObject } from "../write/create.js";
 import { patchObject, updateObject } from "../write/update.js";
 import { createGrantGuardPlugin } from "./grant-guard-plugin.js";
 
@@ -30,7 +31,8 @@ const jane = createUser({ name: "jane", groups: ["ops", "system:authenticated"] 
 const harness = await openRegistryHarness();
 const registry = withGuard(harness.registry);
 after(() => harness[Symbol.asyncDispose]());
-await createOther("", "namespaces", { metadata: { name: NAMESPACE } });
+const writes = plainWrites(harness, { namespace: NAMESPACE, on: registry });
+await writes.create("", "namespaces", { metadata: { name: NAMESPACE } }, { user: root });
 
 function withGuard(unguarded: Registry): Registry {
   const { view, naming } = unguarded;
@@ -48,23 +50,10 @@ const rule = (verbs: string[], resources: string[], more: JsonObject = {}): Json
   ...more,
 });
 
-async function createOther(group: string, resource: string, value: JsonObject): Promise<void> {
-  const served = harness.resource(group, "v1", resource);
-  const options = writeOptions({ user: root });
-  const request = { resource: served, namespace: "", input: inputOf(value), options };
-  await createObject(registry, request, noSignal);
-}
-
 const namespaceOf = (resource: string) => (resource.startsWith("cluster") ? "" : NAMESPACE);
 
 async function create(user: UserInfo, resource: string, value: JsonObject, isDryRun = false) {
-  const target = {
-    resource: harness.resource(GROUP, "v1", resource),
-    namespace: namespaceOf(resource),
-    input: inputOf(value),
-    options: writeOptions({ user, isDryRun }),
-  };
-  await createObject(registry, target, noSignal);
+  await writes.create(GROUP, resource, value, { user, isDryRun });
   await registry.freshness.fresh();
 }
 
