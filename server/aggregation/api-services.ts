@@ -8,6 +8,7 @@
  *   service-changes.ts   when to look again
  *   remote-documents.ts  what a service publishes      served-groups.ts    local and remote kinds together
  */
+import { compareTexts } from "../../storage/base/compare-texts.js";
 import type { PartitionObserver } from "../../storage/cache/partition-observer.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import { formatGroupVersion } from "../api/names.js";
@@ -146,9 +147,9 @@ export class ApiServices implements PartitionObserver {
     this.#sorted = [...this.#remote.values()].sort(
       ({ service: a }, { service: b }) =>
         b.groupPriority - a.groupPriority ||
-        compare(a.group, b.group) ||
+        compareTexts(a.group, b.group) ||
         b.versionPriority - a.versionPriority ||
-        compare(a.version, b.version),
+        compareTexts(a.version, b.version),
     );
     for (const listener of this.#listeners) listener();
   }
@@ -183,8 +184,4 @@ function remoteOf(name: string, { spec }: ApiServiceObject): RemoteService | und
     groupPriority: spec.groupPriorityMinimum ?? 0,
     versionPriority: spec.versionPriority ?? 0,
   };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -3,11 +3,12 @@
  * field, in the wording that clients show.
  */
 
+import { compareTexts } from "../../storage/base/compare-texts.js";
 import { cutPath } from "../api/shown-value.js";
 import { StatusError } from "../api/status.js";
 import { countFields, type FieldSet, visitPaths } from "./field-set.js";
 import type { ManagedEntry } from "./managed-fields.js";
-import { compareTexts, describePath } from "./path-element.js";
+import { describePath } from "./path-element.js";
 
 /** The fields of one owner that the apply would change. */
 export interface Conflict {

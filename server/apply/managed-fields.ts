@@ -3,6 +3,7 @@
  * Reads, sorts and writes them, and merges the oldest when there are too many.
  */
 
+import { compareTexts } from "../../storage/base/compare-texts.js";
 import { finishNow, oneStep, type Steps } from "../../storage/base/steps.js";
 import { isEqual } from "../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -16,7 +17,6 @@ import {
   parseFields,
   unionInSteps,
 } from "./field-set.js";
-import { compareTexts } from "./path-element.js";
 
 /** Maximum Update entries of an object; the oldest beyond it are merged. */
 const UPDATE_ENTRIES_MAX = 10;

@@ -3,6 +3,7 @@
  * item>`, `v:<value of a set item>`, `i:<index>` (S1-SSA-02). An element's text is canonical, so
  * equal texts mean equal elements; this module makes, checks and sorts them.
  */
+import { compareTexts } from "../../storage/base/compare-texts.js";
 import { sortInSteps } from "../../storage/base/sort-in-steps.js";
 import { finishNow, STRETCH, type Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -214,10 +215,6 @@ function typeRank(value: JsonValue): number {
     default:
       return 0;
   }
-}
-
-export function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** A path in messages: `.spec.containers[name="web"].image`, `.metadata.finalizers[="x"]`. */

@@ -9,6 +9,7 @@
  * Every event is counted once: as recorded, or as dropped with a reason.
  */
 import type { Clock } from "../../storage/base/clock.js";
+import { isOverWithin } from "../../storage/base/is-over-within.js";
 
 export const AUDIT_MODES = ["batch", "blocking", "blocking-strict"] as const;
 export type AuditMode = (typeof AUDIT_MODES)[number];
@@ -110,8 +111,7 @@ export class AuditBatch implements AsyncDisposable {
     const { backend, clock } = this.#options;
     this.#isClosing = true;
     this.#hurry?.();
-    const tooLate = clock.sleep(CLOSE_MS, this.#abort.signal).catch(() => {});
-    await Promise.race([this.#sending, tooLate]);
+    if (this.#sending !== undefined) await isOverWithin(this.#sending, CLOSE_MS, clock);
     this.#abort.abort();
     await backend[Symbol.asyncDispose]();
     await this.#sending;
@@ -169,14 +169,11 @@ export class AuditBatch implements AsyncDisposable {
     const { settings, clock } = this.#options;
     if (this.#isClosing || this.#waiting.length >= settings.batchSizeMax) return;
     if (settings.waitMsMax === 0) return;
-    const timer = new AbortController();
     const hurried = new Promise<void>((resolve) => {
       this.#hurry = resolve;
     });
-    const slept = clock.sleep(settings.waitMsMax, timer.signal).catch(() => {});
-    await Promise.race([hurried, slept]);
+    await isOverWithin(hurried, settings.waitMsMax, clock);
     this.#hurry = undefined;
-    timer.abort();
   }
 
   async #takeToken(): Promise<void> {

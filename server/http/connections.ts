@@ -14,10 +14,12 @@
  *   A request that crosses the close on the wire is lost on HTTP/1.1 with any server (RFC 9112, 9.3.1); the
  *   quiet period makes that very rare.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Session, ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../storage/base/clock.js";
+import { nextTurn } from "../../storage/base/next-turn.js";
 import type { Http2Request } from "../request/http2-request.js";
 import { answerUnderWay } from "./answer-under-way.js";
 
@@ -157,8 +159,4 @@ export function endConnection(request: IncomingMessage): void {
  */
 function closeSoon(session: Http2Session | undefined): void {
   if (session !== undefined) setImmediate(() => session.close());
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -9,7 +9,9 @@
  * and group-versions whose resources are the same ones in the same order. So documents and caches
  * of unchanged parts stay valid, and the cost is that of the changed parts.
  */
+
 import { assert } from "../../storage/base/assert.js";
+import { compareTexts } from "../../storage/base/compare-texts.js";
 import type { PartitionTraits } from "../../storage/cache/partition.js";
 import type { PartitionId } from "../../storage/objects/keys.js";
 import type { GroupVersion } from "../api/names.js";
@@ -153,7 +155,7 @@ function groupVersionsOf(
   for (const { group, version } of order) byGroupVersion.set(keyOf(group, version, ""), []);
   const unordered = resources
     .filter(({ group, version }) => !byGroupVersion.has(keyOf(group, version, "")))
-    .toSorted((a, b) => compareNames(a.group, b.group) || compareVersions(a.version, b.version));
+    .toSorted((a, b) => compareTexts(a.group, b.group) || compareVersions(a.version, b.version));
   for (const { group, version } of unordered) byGroupVersion.set(keyOf(group, version, ""), []);
   for (const resource of resources) {
     byGroupVersion.get(keyOf(resource.group, resource.version, ""))?.push(resource);
@@ -175,7 +177,7 @@ function createGroupVersion(
   resources: readonly RootResource[],
 ): CatalogGroupVersion {
   const byName = (a: ResourceFact, b: ResourceFact) =>
-    compareNames(resourceName(a), resourceName(b));
+    compareTexts(resourceName(a), resourceName(b));
   const facts = resources
     .toSorted((a, b) => byName(a.fact, b.fact))
     .flatMap((resource) => {
@@ -248,10 +250,6 @@ function nameOf({ group, version, resource }: RootResource): string {
 
 function keyOf(group: string, version: string, name: string): string {
   return `${group}/${version}/${name}`;
-}
-
-function compareNames(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {

@@ -4,6 +4,7 @@
  */
 
 import { isRecord } from "../../storage/base/is-record.js";
+import { lazily } from "../../storage/base/lazily.js";
 import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -206,14 +207,6 @@ export function createCodecCompiler(model: SchemaModel): CodecCompiler {
 /** "v1.PodSpec": the version of the file and the name. */
 function typeNameOf({ file, name }: { readonly file: string; readonly name: string }): string {
   return `${file.slice(file.indexOf(".") + 1)}.${name}`;
-}
-
-function lazily<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }
 
 /** Whether null is what an absent member is written as, so that its readers expect it. */

@@ -3,6 +3,7 @@
  * schema's types and estimates the cost of each. Used for definitions, which are refused with errors,
  * and for objects, which are checked by an accepted definition's rules.
  */
+import { lazily } from "../../storage/base/lazily.js";
 import { finishNow, type Steps } from "../../storage/base/steps.js";
 import {
   CelCompileError,
@@ -75,14 +76,6 @@ export function* compileRulesInSteps(
     });
   }
   return made;
-}
-
-function lazily<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }
 
 /** @param typeProblem reports an expression with a result of another type */

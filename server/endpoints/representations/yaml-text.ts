@@ -8,8 +8,10 @@
  *                                  - 1
  *                                  - {}
  */
+
 import { Document, type Tags, YAMLMap } from "yaml";
 import { type StringifyContext, stringifyString } from "yaml/util";
+import { compareTexts } from "../../../storage/base/compare-texts.js";
 import { sortInSteps } from "../../../storage/base/sort-in-steps.js";
 import { STRETCH } from "../../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
@@ -118,10 +120,6 @@ function* sortTexts(texts: string[]): Generator<string, string[], undefined> {
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) yield "";
   return step.value;
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Values without members. */
