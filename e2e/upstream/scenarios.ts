@@ -406,14 +406,18 @@ async function run(peers: Peers, steps: readonly Step[], found: Difference[]): P
   }
 }
 
-/** There a definition is in force some time after its write. */
+/** There a definition is in force some time after its write, and told of some time later. */
 export async function waitUntilServed({ theirs }: Peers, path: string): Promise<void> {
   const isWarned = path.endsWith("?served=warned");
   const isAlone = path.endsWith("?versions=1");
+  const [, apis, group, version] = path.split("/");
+  const documents = [`/${apis}/${group}/${version}`, `/${apis}/${group}`];
   await eventually(`${path} is served`, async () => {
     const { status, headers, object } = await theirs.get(path);
     if (isAlone) return (object as { readonly versions?: object[] }).versions?.length === 1;
-    return status === 200 && (!isWarned || headers.warning !== undefined);
+    if (status !== 200 || (isWarned && headers.warning === undefined)) return false;
+    const told = await Promise.all(documents.map((document) => theirs.get(document)));
+    return told.every((answer) => answer.status === 200);
   });
 }
 
