@@ -13,7 +13,9 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 async function open(handler: Handler) {
   const turns = new PipelinedTurns(handler, { begunAlone() {} });
+  const stacks: string[] = [];
   const server = createServer((asked, response) => {
+    asked.on("error", ({ stack = "" }) => stacks.push(stack));
     if (response.socket === null) turns.take(asked, response);
     else handler(asked, response);
   });
@@ -22,6 +24,7 @@ async function open(handler: Handler) {
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
   return {
     socket,
+    stacks,
     [Symbol.asyncDispose]: async () => {
       socket.destroy();
       server.close();
@@ -60,8 +63,16 @@ test("39.2: who sends hundreds of requests before the first is answered loses th
   await using front = await open(() => begun++);
   front.socket.on("error", () => {});
   front.socket.write(requests(1_000));
+  const { stackTraceLimit } = Error;
   await once(front.socket.resume(), "close");
   assert.equal(begun, 1);
+  // Each of the requests has an error, and none of them a stack, which costs more than all else.
+  assert.ok(front.stacks.length > 100);
+  assert.deepEqual(
+    front.stacks.filter((stack) => stack.includes("\n    at")),
+    [],
+  );
+  assert.equal(Error.stackTraceLimit, stackTraceLimit);
 });
 
 test("what waits when its connection ends never begins", async () => {
