@@ -401,18 +401,23 @@ test("docs/dev/invariants.md names every invariant that is asserted, and files t
   );
 });
 
-test("docs/dev/thread.md has the constants as they are", () => {
-  const page = readFileSync(join(root, "docs/dev/thread.md"), "utf8");
-  const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| ([^|]+) \| `([^`]+)` \|/gm)];
-  assert.ok(rows.length > 20);
-  expectNone(
-    rows.filter(
-      ([, name, value, path]) =>
-        byPath.get(String(path))?.code.includes(`const ${name} = ${value};`) !== true,
-    ),
-    ([, name, value, path]) => `docs/dev/thread.md: ${path} has no \`const ${name} = ${value};\``,
-  );
-});
+for (const path of [
+  "docs/dev/thread.md",
+  "docs/dev/decisions/0154-each-stage-of-a-write-has-its-bound.md",
+]) {
+  test(`${path} has the constants as they are`, () => {
+    const page = readFileSync(join(root, path), "utf8");
+    const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| ([^|]+) \| `([^`]+)` \|/gm)];
+    assert.ok(rows.length > 15);
+    expectNone(
+      rows.filter(([, name, value, file]) => {
+        const code = byPath.get(String(file))?.code.replace(/^(export const \w+): \w+ =/gm, "$1 =");
+        return code?.includes(`const ${name} = ${value};`) !== true;
+      }),
+      ([, name, value, file]) => `${path}: ${file} has no \`const ${name} = ${value};\``,
+    );
+  });
+}
 
 test("docs/dev/decisions/README.md lists every decision under its title", () => {
   const folder = join(root, "docs/dev/decisions");
