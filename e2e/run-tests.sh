@@ -4,7 +4,7 @@
 # with node's own runner, whose closing lines are the last that are printed.
 #
 #   e2e/run-tests.sh                    all
-#   e2e/run-tests.sh --unit             the tests beside the code, without lint: `npm run test:unit`
+#   e2e/run-tests.sh --unit             the tests beside the code on one release of etcd, without lint: `npm run test:unit`
 #   e2e/run-tests.sh storage/ kubectl   only test files whose path contains one of these words
 #
 # KEELSON_TEST_CONCURRENCY (default 3): test files at a time; each may start servers and an etcd. With two, a fifth of
@@ -15,7 +15,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # All of them before the first test: a browser that is unpacked beside servers keeps their disk busy for half a minute.
-if [ "${1:-}" = --unit ]; then shift && folders="server storage" browser=; else folders="server storage e2e" browser=chromium; fi
+if [ "${1:-}" = --unit ]; then shift && export KEELSON_TEST_FAST=1 && folders="server storage" browser=; else folders="server storage e2e" browser=chromium; fi
 (sh e2e/install-tools.sh && { [ -z "$browser" ] || sh e2e/install-tools.sh "$browser"; } && sync) >/dev/null &
 tools=$!
 npm run --silent build

@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { isFast } from "../harness/is-long.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { Child } from "./child.js";
 import { findTool, type ToolName } from "./find-tool.js";
@@ -98,10 +99,13 @@ export interface EtcdRelease {
   readonly skip: string | false;
 }
 
-/** Every etcd that tests of the store take, the oldest first and each version once. */
+const FAST: readonly EtcdBinary[] = ["current"];
+const ALL: readonly EtcdBinary[] = ["oldest", "current", "newest"];
+
+/** Every etcd that tests of the store take, the oldest first and each version once; one in the fast run. */
 export async function etcdReleases(): Promise<readonly EtcdRelease[]> {
   const releases: EtcdRelease[] = [];
-  for (const binary of ["oldest", "current", "newest"] as const) {
+  for (const binary of isFast ? FAST : ALL) {
     const path = await findTool(TOOLS[binary]);
     const title = path === undefined ? `the ${binary} etcd` : `etcd ${await versionOf(path)}`;
     if (releases.some((known) => known.title === title)) continue;

@@ -55,13 +55,13 @@ test("S1-TABLE-05: a table names its columns in the first event of each stream o
 
 test("S1-WATCH-11: the state comes in the order of names, and what is written meanwhile after it, once", async () => {
   await using reads = await openTestReads();
-  for (let i = 0; i < 2_000; i++) await reads.put(`o-${String(i).padStart(4, "0")}`);
+  const stored = Array.from({ length: 2_000 }, (_, i) => `o-${String(i).padStart(4, "0")}`);
+  await Promise.all(stored.map((name) => reads.put(name)));
   const answer = await reads.get("?watch=1");
   for (let i = 0; i < 20; i++) await reads.put(`n-${i}`);
   const events = await eventsOf(answer, 2_020);
   const names = events.map(({ object }) => object.metadata.name);
-  assert.equal(new Set(names).size, 2_020);
-  assert.deepEqual(names.slice(0, 2_000), [...names.slice(0, 2_000)].sort());
+  assert.deepEqual(names.slice(0, 2_000), stored);
   assert.deepEqual(
     names.slice(2_000),
     Array.from({ length: 20 }, (_, i) => `n-${i}`),
