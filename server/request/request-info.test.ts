@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { StatusError } from "../api/status.js";
-import { isLongRunning, isReadOnly, parseRequestInfo, type RequestInfo } from "./request-info.js";
+import { isLongRunning, isReadOnly, parseRequestInfo } from "./request-info.js";
 
 const NOTHING = {
   apiPrefix: "",
@@ -16,185 +16,56 @@ const NOTHING = {
   subpath: "",
 };
 
-type Expected = Partial<Omit<RequestInfo, "query">>;
-
-/** method, URL, what is expected beyond NOTHING */
-const RESOURCES: readonly [string, string, Expected][] = [
-  [
-    "GET",
-    "/api/v1/namespaces",
-    { verb: "list", apiPrefix: "api", version: "v1", resource: "namespaces" },
-  ],
-  [
-    "GET",
-    "/api/v1/namespaces/a",
-    {
-      verb: "get",
-      apiPrefix: "api",
-      version: "v1",
-      resource: "namespaces",
-      namespace: "a",
-      name: "a",
-    },
-  ],
-  [
-    "PUT",
-    "/api/v1/namespaces/a/status",
-    {
-      verb: "update",
-      apiPrefix: "api",
-      version: "v1",
-      resource: "namespaces",
-      namespace: "a",
-      name: "a",
-      subresource: "status",
-    },
-  ],
-  [
-    "PUT",
-    "/api/v1/namespaces/a/finalize",
-    {
-      verb: "update",
-      apiPrefix: "api",
-      version: "v1",
-      resource: "namespaces",
-      namespace: "a",
-      name: "a",
-      subresource: "finalize",
-    },
-  ],
-  [
-    "GET",
-    "/api/v1/namespaces/a/pods",
-    { verb: "list", apiPrefix: "api", version: "v1", resource: "pods", namespace: "a" },
-  ],
-  [
-    "GET",
-    "/api/v1/namespaces/a/pods/",
-    { verb: "list", apiPrefix: "api", version: "v1", resource: "pods", namespace: "a" },
-  ],
-  [
-    "HEAD",
-    "/api/v1/namespaces/a/pods/b",
-    { verb: "get", apiPrefix: "api", version: "v1", resource: "pods", namespace: "a", name: "b" },
-  ],
-  [
-    "GET",
-    "/api/v1/namespaces/a/pods/b/log",
-    {
-      verb: "get",
-      apiPrefix: "api",
-      version: "v1",
-      resource: "pods",
-      namespace: "a",
-      name: "b",
-      subresource: "log",
-    },
-  ],
-  [
-    "GET",
-    "/api/v1/namespaces/a/pods/b/proxy/x/y",
-    {
-      verb: "get",
-      apiPrefix: "api",
-      version: "v1",
-      resource: "pods",
-      namespace: "a",
-      name: "b",
-      subresource: "proxy",
-      subpath: "/x/y",
-    },
-  ],
-  ["GET", "/api/v1/pods", { verb: "list", apiPrefix: "api", version: "v1", resource: "pods" }],
-  [
-    "POST",
-    "/api/v1/namespaces/a/pods",
-    { verb: "create", apiPrefix: "api", version: "v1", resource: "pods", namespace: "a" },
-  ],
-  [
-    "PATCH",
-    "/apis/apps/v1/namespaces/a/deployments/b",
-    {
-      verb: "patch",
-      apiPrefix: "apis",
-      group: "apps",
-      version: "v1",
-      resource: "deployments",
-      namespace: "a",
-      name: "b",
-    },
-  ],
-  [
-    "DELETE",
-    "/apis/apps/v1/namespaces/a/deployments/b",
-    {
-      verb: "delete",
-      apiPrefix: "apis",
-      group: "apps",
-      version: "v1",
-      resource: "deployments",
-      namespace: "a",
-      name: "b",
-    },
-  ],
-  [
-    "DELETE",
-    "/apis/apps/v1/namespaces/a/deployments",
-    {
-      verb: "deletecollection",
-      apiPrefix: "apis",
-      group: "apps",
-      version: "v1",
-      resource: "deployments",
-      namespace: "a",
-    },
-  ],
-  [
-    "GET",
-    "/apis/apps/v1/deployments",
-    { verb: "list", apiPrefix: "apis", group: "apps", version: "v1", resource: "deployments" },
-  ],
-  [
-    "GET",
-    "/api/v1/watch/pods",
-    { verb: "watch", apiPrefix: "api", version: "v1", resource: "pods" },
-  ],
-  [
-    "GET",
-    "/api/v1/watch/namespaces/a/pods/b",
-    { verb: "watch", apiPrefix: "api", version: "v1", resource: "pods", namespace: "a", name: "b" },
-  ],
-  ["GET", "/api/v1/watch", { verb: "list", apiPrefix: "api", version: "v1", resource: "watch" }],
+/** Method and URL; then verb, group and version, resource with its subresource, namespace, name, the path below. */
+const RESOURCES: readonly (readonly string[])[] = [
+  ["GET", "/api/v1/namespaces", "list", "v1", "namespaces"],
+  ["GET", "/api/v1/namespaces/a", "get", "v1", "namespaces", "a", "a"],
+  ["PUT", "/api/v1/namespaces/a/status", "update", "v1", "namespaces/status", "a", "a"],
+  ["PUT", "/api/v1/namespaces/a/finalize", "update", "v1", "namespaces/finalize", "a", "a"],
+  ["GET", "/api/v1/namespaces/a/pods", "list", "v1", "pods", "a"],
+  ["GET", "/api/v1/namespaces/a/pods/", "list", "v1", "pods", "a"],
+  ["HEAD", "/api/v1/namespaces/a/pods/b", "get", "v1", "pods", "a", "b"],
+  ["GET", "/api/v1/namespaces/a/pods/b/log", "get", "v1", "pods/log", "a", "b"],
+  ["GET", "/api/v1/namespaces/a/pods/b/proxy/x/y", "get", "v1", "pods/proxy", "a", "b", "/x/y"],
+  ["GET", "/api/v1/pods", "list", "v1", "pods"],
+  ["POST", "/api/v1/namespaces/a/pods", "create", "v1", "pods", "a"],
+  ["PATCH", "/apis/batch/v1/namespaces/a/jobs/b", "patch", "batch/v1", "jobs", "a", "b"],
+  ["DELETE", "/apis/batch/v1/namespaces/a/jobs/b", "delete", "batch/v1", "jobs", "a", "b"],
+  ["DELETE", "/apis/batch/v1/namespaces/a/jobs", "deletecollection", "batch/v1", "jobs", "a"],
+  ["GET", "/apis/apps/v1/deployments", "list", "apps/v1", "deployments"],
+  ["GET", "/api/v1/watch/pods", "watch", "v1", "pods"],
+  ["GET", "/api/v1/watch/namespaces/a/pods/b", "watch", "v1", "pods", "a", "b"],
+  ["GET", "/api/v1/watch", "list", "v1", "watch"],
   [
     "GET",
     "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Db",
-    { verb: "list", apiPrefix: "api", version: "v1", resource: "pods", namespace: "a", name: "b" },
+    "list",
+    "v1",
+    "pods",
+    "a",
+    "b",
   ],
   [
     "GET",
     "/api/v1/pods?watch=1&fieldSelector=spec.nodeName=n,metadata.name==b",
-    { verb: "watch", apiPrefix: "api", version: "v1", resource: "pods", name: "b" },
+    "watch",
+    "v1",
+    "pods",
+    "",
+    "b",
   ],
-  [
-    "GET",
-    "/api/v1/pods?fieldSelector=metadata.name!=b",
-    { verb: "list", apiPrefix: "api", version: "v1", resource: "pods" },
-  ],
-  [
-    "GET",
-    "/api/v1/pods?fieldSelector=metadata.name=..",
-    { verb: "list", apiPrefix: "api", version: "v1", resource: "pods" },
-  ],
-  [
-    "GET",
-    "/api/v1/namespaces/a%2Fpods",
-    { verb: "list", apiPrefix: "api", version: "v1", resource: "pods", namespace: "a" },
-  ],
-  ["OPTIONS", "/api/v1/pods", { verb: "", apiPrefix: "api", version: "v1", resource: "pods" }],
+  ["GET", "/api/v1/pods?fieldSelector=metadata.name!=b", "list", "v1", "pods"],
+  ["GET", "/api/v1/pods?fieldSelector=metadata.name=..", "list", "v1", "pods"],
+  ["GET", "/api/v1/namespaces/a%2Fpods", "list", "v1", "pods", "a"],
+  ["OPTIONS", "/api/v1/pods", "", "v1", "pods"],
 ];
 
 test("S1-PATH-01..09, S1-GEN-17, S2-AZ-11..14: a resource's URL has its parts and its verb", () => {
-  for (const [method, url, expected] of RESOURCES) {
+  for (const row of RESOURCES) {
+    const [method = "", url = "", verb = "", groupVersion = "", path = "", ...below] = row;
+    const [version, group = ""] = groupVersion.split("/").reverse();
+    const [resource, subresource = ""] = path.split("/");
+    const [namespace = "", name = "", subpath = ""] = below;
     const {
       query: _,
       depth: __,
@@ -202,11 +73,9 @@ test("S1-PATH-01..09, S1-GEN-17, S2-AZ-11..14: a resource's URL has its parts an
       path: ____,
       ...info
     } = parseRequestInfo(method, url);
-    assert.deepEqual(
-      info,
-      { ...NOTHING, isResourceRequest: true, method, ...expected },
-      `${method} ${url}`,
-    );
+    const apiPrefix = group === "" ? "api" : "apis";
+    const parts = { apiPrefix, group, version, resource, subresource, namespace, name, subpath };
+    assert.deepEqual(info, { isResourceRequest: true, method, verb, ...parts }, `${method} ${url}`);
   }
 });
 
