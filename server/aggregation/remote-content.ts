@@ -8,6 +8,7 @@ import { formatGroupVersion } from "../api/names.js";
 import type { Naming } from "../api/naming.js";
 import { firstOf } from "../api/shown-value.js";
 import { userHeaders } from "../client/forwarded-headers.js";
+import { readAnswer } from "../client/read-answer.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import type { ResourceFact } from "../schema/model.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -181,14 +182,10 @@ export class RemoteContent {
       signal: until,
       ...(sent !== undefined && { body: JSON.stringify(sent) }),
     });
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    for await (const chunk of body) {
-      bytes += (chunk as Buffer).length;
-      if (bytes > ANSWER_BYTES_MAX) throw new Error(`${path}: the answer is too large`);
-      chunks.push(chunk as Buffer);
-    }
-    return { status: statusCode, text: Buffer.concat(chunks).toString("utf8") };
+    return {
+      status: statusCode,
+      text: (await readAnswer(body, ANSWER_BYTES_MAX)).toString("utf8"),
+    };
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import { formatGroupVersion } from "../api/names.js";
 import { userHeaders } from "../client/forwarded-headers.js";
+import { readAnswer } from "../client/read-answer.js";
 import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
 import { createUser, MASTERS_GROUP } from "../request/user-info.js";
 import type { ResourceFact } from "../schema/model.js";
@@ -123,18 +124,11 @@ export class RemoteDocuments {
         headers: received,
         body,
       } = await remote.pool().request({ method: "GET", path, headers, signal: ended.signal });
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      for await (const chunk of body) {
-        bytes += (chunk as Buffer).length;
-        if (bytes > DOCUMENT_BYTES_MAX) throw new Error(`${path}: the answer is too large`);
-        chunks.push(chunk as Buffer);
-      }
       const tag = received.etag;
       return {
         status: statusCode,
         etag: typeof tag === "string" ? tag : "",
-        body: Buffer.concat(chunks).toString("utf8"),
+        body: (await readAnswer(body, DOCUMENT_BYTES_MAX)).toString("utf8"),
       };
     } finally {
       clearTimeout(timer);

@@ -14,6 +14,7 @@ import { type Address, UnreachableService } from "../outbound/services.js";
 import { TlsSettings } from "../outbound/tls-connections.js";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
+import { AnswerTooLarge, readAnswer } from "./read-answer.js";
 
 export interface HttpsClientOptions {
   readonly endpoint: ClusterEndpoint;
@@ -212,7 +213,7 @@ export class HttpsClient {
     const limit = startLimit(timeoutMs, signal);
     try {
       const answer = await this.#ask(outgoing, credentials, limit.signal);
-      const collected = await collect(answer.body, responseBytesMax);
+      const collected = await readAnswer(answer.body, responseBytesMax);
       // A connection becomes free one turn after its answer; without this wait the pool would open another one.
       await nextTurn();
       return { status: answer.statusCode, headers: answer.headers, body: collected };
@@ -271,21 +272,9 @@ function startLimit(timeoutMs: number, caller: AbortSignal): Limit {
   };
 }
 
-async function collect(body: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > bytesMax) {
-      throw new TransportError("too-large", `the answer has more than ${bytesMax} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length);
-}
-
 function toTransportError(error: unknown): TransportError {
   if (error instanceof TransportError) return error;
+  if (error instanceof AnswerTooLarge) return new TransportError("too-large", error.message);
   if (error instanceof UnreachableService) return new TransportError("connection", error.message);
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof errors.SocketError || code === "ECONNRESET" || code === "EPIPE") {

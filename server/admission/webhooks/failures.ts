@@ -36,8 +36,10 @@ export class CallFailure extends Error {
 
 /** The lowest status code of a refusal. */
 const CODE_MIN = 400;
-/** Longer messages of webhooks are cut. */
+/** Longer messages and reasons of webhooks are cut, and longer details left out: a refusal has at most 64 KiB. */
 const MESSAGE_CHARS_MAX = 32 * 1024;
+const REASON_CHARS_MAX = 1024;
+const DETAILS_CHARS_MAX = 16 * 1024;
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -55,8 +57,11 @@ export function refusalOf(hook: string, result: Members | undefined): StatusErro
     metadata: {},
     status: "Failure",
     message: `${deniedBy}${why}`,
-    ...(typeof reason === "string" && reason !== "" && { reason }),
-    ...(typeof details === "object" && details !== null && { details }),
+    ...(typeof reason === "string" &&
+      reason !== "" && { reason: firstOf(reason, REASON_CHARS_MAX) }),
+    ...(typeof details === "object" &&
+      details !== null &&
+      JSON.stringify(details).length <= DETAILS_CHARS_MAX && { details }),
     code: isCode && code < 1000 ? code : CODE_MIN,
   };
   return new StatusError(status);

@@ -13,6 +13,7 @@ import {
   validating,
 } from "../../registry/testing/hook-harness.js";
 import { type AdmissionHook, jsonPatch } from "../testing/admission-webhook.js";
+import { refusalOf } from "./failures.js";
 
 test("a failing webhook refuses or is passed over, by its failure policy", async () => {
   const failures: [string, AdmissionHook["respond"], RegExp][] = [
@@ -137,4 +138,12 @@ test("an unknown authority and a service that is not there are failures that say
     (await refusal(harness.create("configmaps", configMap()))).message,
     /Post "https:\/\/missing.default.svc:443\/x\?timeout=10s": service "missing" not found/,
   );
+});
+
+test("39: a refusal has at most 64 KiB, whatever the webhook said", () => {
+  const long = "x".repeat(1_000_000);
+  const { status } = refusalOf("hook", { message: long, reason: long, details: { name: long } });
+  assert.ok(JSON.stringify(status).length < 64 * 1024);
+  const details = { name: "web", causes: [{ message: "too many" }] };
+  assert.deepEqual(refusalOf("hook", { reason: "Full", details }).status.details, details);
 });

@@ -5,6 +5,7 @@
  */
 import type { Certificate } from "../../../storage/x509/certificate.js";
 import { maySign } from "../../../storage/x509/verify-path.js";
+import { readAnswer } from "../../client/read-answer.js";
 import { ConnectionPools } from "../../outbound/connection-pools.js";
 import { TlsSettings } from "../../outbound/tls-connections.js";
 
@@ -77,7 +78,8 @@ async function ask(
     const { location } = headers;
     // The connection ends below, which is an error of a body that nobody reads.
     body.on("error", () => {});
-    const text = statusCode === 200 ? await readAll(body) : "";
+    const answer = statusCode === 200 ? await readAnswer(body, ANSWER_BYTES_MAX) : undefined;
+    const text = answer?.toString("utf8") ?? "";
     return { status: statusCode, location: [location].flat()[0], text };
   } catch (error) {
     throw new Error(`${url}: ${(error as Error).message}`);
@@ -104,17 +106,4 @@ function checkAuthorities([leaf, issuer]: readonly Certificate[]): void {
   if (leaf !== undefined && issuer === undefined && !maySign(leaf)) {
     throw new Error("its certificate was not signed by an authority (CA:TRUE)");
   }
-}
-
-async function readAll(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) {
-      throw new Error(`the answer has more than ${ANSWER_BYTES_MAX} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
