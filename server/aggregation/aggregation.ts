@@ -11,6 +11,7 @@ import { oneLine } from "../../storage/base/one-line.js";
 import { formatGroupVersion, type GroupVersion } from "../api/names.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import { UnreachableService } from "../outbound/services.js";
+import type { LastingAnswers } from "../request/lasting-answers.js";
 import { type Barrier, reachNow } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
@@ -29,6 +30,7 @@ export interface AggregationParts {
   /** Of the Services that they are behind. */
   readonly changes: ServiceChanges;
   readonly servers: RemoteServers;
+  readonly lasting: LastingAnswers;
   /** @throws {ServiceProblem} */
   readonly check: (service: RemoteService) => void;
   readonly documents: RemoteDocuments;
@@ -50,6 +52,7 @@ const RETRY_INTERVAL_MS = 2_000;
 export function withAggregation({
   services,
   servers,
+  lasting,
   catalog,
   freshness,
 }: AggregationParts): RequestMiddleware {
@@ -77,6 +80,7 @@ export function withAggregation({
     if (entry.availability?.isAvailable === false)
       return answerUnavailable(ctx, "service unavailable");
     await passOn(ctx, servers.of(entry.service));
+    if (ctx.res.statusCode === 101) lasting.add(ctx);
   }
 }
 

@@ -3,10 +3,10 @@ import type { Admission } from "../admission/admission.js";
 import type { Naming } from "../api/naming.js";
 import type { ConnectionPools } from "../outbound/connection-pools.js";
 import type { ServiceView } from "../outbound/services.js";
+import type { LastingAnswers } from "../request/lasting-answers.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Kubelets } from "./kubelets.js";
-import type { LastingAnswers } from "./lasting-answers.js";
 import type { SimulatedNodes } from "./simulated-nodes.js";
 
 export interface ConnectServices {

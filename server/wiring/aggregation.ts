@@ -26,6 +26,7 @@ import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { resolveService } from "../outbound/services.js";
 import type { ClientIdentity } from "../outbound/tls-connections.js";
+import type { LastingAnswers } from "../request/lasting-answers.js";
 import type { Barrier } from "../request/reach-now.js";
 import type { RequestInfo } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
@@ -58,6 +59,7 @@ export interface AggregationWiring {
   readonly facts: Facts;
   readonly freshness: Barrier;
   readonly outgoing: OutgoingPlaces;
+  readonly lasting: LastingAnswers;
   /** By which other servers know this one. */
   readonly identity: () => ClientIdentity;
   readonly logger: Logger;
@@ -67,7 +69,7 @@ export interface AggregationWiring {
 
 /** Before the view has started. */
 export function createAggregation(wiring: AggregationWiring): Aggregation {
-  const { config, view, catalog, facts, freshness, outgoing, identity, logger } = wiring;
+  const { config, view, catalog, facts, freshness, outgoing, lasting, identity, logger } = wiring;
   const { naming } = config;
   const services = new ApiServices();
   view
@@ -101,6 +103,7 @@ export function createAggregation(wiring: AggregationWiring): Aggregation {
     services,
     changes: new ServiceChanges(view, naming),
     servers,
+    lasting,
     check: (service: RemoteService) => checkService(routes, service),
     documents,
     specs,

@@ -4,20 +4,18 @@ import type { Config } from "../config/config.js";
 import { handleConnect } from "../connect/connect.js";
 import type { ConnectCounts, ConnectServices } from "../connect/connect-services.js";
 import { Kubelets } from "../connect/kubelets.js";
-import { LastingAnswers } from "../connect/lasting-answers.js";
 import type { SimulatedNodes } from "../connect/simulated-nodes.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { ConnectionPools } from "../outbound/connection-pools.js";
 import type { Registry } from "../registry/registry.js";
+import type { LastingAnswers } from "../request/lasting-answers.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { OutgoingFiles } from "./outgoing-files.js";
 import type { OutgoingPlaces } from "./outgoing-places.js";
 
 export interface Connecting {
   readonly handler: VerbHandlers["connect"];
-  /** Ends connections that would otherwise last as long as their clients like. */
-  endAll(): void;
   /** Ends connections to nodes and pods. */
   close(): void;
 }
@@ -29,6 +27,7 @@ export interface ConnectingParts {
   readonly metrics: Metrics;
   readonly outgoing: OutgoingPlaces;
   readonly outgoingFiles: OutgoingFiles;
+  readonly lasting: LastingAnswers;
   /**
    * Checks the permission to create the resource that the request names. @throws {StatusError} 403
    */
@@ -45,7 +44,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
 export function createConnecting(parts: ConnectingParts): Connecting {
   const { config, registry, freshness, metrics, outgoing, authorizeCreate } = parts;
   const { features } = config;
-  const { simulated, outgoingFiles } = parts;
+  const { simulated, outgoingFiles, lasting } = parts;
   const kubelets = new Kubelets({
     ...(simulated !== undefined && { simulated }),
     view: registry.view,
@@ -75,14 +74,13 @@ export function createConnecting(parts: ConnectingParts): Connecting {
       splitsLogs: features.PodLogsQuerySplitStreams,
     },
     counts: createCounts(metrics),
-    lasting: new LastingAnswers(),
+    lasting,
     ...(simulated !== undefined && { simulated }),
   };
   outgoing.add("node", kubelets);
   outgoing.add("pod", pools);
   return {
     handler: (ctx, resource) => handleConnect(ctx, resource, services),
-    endAll: () => services.lasting.endAll(),
     close() {
       kubelets.close();
       pools.close();

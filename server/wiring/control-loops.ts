@@ -1,4 +1,5 @@
 /** Wiring of the control loops, for a process that runs nothing else. */
+
 import { systemClock } from "../../storage/base/clock.js";
 import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
@@ -19,6 +20,7 @@ import { Metrics } from "../metrics/metrics.js";
 import { NO_IDENTITY } from "../outbound/tls-connections.js";
 import { createBuiltInCatalog } from "../registry/built-in-catalog.js";
 import { createOwnership } from "../registry/generic/ownership.js";
+import { LastingAnswers } from "../request/lasting-answers.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createAggregation } from "./aggregation.js";
 import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
@@ -75,6 +77,7 @@ export async function runControlLoops(
   // Its loops run in the replicas; here only namespaces are emptied through it.
   const aggregation = createAggregation({
     ...{ config, view, catalog, facts, freshness, outgoing, logger },
+    lasting: new LastingAnswers(),
     identity: () => NO_IDENTITY,
   });
   const lifetimes = { eventTtlSeconds: Math.ceil(config.eventTtlMs / 1000) };

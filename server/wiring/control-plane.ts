@@ -28,6 +28,7 @@ import { createRoutes } from "../http/routes.js";
 import { createAccessMetrics } from "../metrics/access-metrics.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { Registry } from "../registry/registry.js";
+import { LastingAnswers } from "../request/lasting-answers.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import type { RequestStep } from "../request/step.js";
 import type { Verbosity } from "../request/verbosity.js";
@@ -150,7 +151,11 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   if (flowControl !== undefined) freshness.isThreadResting = flowControl.isHoldingBack;
   const { outgoingFiles } = parts;
   const served = { config, view, catalog, facts, freshness, outgoing, logger, metrics };
-  const aggregation = createAggregation({ ...served, identity: outgoingFiles.proxyIdentity });
+  const lasting = new LastingAnswers();
+  const aggregation = createAggregation({
+    ...{ ...served, lasting },
+    identity: outgoingFiles.proxyIdentity,
+  });
   const inFlightLimits = createInFlightLimits(config, flowControl);
   metrics.observeInFlight(() => inFlightLimits);
   const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
@@ -158,7 +163,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   const simulation = openSimulation(config);
   const connected = {
     ...{ config, registry, freshness, metrics, outgoing, outgoingFiles, authorizeCreate },
-    simulated: simulation?.nodes,
+    ...{ lasting, simulated: simulation?.nodes },
   };
   const connecting = createConnecting(connected);
   opened.defer(() => connecting.close(), "connections to nodes");
@@ -176,7 +181,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
     simulation,
     requestsUnderWay: () => inFlightLimits.readOnly + inFlightLimits.mutating,
     endAll() {
-      connecting.endAll();
+      lasting.endAll();
       ticker.endAll();
     },
   };
