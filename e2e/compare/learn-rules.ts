@@ -16,15 +16,17 @@ import type { Change } from "./one-change.js";
 import { openPeerClient } from "./peer-client.js";
 import { changes, hasStatus, isSpec, SUBJECTS, type Subject } from "./questions.js";
 
-/** Kinds with rules of their own tests: expressions, devices, definitions. */
-const LEFT_OUT = /^(?:admissionregistration|apiextensions|resource)\//;
+/** Definitions have a table of their own (refused-definitions.ts). */
+const LEFT_OUT = /^apiextensions\//;
 const IN_TEMPLATE = /emplate\.spec\.\w+[.[]/;
 /**
  * Causes that are told by chance or of identities, and those of an empty list, which counts as none here
- * (known-differences.ts); changes of a Service's addresses, which the peer's allocator refuses before its rules.
+ * (known-differences.ts); changes of a Service's addresses, which the peer's allocator refuses before its rules; what a
+ * compiler of expressions says, in words of its own; an operation that is none, which is told once here; a claim's
+ * spec that may not change, which is told here with what it lacks.
  */
 const NO_RULE =
-  /must be '|(?:claims|finalizers|managedFields|ownerReferences|Containers\[\]\.resources): FieldValueForbidden: |^spec\.(?:clusterIPs|ipFamilies)\S* .*(?:must be a valid IP|first value must|expected an|supported values)/;
+  /compilation failed: |mutatingadmissionpolic\w+ \S+operations\S*: FieldValueNotSupported: |resourceclaims spec: |must be '|(?:claims|finalizers|managedFields|ownerReferences|Containers\[\]\.resources): FieldValueForbidden: | spec\.(?:clusterIPs|ipFamilies)\S* .*(?:must be a valid IP|first value must|expected an|supported values)/;
 const HEADER = "# kind\tverbs\tcause\tbeside\tbreaks\tkeeps\n";
 
 const { values } = parseArgs({
@@ -70,7 +72,7 @@ async function learn(client: HttpsClient, subject: Subject, verb: Verb): Promise
   const best = new Map<string, Told>();
   for (const one of told) {
     for (const cause of one.causes) {
-      if (NO_RULE.test(cause)) continue;
+      if (NO_RULE.test(`${kind} ${cause}`)) continue;
       const known = best.get(cause);
       if (known === undefined || known.causes.length > one.causes.length) best.set(cause, one);
     }
