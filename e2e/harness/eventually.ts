@@ -1,7 +1,7 @@
 /** Waits for something that becomes true outside this process, with a deadline and a clear end. */
 
 /** Generous: it only decides how long a failing test takes. */
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 60_000;
 /** Between two probes, at first; each wait is half as long again as the one before, up to the maximum. */
 const FIRST_WAIT_MS = 5;
 const WAIT_MS_MAX = 150;

@@ -32,7 +32,7 @@ export interface KubectlAtTerminal extends RunningKubectl {
 }
 
 /** One call takes a fraction of a second; more than this means that it hangs. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
 
 /** Gives a program a terminal; of util-linux. */
 const SCRIPT = "/usr/bin/script";

@@ -57,7 +57,7 @@ export interface ServerProcess extends AsyncDisposable {
   waitForExit(): Promise<number | null>;
 }
 
-const READY_DEADLINE_MS = 30_000;
+const READY_DEADLINE_MS = 60_000;
 const EXIT_DEADLINE_MS = 30_000;
 /** The tail of the logs that is kept. */
 const LOG_CHARS_MAX = 4_000_000;
