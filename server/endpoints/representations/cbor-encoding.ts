@@ -12,11 +12,12 @@ import {
   SELF_DESCRIBED,
 } from "../../codec/cbor.js";
 import { parseInSteps, parseJson } from "../../schema/parse-json.js";
-import { ChunkWriter } from "../chunk-writer.js";
+import type { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
-import { ownBytes, PieceReader } from "./piece-reader.js";
+import { PieceReader } from "./piece-reader.js";
+import { stepwise } from "./stepwise.js";
 
 /** RFC 8949 section 3.2: the start and end of containers of indefinite length. */
 const MAP_START = 0xbf;
@@ -62,30 +63,12 @@ export function inCbor(form: JsonForm, contentType: string): Representation {
     putError: (out, status) => putDocument(out, (to) => compact.putError(to, status)),
     encodeDocument: (json) => encodeCbor(parseJson(json)),
     documentType: contentType,
-    inSteps: {
-      *putObject(out, object) {
-        putAll(out, SELF_DESCRIBED);
-        yield* putInSteps(
-          out,
-          ownBytes((to) => form.put(to, object, true)),
-        );
-      },
-      putItem: (out, object) =>
-        putInSteps(
-          out,
-          ownBytes((to) => form.putItem(to, object)),
-        ),
-      *encodeDocument(json) {
-        const out = new ChunkWriter();
-        putAll(out, SELF_DESCRIBED);
-        yield* putInSteps(out, json);
-        return out.take();
-      },
-    },
+    inSteps: stepwise(form, putInSteps),
   };
 }
 
-function* putInSteps(out: ChunkWriter, json: Buffer): Steps<void> {
+function* putInSteps(out: ChunkWriter, json: Buffer, isFirst?: boolean): Steps<void> {
+  if (isFirst === undefined) putAll(out, SELF_DESCRIBED);
   for (const piece of cborPieces(yield* parseInSteps(json.toString("utf8")))) {
     putAll(out, piece);
     yield;

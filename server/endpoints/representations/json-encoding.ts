@@ -2,11 +2,12 @@
 import type { Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
-import { ChunkWriter } from "../chunk-writer.js";
+import type { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { indentedPieces, indentJson } from "./indent-json.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
-import { ownBytes, PieceReader } from "./piece-reader.js";
+import { PieceReader } from "./piece-reader.js";
+import { stepwise } from "./stepwise.js";
 
 const NEWLINE = 0x0a;
 const COMMA = 0x2c;
@@ -89,31 +90,14 @@ export function inIndentedJson(form: JsonForm, contentType: string): Representat
     putListFoot: (out, isEmpty) => out.putText(isEmpty ? "]\n}" : "\n  ]\n}"),
     putEvent: (out, type, object, isFirst) => compact.putEvent(out, type, object, isFirst),
     encodeDocument: (json) => Buffer.from(indentJson(json.toString("utf8"))),
-    inSteps: {
-      putObject: (out, object) =>
-        indentInSteps(
-          out,
-          ownBytes((to) => form.put(to, object, true)),
-        ),
-      *putItem(out, object, isFirst) {
-        out.putText(`${isFirst ? "" : ","}\n    `);
-        yield* indentInSteps(
-          out,
-          ownBytes((to) => form.putItem(to, object)),
-          ITEM_DEPTH,
-        );
-      },
-      *encodeDocument(json) {
-        const out = new ChunkWriter();
-        yield* indentInSteps(out, json);
-        return out.take();
-      },
-    },
+    inSteps: stepwise(form, indentInSteps),
   };
 }
 
-function* indentInSteps(out: ChunkWriter, json: Buffer, depth = 0): Steps<void> {
-  for (const piece of indentedPieces(json.toString("utf8"), depth)) {
+function* indentInSteps(out: ChunkWriter, json: Buffer, isFirst?: boolean): Steps<void> {
+  const isItem = isFirst !== undefined;
+  if (isItem) out.putText(`${isFirst ? "" : ","}\n    `);
+  for (const piece of indentedPieces(json.toString("utf8"), isItem ? ITEM_DEPTH : 0)) {
     out.putText(piece);
     yield;
   }

@@ -6,7 +6,7 @@ import type { JsonValue } from "../../api/meta.js";
 import { parseJson } from "../../schema/parse-json.js";
 import { ChunkWriter } from "../chunk-writer.js";
 
-export type PutPiece = (out: ChunkWriter) => void;
+type PutPiece = (out: ChunkWriter) => void;
 
 export class PieceReader {
   readonly #scratch = new ChunkWriter();
@@ -21,11 +21,4 @@ export class PieceReader {
   value(put: PutPiece): JsonValue {
     return parseJson(this.text(put));
   }
-}
-
-/** In memory of its own: where a piece is read in steps, others write between them. */
-export function ownBytes(put: PutPiece): Buffer {
-  const out = new ChunkWriter();
-  put(out);
-  return out.take();
 }

@@ -5,11 +5,12 @@
 import type { Steps } from "../../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { parseInSteps, parseJson } from "../../schema/parse-json.js";
-import { ChunkWriter } from "../chunk-writer.js";
+import type { ChunkWriter } from "../chunk-writer.js";
 import type { Representation } from "../representation.js";
 import { inCompactJson } from "./json-encoding.js";
 import { type JsonForm, LIST_FOOT } from "./json-form.js";
-import { ownBytes, PieceReader, type PutPiece } from "./piece-reader.js";
+import { PieceReader } from "./piece-reader.js";
+import { stepwise } from "./stepwise.js";
 import { yamlPieces } from "./yaml-text.js";
 
 /** YAML text of one value, with a newline at the end. */
@@ -43,27 +44,14 @@ export function inYaml(form: JsonForm, contentType: string): Representation {
     },
     encodeDocument: (json) => Buffer.from(toYaml(parseJson(json))),
     documentType: contentType,
-    inSteps: {
-      putObject: (out, object) => putInSteps(out, (to) => form.put(to, object, true), false),
-      putItem: (out, object) => putInSteps(out, (to) => form.putItem(to, object), true),
-      encodeDocument: documentInSteps,
-    },
+    inSteps: stepwise(form, putInSteps),
   };
 }
 
-function* putInSteps(out: ChunkWriter, put: PutPiece, isItem: boolean): Steps<void> {
-  const value = yield* parseInSteps(ownBytes(put).toString("utf8"));
-  for (const piece of yamlPieces(isItem ? [value] : value)) {
+function* putInSteps(out: ChunkWriter, json: Buffer, isFirst?: boolean): Steps<void> {
+  const value = yield* parseInSteps(json.toString("utf8"));
+  for (const piece of yamlPieces(isFirst === undefined ? value : [value])) {
     out.putText(piece);
     yield;
   }
-}
-
-function* documentInSteps(json: Buffer): Steps<Buffer> {
-  const out = new ChunkWriter();
-  for (const piece of yamlPieces(yield* parseInSteps(json.toString("utf8")))) {
-    out.putText(piece);
-    yield;
-  }
-  return out.take();
 }
