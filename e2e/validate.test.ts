@@ -266,10 +266,25 @@ test("#45 what a newcomer's folder has besides manifests is told in words of use
   const files: Record<string, string | Buffer> = {
     "bom.json": '\ufeff{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}',
     "crlf.yaml": "apiVersion: v1\r\nkind: ConfigMap\r\nmetadata:\r\n  name: c\r\n",
+    "each.json":
+      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"f"}}\n{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"g"},"x":1}\n',
     "kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
     "list.yaml": `apiVersion: v1
 kind: ConfigMapList
 items: [{ metadata: { name: d } }, { apiVersion: v1, kind: ConfigMap, metadata: { name: e }, other: 1 }]
+`,
+    "numbers.yaml": `--- # A name
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: 1 }
+--- # A namespace
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: num, namespace: true }
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: empty, namespace: }
 `,
     "template.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.name }}\n",
     "utf16.yaml": Buffer.from("\ufeffapiVersion: v1\nkind: ConfigMap\n", "utf16le"),
@@ -281,13 +296,16 @@ items: [{ metadata: { name: d } }, { apiVersion: v1, kind: ConfigMap, metadata: 
   const never = new AbortController().signal;
   const { output } = await validate({ ...options, paths: [folder.path] }, never);
   const { findings, objects } = JSON.parse(output);
-  assert.equal(objects, 4);
+  assert.equal(objects, 7);
   const told = findings.map(({ place, message }: { place: string; message: string }) => {
     return `${place.slice(folder.path.length + 1)}: ${message}`;
   });
   const expected = [
+    /^each.json, document 2: .*unknown field "x"$/,
     /^kustomization.yaml: a Kustomization is no object of an API: what `kubectl kustomize` makes/,
     /^list.yaml: .*unknown field "other"$/,
+    /^numbers.yaml, document 1: metadata.name is 1, which is no text without quotes$/,
+    /^numbers.yaml, document 2: metadata.namespace is true, which is no text without quotes$/,
     /^template.yaml: .*; it seems to be a template: what `helm template` makes of it can be read$/,
     /^utf16.yaml: the text is UTF-16; UTF-8 is expected$/,
   ];

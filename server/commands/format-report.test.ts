@@ -63,3 +63,32 @@ test("People 8: findings as JUnit's XML: a case for each object and each file th
 `,
   );
 });
+
+test("People 8: no name forges a line, a command of a workflow, or a colour", () => {
+  const forged = "Pod a\n::error::\u001b[31mb";
+  const place = "a\nb.yaml";
+  const finding = {
+    place,
+    line: 1,
+    object: forged,
+    level: "error",
+    message: "m\r\u2028n",
+  } as const;
+  const report: Report = {
+    objects: [{ place, object: forged }],
+    findings: [finding],
+    skipped: 0,
+  };
+  assert.equal(
+    formatReport(report, "text").split("\n")[0],
+    "a\\u000ab.yaml: Pod a\\u000a::error::\\u001b[31mb: m\\u000d\\u2028n",
+  );
+  assert.equal(
+    formatReport(report, "github").split("\n")[0],
+    "::error file=a%0Ab.yaml,line=1,title=Pod a\\u000a%3A%3Aerror%3A%3A\\u001b[31mb::a\\u000ab.yaml: m\\u000d\\u2028n",
+  );
+  assert.match(
+    formatReport(report, "junit"),
+    /classname="a\\u000ab\.yaml" name="Pod a\\u000a::error::\\u001b\[31mb"/,
+  );
+});

@@ -1,6 +1,7 @@
 /** The report of `keelson validate`: as text, JSON, JUnit's XML, or annotations of a GitHub workflow. */
 import { xmlText } from "../api/xml-text.js";
 import type { ReportForm } from "../config/validate-options.js";
+import { printableLine } from "./printable.js";
 import type { Finding, Report } from "./report.js";
 
 export function formatReport(report: Report, form: ReportForm): string {
@@ -19,7 +20,7 @@ const FORMS: Readonly<Record<ReportForm, (report: Report) => string>> = {
 
 function textLine({ place, object, level, message }: Finding): string {
   const warning = level === "warning" ? "warning: " : "";
-  return `${place}: ${object === "" ? "" : `${object}: `}${warning}${message}`;
+  return printableLine(`${place}: ${object === "" ? "" : `${object}: `}${warning}${message}`);
 }
 
 function summary({ objects, findings, skipped }: Report): string {
@@ -40,8 +41,9 @@ function counted(count: number, what: string): string {
 /** https://docs.github.com: workflow commands, whose texts are escaped. */
 function annotation({ place, line, object, level, message }: Finding): string {
   const [file = ""] = place.split(", document ");
-  const title = object === "" ? place : object;
-  return `::${level} file=${property(file)},line=${line},title=${property(title)}::${data(`${place}: ${message}`)}`;
+  const title = printableLine(object === "" ? place : object);
+  const text = printableLine(`${place}: ${message}`);
+  return `::${level} file=${property(file)},line=${line},title=${property(title)}::${data(text)}`;
 }
 
 function data(text: string): string {
@@ -66,8 +68,9 @@ function junitDocument({ objects, findings }: Report): string {
     const failed = (failures.get(id) ?? [])
       .map(({ message }) => `<failure message="${xmlText(message)}"/>`)
       .join("");
-    const name = xmlText(object === "" ? place : object);
-    return `    <testcase classname="${xmlText(place)}" name="${name}">${failed}</testcase>`;
+    const name = xmlText(printableLine(object === "" ? place : object));
+    const from = xmlText(printableLine(place));
+    return `    <testcase classname="${from}" name="${name}">${failed}</testcase>`;
   });
   const counts = `tests="${cases.size}" failures="${failures.size}"`;
   return [

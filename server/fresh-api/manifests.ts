@@ -6,6 +6,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readFileSync, statSync } f
 import { join } from "node:path";
 import { oneLine } from "../../storage/base/one-line.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { jsonToText } from "../codec/json.js";
 import { parseYaml, YamlSyntaxError } from "../codec/yaml.js";
 import { splitYamlDocuments } from "../codec/yaml-documents.js";
 import type { Manifest } from "./types.js";
@@ -248,6 +249,8 @@ function toPlaced(
   found: Pick<PlacedObject, "place" | "line" | "duplicates">,
 ): PlacedObject | string {
   const lacks = (what: string) => `an object without ${what}`;
+  const noText = (member: string, value: JsonValue) =>
+    `metadata.${member} is ${oneLine(jsonToText(value))}, which is no text without quotes`;
   if (!isObject(object)) return "not an object";
   const { apiVersion, kind, metadata } = object;
   if (typeof apiVersion !== "string" || apiVersion === "") return lacks("apiVersion");
@@ -256,9 +259,12 @@ function toPlaced(
     return `a ${kind} is no object of an API: what \`kubectl kustomize\` makes of it can be read`;
   }
   const written = isObject(metadata) ? metadata : {};
-  const { name, namespace = "" } = written;
-  if (typeof name !== "string" || name === "") return lacks("metadata.name");
-  if (typeof namespace !== "string") return lacks("a text as metadata.namespace");
+  const { name } = written;
+  // Charts leave it empty.
+  const namespace = written.namespace ?? "";
+  if ((name ?? "") === "") return lacks("metadata.name");
+  if (typeof name !== "string") return noText("name", name ?? null);
+  if (typeof namespace !== "string") return noText("namespace", namespace);
   const kept = Object.entries(written).filter(([key]) => !OF_THE_SERVER.includes(key));
   const applied = { ...object, metadata: Object.fromEntries(kept) };
   return { ...found, apiVersion, kind, name, namespace, object: applied };
