@@ -75,11 +75,15 @@ export function sendAnswer(ctx: RequestContext, { status, headers, body }: Passe
   res.setHeader("Audit-Id", state.auditId);
   // A watch has headers long before its first event.
   res.flushHeaders();
-  body.on("data", (chunk: Buffer) => {
-    state.bytesSent += chunk.length;
-  });
+  // An iterator joins what has come meanwhile: an answer in chunks of a byte is not written byte by byte.
+  const counted = async function* (pieces: AsyncIterable<Buffer>) {
+    for await (const piece of pieces) {
+      state.bytesSent += piece.length;
+      yield piece;
+    }
+  };
   // A handler ends when its answer is under way; a broken answer is cut, so that it does not look complete.
-  void pipeline(body, streamOf(res)).catch(() => res.destroy());
+  void pipeline(body, counted, streamOf(res)).catch(() => res.destroy());
 }
 
 function bodyOf(request: IncomingMessage | Http2Request): Readable {
