@@ -32,7 +32,7 @@ import { followRootAuthority } from "./root-authority.js";
 import { servedGroupVersions } from "./served-group-versions.js";
 import { createViews } from "./storage.js";
 import { createStorageMigrations } from "./storage-migrations.js";
-import { openStore, STORE_START_MS } from "./store.js";
+import { openStore, storeDeadline } from "./store.js";
 import { startWatchdog, type WatchdogOptions } from "./watchdog.js";
 
 /**
@@ -58,7 +58,7 @@ export async function runControlLoops(
     release: config.releases.emulated,
   });
   const catalog = new LiveCatalog(builtIn);
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(STORE_START_MS)]);
+  const deadline = AbortSignal.any([signal, storeDeadline()]);
   const metrics = new Metrics();
   const observed = await openObserved(config, metrics, logger);
   await using _listener = observed.listener;

@@ -26,7 +26,7 @@ import { advertisedAddress } from "./own-hosts.js";
 import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";
 import { startReplica } from "./start.js";
-import { openStore, STORE_START_MS } from "./store.js";
+import { openStore, storeDeadline } from "./store.js";
 import { openTracing } from "./tracing.js";
 
 /** Closed in parts, each of which has its own time. */
@@ -98,7 +98,7 @@ export function openReplica(
 
     // Closed after everything that makes spans.
     const tracing = opened.use(await openTracing({ ...common, build }), "tracing", ITS_PARTS);
-    const deadline = AbortSignal.timeout(STORE_START_MS);
+    const deadline = storeDeadline();
     const storage = opened.use(await openStore(common, deadline), "the store");
     const security = await createSecurity(
       { ...common, readAuthorities: storage.readAuthorities },

@@ -11,6 +11,7 @@ import { FeedLag } from "../../storage/cache/feed-lag.js";
 import type { SmallView } from "../../storage/cache/registry-view.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import type { ConvertingStore } from "../../storage/kv/converting-store.js";
+import { StorageError } from "../../storage/kv/errors.js";
 import { type PartStore, SharedFeed } from "../../storage/kv/shared-feed.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import { TimedStore } from "../../storage/kv/timed-store.js";
@@ -30,7 +31,16 @@ import { withStoredForm } from "./stored-form.js";
 import { openTokenKeys, type TokenKeys } from "./token-keys.js";
 
 /** How long the store may take to answer at start. */
-export const STORE_START_MS = 10_000;
+const STORE_START_MS = 10_000;
+
+/** Aborts, with a reason that says so, when the store takes too long at a start. */
+export function storeDeadline(): AbortSignal {
+  const deadline = new AbortController();
+  const text = `the store did not answer within ${STORE_START_MS / 1_000} s`;
+  const end = () => deadline.abort(new StorageError("Unavailable", text));
+  setTimeout(end, STORE_START_MS).unref();
+  return deadline.signal;
+}
 
 export interface OpenedStore extends AsyncDisposable {
   readonly store: RevisionedStore;

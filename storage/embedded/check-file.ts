@@ -2,11 +2,12 @@
  * Checks an lmdb file before lmdb maps it into memory. lmdb trusts the file: one that is no database,
  * or is truncated, kills the process with a signal and no message.
  *
- * Both meta pages must exist and refer to existing pages. A file that is shorter than its last page says is
- * walked, as the pages behind its end may be free ones that were never written. Damage further inside is found
- * by whoever reads a record, by its checksum; lmdb's inner pages have none.
+ * Both meta pages must exist, and each page of a table that they lead to must be one, say its own number, and hold
+ * what it refers to. A file may be shorter than its last page says: free pages behind its end were never written.
+ * Changed bytes of records are found by whoever reads them, by their checksum.
  */
-import { type FileHandle, open } from "node:fs/promises";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { nextTurn } from "../base/next-turn.js";
 import { damaged } from "./database.js";
 
 const MAGIC = 0xbeefc0de;
@@ -16,9 +17,11 @@ const PAGE_SIZE_OFFSET = 48;
 const ROOT_OFFSETS = [88, 136] as const;
 const LAST_PAGE_OFFSET = 144;
 /** Free pages behind the end of a file: more than one transaction has. */
-const UNWRITTEN_PAGES_MAX = 1 << 17;
+const UNWRITTEN_PAGES_MAX = 131_072n;
 const TRANSACTION_OFFSET = 152;
 const META_BYTES = 160;
+/** Pages that are looked at in one turn: some milliseconds. */
+const PAGES_PER_TURN = 256;
 /** The root of an empty table. */
 const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 /** Pages: a header with flags and the end of the list of nodes, that list, then the nodes. */
@@ -40,62 +43,65 @@ const PAGE_SIZES: ReadonlySet<number> = new Set([4_096, 8_192, 16_384, 32_768, 6
 
 /** A missing or empty file is fine: lmdb creates it. @throws {StorageError} Refused */
 export async function checkFile(path: string): Promise<void> {
-  let file: FileHandle;
+  let file: number;
   try {
-    file = await open(path);
+    file = openSync(path, "r");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
     throw error;
   }
   try {
-    const { size } = await file.stat();
+    const { size } = fstatSync(file);
     if (size > 0) await checkPages(file, path, size);
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 
-async function checkPages(file: FileHandle, path: string, size: number): Promise<void> {
-  const first = await readMeta(file, path, 0);
+/** What waits to be looked at: a page of a table, or the pages of a long value, one after the other. */
+interface PageRun {
+  readonly page: bigint;
+  readonly count: bigint;
+  readonly isLongValue?: boolean;
+}
+
+async function checkPages(file: number, path: string, size: number): Promise<void> {
+  const first = readMeta(file, path, 0);
   const pageSize = first.readUInt32LE(PAGE_SIZE_OFFSET);
   if (!PAGE_SIZES.has(pageSize)) throw damaged(`${path} is no database`);
-  const second = await readMeta(file, path, pageSize);
+  const second = readMeta(file, path, pageSize);
   const [a, b] = [first, second].map((meta) => meta.readBigUInt64LE(TRANSACTION_OFFSET));
   const newest = (a ?? 0n) > (b ?? 0n) ? first : second;
-  const pages = Math.floor(size / pageSize);
-  const missing = newest.readBigUInt64LE(LAST_PAGE_OFFSET) + 1n - BigInt(pages);
-  if (missing <= 0n) return;
-  const cut = damaged(`${path} is cut short`);
-  if (missing > UNWRITTEN_PAGES_MAX) throw cut;
-  let walked = 0;
-  const waiting = ROOT_OFFSETS.map((offset) => ({
+  const pages = BigInt(Math.floor(size / pageSize));
+  const isCut = newest.readBigUInt64LE(LAST_PAGE_OFFSET) >= pages + UNWRITTEN_PAGES_MAX;
+  const waiting: PageRun[] = ROOT_OFFSETS.map((offset) => ({
     page: newest.readBigUInt64LE(offset),
     count: 1n,
   }));
+  const bytes = Buffer.alloc(pageSize);
+  let walked = 0;
   for (let run = waiting.pop(); run !== undefined; run = waiting.pop()) {
-    if (run.page === NO_PAGE) continue;
-    if (run.page + run.count > BigInt(pages) || ++walked > pages) throw cut;
-    const bytes = Buffer.alloc(pageSize);
-    await file.read(bytes, 0, pageSize, Number(run.page) * pageSize);
+    const { page, count, isLongValue } = run;
+    if (page === NO_PAGE) continue;
+    // Pages that lead in a circle are more than the file has.
+    if (isCut || page + count > pages || ++walked > pages) throw damaged(`${path} is cut short`);
+    if (isLongValue) continue;
+    if (walked % PAGES_PER_TURN === 0) await nextTurn();
+    readSync(file, bytes, 0, pageSize, Number(page) * pageSize);
     try {
+      if (bytes.readBigUInt64LE(0) !== page) throw new RangeError("another page's number");
       for (const next of pagesUnder(bytes)) waiting.push(next);
-    } catch {
-      // A number of a damaged page is beyond its end.
-      throw cut;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw damaged(`page ${page} of ${path} is unreadable`);
     }
   }
 }
 
-/** Pages that lie one after the other; only the first has a header. */
-interface PageRun {
-  readonly page: bigint;
-  readonly count: bigint;
-}
-
-/** What a page of a table refers to. */
+/** What a page of a table refers to. @throws {RangeError} it is none, or refers to what is beyond its end */
 function* pagesUnder(page: Buffer): Generator<PageRun> {
   const flags = page.readUInt16LE(PAGE_FLAGS_OFFSET);
-  if ((flags & (BRANCH_PAGE | LEAF_PAGE)) === 0) return;
+  if ((flags & (BRANCH_PAGE | LEAF_PAGE)) === 0) throw new RangeError("no page of a table");
   const nodes = page.readUInt16LE(PAGE_LOWER_OFFSET) / 2;
   for (let index = 0; index < nodes; index++) {
     const start = page.readUInt16LE(PAGE_HEADER_BYTES + 2 * index);
@@ -106,15 +112,20 @@ function* pagesUnder(page: Buffer): Generator<PageRun> {
     else if ((kind & TABLE) !== 0) {
       yield { page: node.readBigUInt64LE(data + TABLE_ROOT_OFFSET), count: 1n };
     } else if ((kind & LONG_VALUE) !== 0) {
-      yield { page: node.readBigUInt64LE(data), count: node.readBigUInt64LE(data + 16) };
+      yield {
+        page: node.readBigUInt64LE(data),
+        count: node.readBigUInt64LE(data + 16),
+        isLongValue: true,
+      };
     }
   }
 }
 
-async function readMeta(file: FileHandle, path: string, position: number): Promise<Buffer> {
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(META_BYTES), 0, META_BYTES, position);
-  if (bytesRead < META_BYTES || buffer.readUInt32LE(MAGIC_OFFSET) !== MAGIC) {
+function readMeta(file: number, path: string, position: number): Buffer {
+  const bytes = Buffer.alloc(META_BYTES);
+  const length = readSync(file, bytes, 0, META_BYTES, position);
+  if (length < META_BYTES || bytes.readUInt32LE(MAGIC_OFFSET) !== MAGIC) {
     throw damaged(`${path} is no database`);
   }
-  return buffer;
+  return bytes;
 }

@@ -172,6 +172,25 @@ test("H-damage: a store that was cut anywhere is refused, unless all of it is th
   assert.deepEqual(await read(whole), everything);
 });
 
+test("H-damage: a page of a table that was wiped is named, and ends no process with a signal", async (t) => {
+  const directory = await temporaryDirectory(t);
+  {
+    await using store = await openStore(directory);
+    for (let index = 0; index < 12; index++) await commit(store, put(`/v/${index}`, textOf(index)));
+  }
+  const path = join(directory, "store.mdb");
+  const whole = await readFile(path);
+  let named = 0;
+  for (let page = 2; page < whole.length / 8192; page++) {
+    const wiped = Buffer.from(whole).fill(page % 2 === 0 ? 0 : 255, page * 8192, (page + 1) * 8192);
+    await writeFile(path, wiped);
+    const { stderr, signal } = spawnSync(process.execPath, [readerPath, directory]);
+    assert.equal(signal, null, `page ${page}`);
+    if (stderr.toString().includes(`page ${page} of ${path} is unreadable`)) named++;
+  }
+  assert.ok(named > 0);
+});
+
 test("H-damage: a changed key, which would hide others, is refused", async (t) => {
   const directory = await temporaryDirectory(t);
   {

@@ -71,7 +71,7 @@ import { Leases } from "./leases.js";
 import { prepareTransaction } from "./prepare-transaction.js";
 import { type GetResult, readKey, readRange } from "./reads.js";
 import { shrinkFile } from "./shrink-file.js";
-import { StoreSpace } from "./store-space.js";
+import { requireRoom, StoreSpace } from "./store-space.js";
 import { WatchCursor } from "./watch-cursor.js";
 
 /** Far above one replica's needs, so that a leak of watches shows. */
@@ -100,6 +100,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   let database: StoreDatabase | undefined;
   try {
     await makeDirectory(directory, 0o700);
+    requireRoom(directory);
     await checkFile(join(directory, "owner.mdb"));
     lock = await lockDirectory(directory, isDurable);
     await checkFile(join(directory, "store.mdb"));

@@ -1,8 +1,10 @@
 /** The embedded store without room: its quota, and a disk that is full. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
 import { temporaryDirectory } from "../base/testing/temporary-directory.js";
@@ -123,4 +125,19 @@ test("H-damage: on a full disk puts are refused, and deletes of the same group t
   await run(put("/c", 100));
   assert.equal(space.shortage, "none");
   await queue.close();
+});
+
+test("H-damage: a new directory on a full disk is refused with one sentence", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const reader = fileURLToPath(new URL("./testing/read-all.js", import.meta.url));
+  const mount = `mount -t tmpfs -o size=512k none ${directory}`;
+  const onItsDisk = (command: string) => spawnSync("unshare", ["-m", "sh", "-c", command]);
+  const { status, stderr: why } = onItsDisk(mount);
+  if (status !== 0) return t.skip(`no disk can be mounted here: ${why}`);
+  const { signal, stderr } = onItsDisk(
+    `${mount} && exec ${process.execPath} ${reader} ${directory}`,
+  );
+  assert.equal(signal, null);
+  assert.match(stderr.toString(), /the disk is full: no store can be made in /);
+  assert.equal(stderr.toString().trim().split("\n").length, 1);
 });

@@ -9,7 +9,7 @@
  * write could take it, and nobody would see it.)
  */
 import { randomBytes } from "node:crypto";
-import { rmSync, statfsSync, statSync } from "node:fs";
+import { existsSync, rmSync, statfsSync, statSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../base/clock.js";
@@ -46,6 +46,26 @@ export interface StoreSpaceOptions {
   readonly logger: Logger;
 }
 
+/**
+ * lmdb maps the files of its locks into memory before they have room on the disk, where a write to them ends the process.
+ * @throws {StorageError} NoSpace: the directory is new, and its disk full
+ */
+export function requireRoom(directory: string): void {
+  const isNew = !existsSync(join(directory, "store.mdb-lock"));
+  if (!isNew || leftBytes(directory) >= FULL_BYTES) return;
+  throw new StorageError("NoSpace", `the disk is full: no store can be made in ${directory}`);
+}
+
+function leftBytes(directory: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize;
+  } catch {
+    // Not every file system tells.
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
 export class StoreSpace {
   readonly quotaBytes: number;
   readonly #options: StoreSpaceOptions;
@@ -59,10 +79,10 @@ export class StoreSpace {
     this.quotaBytes = options.quotaBytes;
     this.#reservePath = join(options.directory, "reserve");
     this.#size = sizeOf(options.database);
-    const leftBytes = this.#leftBytes();
-    if (leftBytes < FULL_BYTES) {
+    const left = leftBytes(options.directory);
+    if (left < FULL_BYTES) {
       const text = "the disk of the data directory is full: writes are refused until there is room";
-      options.logger.warn({ directory: options.directory, leftBytes }, text);
+      options.logger.warn({ directory: options.directory, leftBytes: left }, text);
       this.#shortage = "disk";
     }
   }
@@ -105,7 +125,7 @@ export class StoreSpace {
 
   /** Whether the disk has no room for what failed with this I/O error. */
   isDiskFull(): boolean {
-    return this.#leftBytes() < FULL_BYTES;
+    return leftBytes(this.#options.directory) < FULL_BYTES;
   }
 
   noteDiskFull(): void {
@@ -138,7 +158,10 @@ export class StoreSpace {
 
   async #keepReserve(): Promise<void> {
     if (statSync(this.#reservePath, { throwIfNoEntry: false }) !== undefined) return;
-    const bytes = Math.min(RESERVE_BYTES, Math.floor(this.#leftBytes() * RESERVE_SHARE));
+    const bytes = Math.min(
+      RESERVE_BYTES,
+      Math.floor(leftBytes(this.#options.directory) * RESERVE_SHARE),
+    );
     if (bytes < RESERVE_BYTES_MIN) return;
     const draft = `${this.#reservePath}.new`;
     try {
@@ -148,16 +171,6 @@ export class StoreSpace {
     } catch (error) {
       await rm(draft, { force: true });
       throw error;
-    }
-  }
-
-  #leftBytes(): number {
-    try {
-      const { bavail, bsize } = statfsSync(this.#options.directory);
-      return bavail * bsize;
-    } catch {
-      // Not every file system tells.
-      return Number.POSITIVE_INFINITY;
     }
   }
 
