@@ -15,7 +15,7 @@ import { deepEqual } from "../../api/deep-equal.js";
 import type { Naming } from "../../api/naming.js";
 import { ProblemsFull } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
-import { checkStructuralInSteps } from "../../structural/definition/check-structural.js";
+import { checkStructural } from "../../structural/definition/check-structural.js";
 import { approvalOf, isProtectedGroup } from "./api-approval.js";
 import { isBundle } from "./ca-bundle.js";
 import {
@@ -169,7 +169,7 @@ export function* structureProblems({ spec }: Definition): Steps<FieldError[]> {
     const path = `spec.versions[${index}].schema.openAPIV3Schema`;
     if (schema === undefined) continue;
     try {
-      found.push(yield* checkStructuralInSteps(schema, path));
+      found.push(yield* checkStructural(schema, path));
     } catch (error) {
       if (!(error instanceof ProblemsFull)) throw error;
       found.push(error.problems);

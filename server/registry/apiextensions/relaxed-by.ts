@@ -3,7 +3,7 @@ import type { Steps } from "../../../storage/base/steps.js";
 import { Problems } from "../../api/problems.js";
 import { checkDefaults } from "../../structural/definition/check-defaults.js";
 import { checkListKeys } from "../../structural/definition/check-schema.js";
-import { checkStructuralInSteps } from "../../structural/definition/check-structural.js";
+import { checkStructural } from "../../structural/definition/check-structural.js";
 import type { Strictness } from "../../structural/definition/strictness.js";
 import { itemSchema, type JsonSchema, someSchema } from "../../structural/json-schema.js";
 import { toStructural } from "../../structural/structural.js";
@@ -26,7 +26,7 @@ export function* relaxedBy(current: Definition): Steps<Strictness> {
   let isStructural = true;
   let isPruned = true;
   for (const schema of schemas) {
-    const problems = yield* checkStructuralInSteps(schema, "");
+    const problems = yield* checkStructural(schema, "");
     isStructural = isStructural && problems.length === 0;
   }
   if (isStructural) {

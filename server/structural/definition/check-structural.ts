@@ -3,7 +3,7 @@
  * restrict it; the root is an object with the common metadata.
  */
 
-import { finishNow, STRETCH, type Steps } from "../../../storage/base/steps.js";
+import { STRETCH, type Steps } from "../../../storage/base/steps.js";
 import { deepEqual } from "../../api/deep-equal.js";
 import { forbiddenField, invalidValue, requiredValue } from "../../api/field-errors.js";
 import { Problems } from "../../api/problems.js";
@@ -24,13 +24,11 @@ function isIntOrString(anyOf: readonly JsonSchema[] | undefined): boolean {
   return deepEqual(types, INT_OR_STRING);
 }
 
-/** The errors, sorted, as the order of members has no meaning. */
-export function checkStructural(schema: JsonSchema, path: string): FieldError[] {
-  return finishNow(checkStructuralInSteps(schema, path));
-}
-
-/** A pattern in each step: it is compiled to see whether it is one. */
-export function* checkStructuralInSteps(schema: JsonSchema, path: string): Steps<FieldError[]> {
+/**
+ * A pattern in each step: it is compiled to see whether it is one.
+ * @returns the errors, sorted, as the order of members has no meaning
+ */
+export function* checkStructural(schema: JsonSchema, path: string): Steps<FieldError[]> {
   const errors = new Problems();
   yield* checkInvariants({ schema, level: "root", path }, errors, { looked: 0 });
   // Only the root's junctors are checked, as in kube-apiserver: nested ones may name more fields.

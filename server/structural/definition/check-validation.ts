@@ -14,7 +14,7 @@ import { compileValidator } from "../value-validator.js";
 import { checkDefaults } from "./check-defaults.js";
 import { CostContext, CostTotal } from "./check-rules.js";
 import { checkSchema } from "./check-schema.js";
-import { checkStructuralInSteps } from "./check-structural.js";
+import { checkStructural } from "./check-structural.js";
 import type { Strictness } from "./strictness.js";
 
 /** Keywords that a root may have when the status is a subresource, which is validated separately. */
@@ -64,7 +64,7 @@ export function* checkValidation(
   let cost: CostContext | undefined;
   const unstructured = strictness.requiresStructural ? structureProblem(schema) : undefined;
   if (strictness.requiresStructural && unstructured === undefined) {
-    const found = yield* checkStructuralInSteps(schema, path);
+    const found = yield* checkStructural(schema, path);
     const defaults =
       found.length > 0
         ? []
