@@ -7,8 +7,8 @@
 #   e2e/run-tests.sh --unit             the tests beside the code on one release of etcd, without lint: `npm run test:unit`
 #   e2e/run-tests.sh storage/ kubectl   only test files whose path contains one of these words
 #
-# KEELSON_TEST_CONCURRENCY (default 3): test files at a time; each may start servers and an etcd. With two, a fifth of
-# two cores stands idle, as tests wait for deadlines and for disks.
+# KEELSON_TEST_CONCURRENCY (default 3, and 4 with --unit): test files at a time; each may start servers and an etcd. With
+# two, a fifth of two cores stands idle, as tests wait for deadlines and for disks.
 # CI: where it is set, a test that is skipped fails the run.
 # KEELSON_TEST_LONG (`npm run test:long`): the long variants, which need the machine for themselves.
 set -eu
@@ -38,6 +38,7 @@ tests=$(select_tests "$@" | sh e2e/group-units.sh)
 
 # A test that hangs fails by name instead of holding up everything. The runner counts a file as a test.
 if [ -n "${KEELSON_TEST_LONG:-}" ]; then concurrency=1 timeout_ms=3600000; else concurrency=3 timeout_ms=600000; fi
+[ -z "${KEELSON_TEST_FAST:-}" ] || concurrency=4
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 # shellcheck disable=SC2086 # one word per file

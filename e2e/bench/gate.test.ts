@@ -14,7 +14,8 @@ import { countAll } from "./counts.js";
 const BOUNDS: Readonly<Record<string, { readonly code: number; readonly bytes?: number }>> = {
   get: { code: 41_500, bytes: 29_700 },
   create: { code: 156_000, bytes: 104_400 },
-  update: { code: 175_000, bytes: 112_600 },
+  // 175,000 to 182,000 on a quiet machine; 194,000 was seen on a busy one.
+  update: { code: 180_000, bytes: 112_600 },
   // Of its bytes most are Node's, and few: they are not the same each time.
   "watch event": { code: 2_950 },
 };
