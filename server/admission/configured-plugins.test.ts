@@ -1,5 +1,4 @@
 /** Plugins that clusters turn on by name (A20): what each changes and refuses. */
-
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";

@@ -1,6 +1,6 @@
 /**
- * readAnswer: the whole body of another server's answer, with a bound on its bytes and on its pieces: 16 MB in
- * chunks of a byte would be two gigabytes of buffers.
+ * readAnswer: the whole body of another server's answer, with a bound on its bytes and on its pieces: one that drips
+ * byte by byte would keep a buffer of some hundred bytes for each.
  */
 import { areTooShort } from "../request/read-body.js";
 

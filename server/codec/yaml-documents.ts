@@ -1,5 +1,4 @@
 /** Files with several documents, split as by clients of kube-apiserver: at lines of `---`, and where an object of JSON follows another. */
-
 import { parseJson } from "../schema/parse-json.js";
 
 /** The documents with more than comments, in order. */

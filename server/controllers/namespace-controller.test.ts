@@ -1,5 +1,4 @@
 /** Deletion of namespaces: with content, with pending finalizers, and by one leader among several. */
-
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";

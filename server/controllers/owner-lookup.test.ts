@@ -1,5 +1,4 @@
 /** What looking up owners costs, however many an object names and however large they are. */
-
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";

@@ -14,7 +14,6 @@
  *   A request that crosses the close on the wire is lost on HTTP/1.1 with any server (RFC 9112, 9.3.1); the
  *   quiet period makes that very rare.
  */
-
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Session, ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";

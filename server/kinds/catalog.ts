@@ -9,7 +9,6 @@
  * and group-versions whose resources are the same ones in the same order. So documents and caches
  * of unchanged parts stay valid, and the cost is that of the changed parts.
  */
-
 import { assert } from "../../storage/base/assert.js";
 import { compareTexts } from "../../storage/base/compare-texts.js";
 import type { PartitionTraits } from "../../storage/cache/partition.js";

@@ -1,5 +1,4 @@
 /** Wiring of the control loops, for a process that runs nothing else. */
-
 import { systemClock } from "../../storage/base/clock.js";
 import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";

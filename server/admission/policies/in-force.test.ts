@@ -2,7 +2,6 @@
  * Rules apply immediately: with two replicas on one store, no write is committed that an older policy,
  * binding or parameter judged, however writes of rules and objects interleave.
  */
-
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";

@@ -1,5 +1,4 @@
 /** Device classes by the names of extended resources, and the pods that claims are made for, from the view. */
-
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { ApiObject, JsonObject } from "../../api/meta.js";

@@ -1,5 +1,4 @@
 /** Permissions of nodes: through their pods, by their name, and those of all nodes (S2-NODE). */
-
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ApiObject, JsonObject } from "../../api/meta.js";

@@ -7,7 +7,6 @@
  * What a client has not read yet stays in memory: a past version for each watch, if each is at another place of the past. The
  * bytes of these are bounded: beyond the bound the watch ends whose client has let its event lie for longest.
  */
-
 import type { Revision } from "../../../storage/kv/store.js";
 
 /** Of events that are begun and not read; what several watches send from the same memory counts once. */

@@ -8,7 +8,6 @@
  *                                  - 1
  *                                  - {}
  */
-
 import { Document, type Tags, YAMLMap } from "yaml";
 import { type StringifyContext, stringifyString } from "yaml/util";
 import { compareTexts } from "../../../storage/base/compare-texts.js";

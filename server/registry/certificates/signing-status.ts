@@ -3,7 +3,6 @@
  * certificate is set once at `status` alone, and neither is taken back: otherwise who may report could also grant (R33).
  * What an object of an older release has already is tolerated.
  */
-
 import { X509Certificate } from "node:crypto";
 import { isRecord } from "../../../storage/base/is-record.js";
 import { pemTexts } from "../../../storage/x509/pem-texts.js";

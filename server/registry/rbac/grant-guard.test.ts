@@ -1,5 +1,4 @@
 /** Nobody grants more than they hold: every way to write a role or binding, on a whole registry. */
-
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { AdmissionChain } from "../../admission/chain.js";

@@ -1,5 +1,4 @@
 /** Administrators' access and the parts of a claim's status, by every way to write, on a whole registry. */
-
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { AdmissionChain } from "../../admission/chain.js";

@@ -1,5 +1,4 @@
 /** Token requests: the answers, and the refusals with their messages. */
-
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";

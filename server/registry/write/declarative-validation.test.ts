@@ -1,5 +1,4 @@
 /** Precedence of the facts' rules and hand-written ones, and the counted mismatches. */
-
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { invalidValue, requiredValue, tooManyItems } from "../../api/field-errors.js";

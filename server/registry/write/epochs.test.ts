@@ -2,7 +2,6 @@
  * Rules that change between the judgement of a write and its commit. On the embedded store, with
  * another replica that changes the rule just before the transaction.
  */
-
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { RevisionedStore, Transaction } from "../../../storage/kv/store.js";
