@@ -3,7 +3,8 @@
  * much that is: how many roles somebody is bound to, how large the pods of a node are. It is then read in turns, once, and
  * the decision is made on what there is afterwards.
  */
-import { ShortTurns } from "../../storage/base/short-turns.js";
+import { inShortTurns, ShortTurns } from "../../storage/base/short-turns.js";
+import type { Steps } from "../../storage/base/steps.js";
 import type { AuthorizationResult } from "./authorizer.js";
 
 /** Bytes of objects that a decision reads at once: some three milliseconds. */
@@ -13,9 +14,9 @@ const TRIES_MAX = 20;
 
 export class Unread extends Error {
   /** Each reads one object, and does nothing if that was done meanwhile. */
-  readonly reads: readonly (() => void)[];
+  readonly reads: readonly (() => Steps<void>)[];
 
-  constructor(reads: readonly (() => void)[]) {
+  constructor(reads: readonly (() => Steps<void>)[]) {
     super("what decides is not read yet");
     this.reads = reads;
   }
@@ -47,7 +48,7 @@ async function decideInTurns(
   let { reads } = first;
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     for (const read of reads) {
-      read();
+      await inShortTurns(read(), turns);
       await turns.rest();
     }
     try {

@@ -3,6 +3,8 @@
  * replacing any other rules. The authorizer does not wait for it and evaluates the view (see
  * server/authz/rbac/aggregation.ts); the objects follow for people and tools.
  */
+import { inShortTurns } from "../../storage/base/short-turns.js";
+import { oneStep } from "../../storage/base/steps.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
@@ -120,7 +122,7 @@ function takeIn(
 function toAggregatable(object: ApiObject): AggregatableRole {
   const { selectors, rules } = readClusterRole(object);
   const { name = "", labels = {} } = object.metadata;
-  return { name, labels, selectors, rules: () => rules };
+  return { name, labels, selectors, rules: () => oneStep(rules) };
 }
 
 async function writeGathered(
@@ -130,7 +132,7 @@ async function writeGathered(
   roles: ReadonlyMap<string, AggregatableRole>,
   signal: AbortSignal,
 ): Promise<void> {
-  const rules = aggregateRules(role, roles.values());
+  const rules = await inShortTurns(aggregateRules(role, roles.values()));
   const object = objects.get(clusterRoles, { namespace: "", name: role.name });
   if (object === undefined || deepEqual(object.rules ?? [], rules)) return;
   await objects.update(clusterRoles, { ...object, rules }, "", signal);

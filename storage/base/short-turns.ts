@@ -7,6 +7,7 @@
  * Loops that run beside each other share one: together they work no longer than one of them may.
  */
 import { nextSharedTurn, TURN_MS } from "./next-turn.js";
+import type { Steps } from "./steps.js";
 
 export class ShortTurns {
   readonly #clock: { now(): number };
@@ -32,5 +33,18 @@ export class ShortTurns {
       });
     }
     return this.#resting;
+  }
+}
+
+/** Takes all steps, and rests between them. */
+export async function inShortTurns<Result>(
+  steps: Steps<Result>,
+  turns = new ShortTurns(),
+): Promise<Result> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    const resting = turns.rest();
+    if (resting !== undefined) await resting;
   }
 }

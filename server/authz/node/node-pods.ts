@@ -3,6 +3,8 @@
  * is exactly as fresh. A pod change reads only its node's name, which the view has ready; pods are
  * parsed once per state, when their node requests something.
  */
+
+import { oneStep, type Steps } from "../../../storage/base/steps.js";
 import type { Partition } from "../../../storage/cache/partition.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -81,10 +83,12 @@ export class NodePods {
     return false;
   }
 
-  #reads(namespace: string, pods: PodsOfNamespace): (() => void)[] {
+  #reads(namespace: string, pods: PodsOfNamespace): (() => Steps<void>)[] {
     return [...pods.keys()].map((name) => () => {
-      if (!pods.has(name) || pods.get(name) !== undefined) return;
-      pods.set(name, this.#read(namespace, name));
+      if (pods.has(name) && pods.get(name) === undefined) {
+        pods.set(name, this.#read(namespace, name));
+      }
+      return oneStep(undefined);
     });
   }
 

@@ -6,7 +6,9 @@
  * The authorizer evaluates this on the view itself, so a change of a collected role takes effect on the
  * next request. The control loop writes the same rules into the object, for people to read.
  */
+
 import { isRecord } from "../../../storage/base/is-record.js";
+import { STRETCH, type Steps } from "../../../storage/base/steps.js";
 import { type LabelSelector, selectorMatches } from "../../api/validation-selectors.js";
 import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
 
@@ -16,33 +18,43 @@ export interface AggregatableRole {
   /** The selectors of its aggregationRule; undefined = it has its own rules. */
   readonly selectors: readonly LabelSelector[] | undefined;
   /** Its own rules. */
-  rules(): readonly PolicyRule[];
+  rules(): Steps<readonly PolicyRule[]>;
 }
 
 /** The rules of an aggregated role, without duplicates, ordered by role name. */
-export function aggregateRules(
+export function* aggregateRules(
   role: AggregatableRole,
   roles: Iterable<AggregatableRole>,
-): PolicyRule[] {
+): Steps<PolicyRule[]> {
   const sorted = [...roles].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const gathered = new Map<string, PolicyRule>();
   const seen = new Set<AggregatableRole>([role]);
-  const gather = (from: AggregatableRole): void => {
-    for (const other of sorted) {
-      if (seen.has(other) || !isGathered(from, other)) continue;
+  // A stack of our own: roles may gather each other in a chain of thousands.
+  const path = [{ from: role, at: 0 }];
+  let looks = 0;
+  for (let top = path[0]; top !== undefined; top = path[path.length - 1]) {
+    const other = sorted[top.at++];
+    if (++looks % STRETCH === 0) yield;
+    if (other === undefined) path.pop();
+    else if (!seen.has(other) && isGathered(top.from, other)) {
       seen.add(other);
-      if (other.selectors !== undefined) {
-        gather(other);
-        continue;
-      }
-      for (const rule of other.rules()) {
-        const key = JSON.stringify(rule);
-        if (!gathered.has(key)) gathered.set(key, rule);
-      }
+      if (other.selectors !== undefined) path.push({ from: other, at: 0 });
+      else yield* gatherRules(gathered, yield* other.rules());
     }
-  };
-  gather(role);
+  }
   return [...gathered.values()];
+}
+
+function* gatherRules(
+  gathered: Map<string, PolicyRule>,
+  rules: readonly PolicyRule[],
+): Steps<void> {
+  let seen = 0;
+  for (const rule of rules) {
+    if (++seen % STRETCH === 0) yield;
+    const key = JSON.stringify(rule);
+    if (!gathered.has(key)) gathered.set(key, rule);
+  }
 }
 
 /** Whether an aggregated role includes the other one. */

@@ -3,6 +3,7 @@
  * rule. Equivalent to `ruleAllows` over all rules, as a property test checks; rules for other resources
  * cost one map lookup.
  */
+import { finishNow, STRETCH, type Steps } from "../../../storage/base/steps.js";
 import { EVERYTHING, type PolicyRule, type RuleRequest, withoutStars } from "./policy-rule.js";
 
 /** The size from which a set is faster than a scan. */
@@ -26,33 +27,50 @@ interface PathRule {
 
 export class CompiledRules {
   /** By "pods", "pods/log" and "*" + "/scale". */
-  readonly #byResource = new Map<string, ResourceRule[]>();
+  readonly #byResource = new Map<string, readonly ResourceRule[]>();
   readonly #forAll: ResourceRule[] = [];
   /** Whether any rule names a subresource of every resource. */
-  readonly #hasSubresourcesOfAll: boolean;
+  #hasSubresourcesOfAll = false;
   readonly #paths: PathRule[] = [];
 
-  constructor(rules: readonly PolicyRule[]) {
-    let hasSubresourcesOfAll = false;
+  private constructor() {}
+
+  static of(rules: readonly PolicyRule[]): CompiledRules {
+    return finishNow(CompiledRules.inSteps(rules));
+  }
+
+  static *inSteps(rules: readonly PolicyRule[]): Steps<CompiledRules> {
+    const compiled = new CompiledRules();
+    let last: LastRule | undefined;
+    let seen = 0;
     for (const rule of rules) {
-      const verbs = toValues(rule.verbs);
-      const { resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
-      if (nonResourceURLs.length > 0) this.#paths.push(toPathRule(verbs, nonResourceURLs));
-      if (resources.length === 0) continue;
-      const names = resourceNames.length === 0 ? undefined : toMembers(resourceNames);
-      const compiled = { verbs, groups: toValues(rule.apiGroups ?? []), names };
-      if (resources.includes(EVERYTHING)) {
-        this.#forAll.push(compiled);
-        continue;
-      }
-      for (const resource of new Set(resources)) {
-        if (resource.startsWith("*/")) hasSubresourcesOfAll = true;
+      if (++seen % STRETCH === 0) yield;
+      last = compiled.#add(rule, last);
+    }
+    return compiled;
+  }
+
+  /** @param last the resource rule before it: what says the same of other resources is one object */
+  #add(rule: PolicyRule, last: LastRule | undefined): LastRule | undefined {
+    const { resources = [], nonResourceURLs = [] } = rule;
+    if (nonResourceURLs.length > 0) {
+      this.#paths.push(toPathRule(toValues(rule.verbs), nonResourceURLs));
+    }
+    if (resources.length === 0) return last;
+    const alone = last !== undefined && saysTheSame(last.rule, rule) ? last.alone : [compile(rule)];
+    if (resources.includes(EVERYTHING)) {
+      this.#forAll.push(...alone);
+    } else {
+      for (const resource of resources.length === 1 ? resources : new Set(resources)) {
+        if (resource.startsWith("*/")) this.#hasSubresourcesOfAll = true;
         const known = this.#byResource.get(resource);
-        if (known === undefined) this.#byResource.set(resource, [compiled]);
-        else known.push(compiled);
+        if (known === undefined) this.#byResource.set(resource, alone);
+        // One that others share is never added to.
+        else if (known.length === 1) this.#byResource.set(resource, [...known, ...alone]);
+        else (known as ResourceRule[]).push(...alone);
       }
     }
-    this.#hasSubresourcesOfAll = hasSubresourcesOfAll;
+    return { rule, alone };
   }
 
   /** How many rules an answer has to look at, at most. */
@@ -78,6 +96,22 @@ export class CompiledRules {
     const general = this.#byResource.get(`*/${subresource}`);
     return general !== undefined && anyAllows(general, request);
   }
+}
+
+interface LastRule {
+  readonly rule: PolicyRule;
+  /** A list of its own, which all its resources share. */
+  readonly alone: readonly ResourceRule[];
+}
+
+function compile({ verbs, apiGroups = [], resourceNames = [] }: PolicyRule): ResourceRule {
+  const names = resourceNames.length === 0 ? undefined : toMembers(resourceNames);
+  return { verbs: toValues(verbs), groups: toValues(apiGroups), names };
+}
+
+/** Equal lists of one role are one (toPolicyRules). */
+function saysTheSame(a: PolicyRule, b: PolicyRule): boolean {
+  return a.verbs === b.verbs && a.apiGroups === b.apiGroups && a.resourceNames === b.resourceNames;
 }
 
 function anyAllows(rules: readonly ResourceRule[], request: RuleRequest): boolean {

@@ -8,6 +8,7 @@
  * PUT, patch or apply. It applies in every authorization mode, because roles may take effect later.
  */
 
+import { inShortTurns } from "../../../storage/base/short-turns.js";
 import type { PartitionId } from "../../../storage/objects/keys.js";
 import { partitionId } from "../../../storage/objects/keys.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -15,11 +16,18 @@ import { forbidden, notFound, type StatusError } from "../../api/status.js";
 import { isUpkeep } from "../../api/upkeep.js";
 import { MASTERS_GROUP, type UserInfo } from "../../request/user-info.js";
 import type { Authorizer } from "../authorizer.js";
-import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
+import { type PolicyRule, toPolicyRulesInSteps } from "./policy-rule.js";
 import { joinErrors, type RbacAuthorizer } from "./rbac-authorizer.js";
 import type { RbacIndex } from "./rbac-index.js";
 import type { RoleKind } from "./role-index.js";
-import { type Coverage, compactRules, covers, describeRule, quoteAll } from "./rule-coverage.js";
+import {
+  type Coverage,
+  compactRules,
+  covers,
+  coversInSteps,
+  describeRule,
+  quoteAll,
+} from "./rule-coverage.js";
 
 /** A write to be checked. */
 export interface GuardedWrite {
@@ -73,7 +81,8 @@ function guardRoles(parts: GrantGuardParts, resource: "roles" | "clusterroles"):
       const { next, current, namespace, user } = write;
       if (isExempt(write)) return;
       const held = await parts.rbac.policyRules(user, namespace);
-      const coverage = covers(held.rules, toPolicyRules(next.rules));
+      const wanted = await inShortTurns(toPolicyRulesInSteps(next.rules));
+      const coverage = await inShortTurns(coversInSteps(held.rules, wanted));
       const isAggregated = [next, current].some((role) => role !== undefined && gathers(role));
       const mayAggregate = !isAggregated || covers(held.rules, FULL_AUTHORITY).isCovered;
       if (coverage.isCovered && mayAggregate) return;
@@ -102,7 +111,9 @@ function guardBindings(
       const role = index.role(kind, namespace, name);
       const isThere = role?.object !== undefined;
       const held = await rbac.policyRules(user, namespace);
-      const coverage = isThere ? covers(held.rules, index.rules(role)) : undefined;
+      const coverage = isThere
+        ? await inShortTurns(coversInSteps(held.rules, await inShortTurns(index.rules(role))))
+        : undefined;
       if (coverage?.isCovered === true && !role?.isBroken) return;
       const roles = kind === "Role" ? "roles" : "clusterroles";
       const ask = { verb: "bind", group: apiGroup, resource: roles, namespace, name };

@@ -333,6 +333,35 @@ test("39.3: the roles of a user are not all read in one turn, and the decision i
   assert.equal(view.allows("joe", "GET", PODS), false);
 });
 
+test("39.3: one role of thousands of rules is read in steps, and so is one that gathers them", async () => {
+  const jane = createUser({ name: "jane" });
+  const ask = { user: jane, info: parseRequestInfo("GET", "/api/v1/nodes") };
+  const rules = Array.from({ length: 5_000 }, (_, at) => allow("get", `things-${at}`));
+  const labels = { part: "large" };
+  for (const selectors of [undefined, [{ matchLabels: labels }]]) {
+    const view = new PolicyView();
+    view.putRole({ ...clusterRole("large", ...rules, allow("list", "nodes")), labels });
+    view.putRole({ ...clusterRole("gathers"), ...(selectors && { selectors }) });
+    view.putBinding(bind("", "b", `ClusterRole/${selectors ? "gathers" : "large"}`, "User:jane"));
+    const answer = view.authorizer.authorize(ask);
+    assert.ok(answer instanceof Promise);
+    const entry = view.index.role("ClusterRole", "", selectors ? "gathers" : "large");
+    assert.ok(entry !== undefined && entry.content === undefined);
+    const steps = view.index.rules(entry);
+    let count = 0;
+    while (steps.next().done !== true) count++;
+    assert.ok(count > 20, String(count));
+    assert.equal((await answer).decision, "allow");
+    // A change while it is read is not lost.
+    view.putRole({ ...clusterRole("large", ...rules, allow("list", "pods")), labels });
+    const stale = view.index.rules(entry);
+    stale.next();
+    view.putRole({ ...clusterRole("large", ...rules), labels });
+    while (stale.next().done !== true);
+    assert.equal((await view.authorizer.authorize(ask)).decision, "no-opinion");
+  }
+});
+
 test("39.2: of more rules than anybody reads the first are listed, as incomplete", async () => {
   const view = wide(41, 500);
   const jane = createUser({ name: "jane" });

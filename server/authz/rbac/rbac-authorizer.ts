@@ -4,7 +4,7 @@
  * than one turn of the event loop has room for. A denial's reason names bound roles that are missing.
  */
 
-import { ShortTurns } from "../../../storage/base/short-turns.js";
+import { inShortTurns, ShortTurns } from "../../../storage/base/short-turns.js";
 import type { UserInfo } from "../../request/user-info.js";
 import {
   type AuthorizationAttributes,
@@ -12,7 +12,7 @@ import {
   type Authorizer,
   NO_OPINION,
 } from "../authorizer.js";
-import type { SubjectRules } from "../subject-rules.js";
+import type { PathRules, ResourceRules, SubjectRules } from "../subject-rules.js";
 import { decideWhenRead } from "../unread.js";
 import type { PolicyRule } from "./policy-rule.js";
 import { type BindingEntry, type Bindings, type RbacIndex, subjectIs } from "./rbac-index.js";
@@ -91,7 +91,7 @@ export class RbacAuthorizer implements Authorizer {
     const turns = new ShortTurns();
     for (const role of roles) {
       if (role.isBroken) errors.push(this.#describeBroken(role));
-      for (const rule of this.#index.rules(role)) {
+      for (const rule of await inShortTurns(this.#index.rules(role), turns)) {
         if (rules.length === RULES_MAX) return { rules, errors, isCut: true };
         rules.push(rule);
       }
@@ -104,15 +104,21 @@ export class RbacAuthorizer implements Authorizer {
   async rulesFor(user: UserInfo, namespace: string): Promise<SubjectRules> {
     const { rules, errors: broken, isCut } = await this.policyRules(user, namespace);
     const errors = isCut ? [...broken, TOO_MANY_RULES] : broken;
+    const resourceRules: ResourceRules[] = [];
+    const nonResourceRules: PathRules[] = [];
+    for (const { verbs, apiGroups = [], resources = [], resourceNames, nonResourceURLs } of rules) {
+      if (resources.length > 0) {
+        resourceRules.push(
+          resourceNames === undefined
+            ? { verbs, apiGroups, resources }
+            : { verbs, apiGroups, resources, resourceNames },
+        );
+      }
+      if (nonResourceURLs !== undefined) nonResourceRules.push({ verbs, nonResourceURLs });
+    }
     return {
-      resourceRules: rules.flatMap(({ verbs, apiGroups = [], resources = [], resourceNames }) =>
-        resources.length === 0
-          ? []
-          : [{ verbs, apiGroups, resources, ...(resourceNames && { resourceNames }) }],
-      ),
-      nonResourceRules: rules.flatMap(({ verbs, nonResourceURLs = [] }) =>
-        nonResourceURLs.length === 0 ? [] : [{ verbs, nonResourceURLs }],
-      ),
+      resourceRules,
+      nonResourceRules,
       incomplete: isCut,
       ...(errors.length > 0 && { evaluationError: joinErrors(errors) }),
     };

@@ -10,6 +10,7 @@
  * A service account is the user "system:serviceaccount:<namespace>:<name>". An unreadable binding grants
  * nothing; a missing or unreadable role is reported to the caller.
  */
+import type { Steps } from "../../../storage/base/steps.js";
 import type { ObjectTree } from "../../../storage/cache/object-tree.js";
 import type { PartitionObserver } from "../../../storage/cache/partition-observer.js";
 import type { PartitionId } from "../../../storage/objects/keys.js";
@@ -149,7 +150,7 @@ export class RbacIndex {
     return this.#groups.has(name);
   }
 
-  rules(role: RoleEntry): readonly PolicyRule[] {
+  rules(role: RoleEntry): Steps<readonly PolicyRule[]> {
     return this.#roles.rules(role);
   }
 
@@ -196,12 +197,11 @@ export class RbacIndex {
     const unread: RoleEntry[] = [];
     for (const role of grants.roles.keys()) {
       if (role.content !== undefined || role.isBroken) continue;
-      bytes += ROLE_BYTES + (role.object?.length ?? 0);
+      bytes += ROLE_BYTES + this.#roles.bytesToRead(role);
       unread.push(role);
     }
-    // A single one cannot be cut.
-    if (bytes > READ_BYTES_MAX && unread.length > 1) {
-      throw new Unread(unread.map((role) => () => void this.#roles.compiled(role)));
+    if (bytes > READ_BYTES_MAX) {
+      throw new Unread(unread.map((role) => () => this.#roles.readInSteps(role)));
     }
     grants.readAt = this.#version;
   }

@@ -49,7 +49,7 @@ test("compiled rules answer as the rules one by one", () => {
     fc.property(fc.integer(), (seed) => {
       const dice = new Dice(seed);
       const rules = dice.some(4, () => randomRule(dice));
-      const compiled = new CompiledRules(rules);
+      const compiled = CompiledRules.of(rules);
       for (let i = 0; i < 20; i++) {
         const request = randomRequest(dice);
         const expected = rules.some((rule) => ruleAllows(rule, request));

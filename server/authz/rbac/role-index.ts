@@ -3,8 +3,10 @@
  * that bindings name has an entry too, so that a binding references its role directly. Only the index
  * changes it, in the turn of the view's change.
  */
+import { finishNow, type Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
+import { parseInSteps } from "../../schema/parse-json.js";
 import {
   type AggregatableRole,
   aggregateRules,
@@ -12,12 +14,17 @@ import {
   readClusterRole,
 } from "./aggregation.js";
 import { CompiledRules } from "./compiled-rules.js";
-import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
+import { type PolicyRule, toPolicyRulesInSteps } from "./policy-rule.js";
 
 export type RoleKind = "Role" | "ClusterRole";
 
 /** Occurs in the bytes of every aggregated role, and rarely in others. */
 const AGGREGATION_MARK = '"aggregationRule"';
+
+interface RoleContent {
+  readonly rules: readonly PolicyRule[];
+  readonly compiled: CompiledRules;
+}
 
 export class RoleEntry {
   readonly kind: RoleKind;
@@ -31,7 +38,9 @@ export class RoleEntry {
   /** The number of bindings that name it. */
   references = 0;
   /** The parsed rules; absent until first use. */
-  content: { readonly rules: readonly PolicyRule[]; readonly compiled: CompiledRules } | undefined;
+  content: RoleContent | undefined;
+  /** Grows when what its content is made of changes. */
+  changes = 0;
 
   constructor(kind: RoleKind, namespace: string, name: string) {
     this.kind = kind;
@@ -43,15 +52,24 @@ export class RoleEntry {
   get isBroken(): boolean {
     return this.object === undefined || this.object.corruption !== undefined;
   }
+
+  forget(): void {
+    this.content = undefined;
+    this.changes++;
+  }
 }
 
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({});
-const NOTHING = Object.freeze({ rules: Object.freeze([]), compiled: new CompiledRules([]) });
+const NOTHING = Object.freeze({ rules: Object.freeze([]), compiled: CompiledRules.of([]) });
+/** From here on a role is parsed in steps, which takes three times as long. */
+const LONG_BYTES = 64 * 1024;
 
 export class RoleIndex {
   readonly #roles = new Map<string, RoleEntry>();
   readonly #clusterRoles = new Map<string, RoleEntry>();
   readonly #aggregated = new Set<RoleEntry>();
+  /** Of all cluster roles: what an aggregated one may gather. */
+  #clusterRoleBytes = 0;
 
   /** Adds a binding's reference to the role. */
   acquire(kind: RoleKind, namespace: string, name: string): RoleEntry {
@@ -73,8 +91,9 @@ export class RoleIndex {
     const entry = this.#ensure(kind, object.namespace, object.name);
     const before = entry.object;
     entry.object = object;
-    entry.content = undefined;
+    entry.forget();
     if (kind === "ClusterRole") {
+      this.#clusterRoleBytes += object.length - (before?.length ?? 0);
       const wasAggregated = this.#aggregated.has(entry);
       entry.selectors = selectorsOf(object);
       if (entry.selectors === undefined) this.#aggregated.delete(entry);
@@ -86,11 +105,15 @@ export class RoleIndex {
   remove(kind: RoleKind, object: StoredObject): void {
     const entry = this.find(kind, object.namespace, object.name);
     if (entry === undefined) return;
+    const before = entry.object;
     entry.object = undefined;
-    entry.content = undefined;
+    entry.forget();
     entry.selectors = undefined;
     const wasAggregated = this.#aggregated.delete(entry);
-    if (kind === "ClusterRole") this.#gatherAnew(entry, object, wasAggregated);
+    if (kind === "ClusterRole") {
+      this.#clusterRoleBytes -= before?.length ?? 0;
+      this.#gatherAnew(entry, object, wasAggregated);
+    }
     this.#dropIfUnused(entry);
   }
 
@@ -102,22 +125,34 @@ export class RoleIndex {
   }
 
   compiled(entry: RoleEntry): CompiledRules {
-    return (entry.content ?? this.#read(entry)).compiled;
+    return (entry.content ?? finishNow(this.#read(entry))).compiled;
   }
 
   /** The effective rules: for an aggregated role the collected ones. */
-  rules(entry: RoleEntry): readonly PolicyRule[] {
-    return (entry.content ?? this.#read(entry)).rules;
+  *rules(entry: RoleEntry): Steps<readonly PolicyRule[]> {
+    return (entry.content ?? (yield* this.#read(entry))).rules;
   }
 
-  #read(entry: RoleEntry): NonNullable<RoleEntry["content"]> {
+  /** At most: whether an aggregated role gathers another one is not looked at. */
+  bytesToRead({ object, selectors }: RoleEntry): number {
+    return selectors === undefined ? (object?.length ?? 0) : this.#clusterRoleBytes;
+  }
+
+  *readInSteps(entry: RoleEntry): Steps<void> {
+    if (entry.content === undefined) yield* this.#read(entry);
+  }
+
+  *#read(entry: RoleEntry): Steps<RoleContent> {
     if (entry.isBroken) return NOTHING;
+    const { changes } = entry;
     const rules =
       entry.selectors === undefined
-        ? rulesOf(entry)
-        : aggregateRules(toAggregatable(entry), this.#readableClusterRoles());
-    entry.content = { rules, compiled: new CompiledRules(rules) };
-    return entry.content;
+        ? yield* rulesOf(entry)
+        : yield* aggregateRules(toAggregatable(entry), this.#readableClusterRoles());
+    const content = { rules, compiled: yield* CompiledRules.inSteps(rules) };
+    // What changed while it was read is read again by who needs it.
+    if (entry.changes === changes) entry.content = content;
+    return content;
   }
 
   *#readableClusterRoles(): Iterable<AggregatableRole> {
@@ -138,7 +173,7 @@ export class RoleIndex {
     const hasEffect =
       wasAggregated || selectors !== undefined || [...this.#aggregated].some(isConcerned);
     if (!hasEffect) return;
-    for (const aggregated of this.#aggregated) aggregated.content = undefined;
+    for (const aggregated of this.#aggregated) aggregated.forget();
   }
 
   #ensure(kind: RoleKind, namespace: string, name: string): RoleEntry {
@@ -173,11 +208,12 @@ function toAggregatable(entry: RoleEntry): AggregatableRole {
 }
 
 /** The role's own rules; an earlier parse is reused. */
-function rulesOf({ object, selectors, content }: RoleEntry): readonly PolicyRule[] {
+function* rulesOf({ object, selectors, content }: RoleEntry): Steps<readonly PolicyRule[]> {
   if (content !== undefined && selectors === undefined) return content.rules;
-  if (object === undefined) return [];
-  const { rules } = JSON.parse(object.bytes.toString("utf8")) as { rules?: unknown };
-  return toPolicyRules(rules);
+  if (object === undefined || object.corruption !== undefined) return [];
+  const text = object.bytes.toString("utf8");
+  const role = object.length < LONG_BYTES ? JSON.parse(text) : yield* parseInSteps(text);
+  return yield* toPolicyRulesInSteps((role as { rules?: unknown }).rules);
 }
 
 function selectorsOf({ bytes, corruption }: StoredObject): readonly LabelSelector[] | undefined {

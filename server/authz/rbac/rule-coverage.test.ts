@@ -1,8 +1,8 @@
 /** Coverage of rules by rules, and the description of missing ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PolicyRule } from "./policy-rule.js";
-import { compactRules, covers, describeRule, MISSING_MAX } from "./rule-coverage.js";
+import { type PolicyRule, toPolicyRules } from "./policy-rule.js";
+import { compactRules, covers, coversInSteps, describeRule, MISSING_MAX } from "./rule-coverage.js";
 import { allow } from "./testing/policy-view.js";
 
 const paths = (verbs: string, urls: string): PolicyRule => ({
@@ -78,4 +78,33 @@ test("39.2: rules of the owner that would have to be looked at millions of times
   const wanted = names.map((name) => allow("get", "pods", name));
   assert.equal(covers(owner, wanted).isTooLarge, true);
   assert.equal(covers(owner.slice(0, 300), wanted.slice(0, 300)).isCovered, true);
+});
+
+test("39.3: what a role grants is held against what its author has in steps", () => {
+  const resources = Array.from({ length: 20_000 }, (_, at) => `things-${at}`);
+  const steps = coversInSteps(
+    [allow("get", "*")],
+    [{ verbs: ["get"], apiGroups: [""], resources }],
+  );
+  let count = 1;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) count++;
+  assert.ok(step.value.isCovered && count > 30, String(count));
+});
+
+test("39: what thousands of rules have in common is kept once", () => {
+  const sent = ["a", "b"].map((resource) => ({
+    verbs: ["get", "list"],
+    apiGroups: ["example.com"],
+    resources: [resource],
+  }));
+  const [a, b] = toPolicyRules(JSON.parse(JSON.stringify(sent)));
+  assert.ok(a !== undefined && b !== undefined);
+  assert.deepEqual([a, b], sent);
+  assert.ok(a.verbs === b.verbs && a.apiGroups === b.apiGroups);
+  const odd = toPolicyRules([{ verbs: ["get\nlist"] }, { verbs: ["get", "list"] }, { verbs: [1] }]);
+  assert.deepEqual(
+    odd.map(({ verbs }) => verbs),
+    [["get\nlist"], ["get", "list"], []],
+  );
 });

@@ -6,6 +6,7 @@
  *
  *   {APIGroups:["apps"], Resources:["deployments"], Verbs:["delete" "get"]}
  */
+import { finishNow, STRETCH, type Steps } from "../../../storage/base/steps.js";
 import { CompiledRules } from "./compiled-rules.js";
 import type { PolicyRule, RuleRequest } from "./policy-rule.js";
 
@@ -16,6 +17,8 @@ import type { PolicyRule, RuleRequest } from "./policy-rule.js";
 const PERMISSIONS_MAX = 50_000;
 /** Rules of the owner that are looked at for all permissions together; 40 ms. */
 const COMPARISONS_MAX = 2_000_000;
+/** They take as long as to make one permission. */
+const COMPARISONS_FOR_LOOK = 50;
 /** Missing ones beyond which nothing more is checked: each is described, which takes longer than to look. */
 export const MISSING_MAX = 5_000;
 
@@ -31,8 +34,15 @@ const COVERED: Coverage = Object.freeze({ isCovered: true, missing: Object.freez
 
 /** Whether `owner` grants everything that `wanted` does. */
 export function covers(owner: readonly PolicyRule[], wanted: readonly PolicyRule[]): Coverage {
+  return finishNow(coversInSteps(owner, wanted));
+}
+
+export function* coversInSteps(
+  owner: readonly PolicyRule[],
+  wanted: readonly PolicyRule[],
+): Steps<Coverage> {
   if (wanted.length === 0) return COVERED;
-  const held = new CompiledRules(owner);
+  const held = yield* CompiledRules.inSteps(owner);
   const everything = {
     hasResources: owner.some(isForAllResources),
     hasPaths: owner.some(isForAllPaths),
@@ -40,12 +50,19 @@ export function covers(owner: readonly PolicyRule[], wanted: readonly PolicyRule
   const missing: PolicyRule[] = [];
   let looks = 0;
   let comparisons = 0;
+  let sinceRest = 0;
   for (const rule of wanted) {
     if (gives(everything, rule)) continue;
     for (const permission of permissionsOf(rule)) {
       if (++looks > PERMISSIONS_MAX) return { isCovered: false, missing, isTooLarge: true };
       const request = requestOf(permission);
-      comparisons += held.lookedAt(request);
+      const toCompare = held.lookedAt(request);
+      sinceRest += 1 + toCompare / COMPARISONS_FOR_LOOK;
+      if (sinceRest >= STRETCH) {
+        sinceRest = 0;
+        yield;
+      }
+      comparisons += toCompare;
       if (comparisons > COMPARISONS_MAX) return { isCovered: false, missing, isTooLarge: true };
       if (held.allow(request)) continue;
       if (missing.length === MISSING_MAX) return { isCovered: false, missing, isTooLarge: true };

@@ -1,4 +1,5 @@
 /** create: POST to a collection (S1-CRUD-01), and to virtual resources (S1-CRUD-07). */
+import { oneStep } from "../../../storage/base/steps.js";
 import type { ApiObject } from "../../api/meta.js";
 import { internalError } from "../../api/status.js";
 import type {
@@ -12,6 +13,7 @@ import type { Registry, WriteResult } from "../../registry/registry.js";
 import { runAction } from "../../registry/write/action.js";
 import { admitUnstored } from "../../registry/write/admit.js";
 import { type CreateRequest, createObject } from "../../registry/write/create.js";
+import { afterCostlySteps } from "../../registry/write/long-write.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readObject } from "./request-body.js";
 import { parseWriteOptions } from "./write-options.js";
@@ -93,17 +95,24 @@ async function act(
 
 /** A create whose answer is computed and not stored: the reviews (S1-CRUD-07). */
 async function compute(
-  { state: { signal, user } }: RequestContext,
+  { state }: RequestContext,
   registry: Registry,
   request: Sent<VirtualResource>,
 ): Promise<WriteResult> {
+  const { signal, user } = state;
   const { resource, namespace, options } = request;
   const sent = decodeSent(request);
   const name = sent.metadata.name ?? "";
   const target = { resource, subresource: "", namespace, name, options };
   const object = await admitUnstored(registry.admission, target, sent, signal);
-  const answer = await resource.operation.create({ object, namespace, user }, signal);
-  return { status: 201, bytes: Buffer.from(`${resource.codec.encode(answer)}\n`) };
+  const { codec, operation } = resource;
+  const answer = await operation.create({ object, namespace, user }, signal);
+  // However small what was sent is: a user may be bound to thousands of rules.
+  const steps = codec.encodeInSteps?.(answer) ?? oneStep(codec.encode(answer));
+  return await afterCostlySteps({ pause: undefined, request: state }, steps, (json) => ({
+    status: 201,
+    bytes: Buffer.from(`${json}\n`),
+  }));
 }
 
 function decodeSent({ resource, namespace, input, options }: Sent<CreatableResource>): ApiObject {

@@ -6,8 +6,10 @@ import { forbidden } from "../../api/status.js";
 import { refusal } from "../../api/testing/refusal.js";
 import { createProtobufCodecs } from "../../codec/protobuf.js";
 import { YamlReader } from "../../codec/yaml-reader.js";
+import type { StoredResource } from "../../kinds/served-resource.js";
 import { ACTIONS } from "../../registry/subresources/subresources.js";
 import { openRegistryHarness } from "../../registry/testing/registry-harness.js";
+import { STEP_MS_MIN } from "../../registry/write/long-write.js";
 import { loadFacts } from "../../types/load-facts.js";
 import { ChunkPool } from "../chunk-pool.js";
 import { createNegotiator } from "../negotiation.js";
@@ -411,4 +413,38 @@ test("S1-NEG-02, S1-FV-04: a body may be YAML", async () => {
   const { message } = await refusal(send("POST", strict, text, headers));
   const expected = `strict decoding error: yaml: unmarshal errors:\n  ${lines.join("\n  ")}, unknown field "x"`;
   assert.ok(message.endsWith(expected), message);
+});
+
+test("39.3: the answer of a review is encoded in steps, which do not hold the thread together", async () => {
+  const { codec } = harness.part("", "v1", "configmaps", "") as StoredResource;
+  let turns = 0;
+  const countTurns = () => {
+    turns++;
+    counting = setImmediate(countTurns);
+  };
+  let counting = setImmediate(countTurns);
+  const turnsOfSteps: number[] = [];
+  const review = {
+    ...harness.part("", "v1", "configmaps", ""),
+    form: "virtual",
+    operation: { create: async ({ object }: { readonly object: object }) => object },
+    codec: {
+      ...codec,
+      encode: () => assert.fail("it is encoded in one piece"),
+      *encodeInSteps() {
+        for (let step = 0; step < 3; step++) {
+          turnsOfSteps.push(turns);
+          const sinceMs = performance.now();
+          while (performance.now() - sinceMs < 2 * STEP_MS_MIN);
+          yield;
+        }
+        return '{"kind":"Review"}';
+      },
+    },
+  };
+  const ask = createSender({ ...harness, part: () => review } as never, services);
+  const answer = await ask("POST", CONFIG_MAPS, { metadata: { name: "long" } });
+  clearImmediate(counting);
+  assert.deepEqual([answer.status, answer.body], [201, { kind: "Review" }]);
+  assert.equal(new Set(turnsOfSteps).size, 3, String(turnsOfSteps));
 });
