@@ -5,10 +5,11 @@
  */
 import { createHash } from "node:crypto";
 import { type FileHandle, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { join } from "node:path";
+import { Client, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { oneLine } from "../storage/base/one-line.js";
-import { MessageReader, PREFIX_BYTES } from "../storage/etcd/message-reader.js";
+import { targetOf, toCredentials } from "../storage/etcd/connection.js";
+import { encodeRange } from "../storage/etcd/messages.js";
 import { fieldSize, ProtobufReader, ProtobufWriter } from "../storage/etcd/protobuf.js";
 
 /** Files are paths; what is empty is not given. */
@@ -26,15 +27,9 @@ export interface BackupEnvironment {
 
 /** An endpoint that says nothing for so long is given up. */
 const SILENCE_MS = 20_000;
-/** etcd sends pieces of 32 KiB. */
-const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 /** What etcd puts behind the snapshot, of all that is before it. */
 const DIGEST_BYTES = 32;
 const NAME = /^etcd-\d{8}T\d{6}Z\.db$/;
-
-const OK = "0";
-/** Of a key that the user may not read: whoever says so has asked a majority. */
-const PERMISSION_DENIED = "7";
 
 /**
  * @param folder where the snapshots are
@@ -86,135 +81,106 @@ async function takeFrom(
   environment: BackupEnvironment,
   file: string,
 ): Promise<void> {
-  const [ca, cert, key] = await Promise.all(
-    [environment.ETCD_CA_FILE, environment.ETCD_CERT_FILE, environment.ETCD_KEY_FILE].map(
-      async (path) => (path ? { content: await readFile(path) } : undefined),
+  const { ETCD_CA_FILE, ETCD_CERT_FILE, ETCD_KEY_FILE } = environment;
+  const [ca = "", cert = "", key = ""] = await Promise.all(
+    [ETCD_CA_FILE, ETCD_CERT_FILE, ETCD_KEY_FILE].map((path) =>
+      path ? readFile(path) : undefined,
     ),
   );
-  const session = connect(endpoint, {
-    ...(ca && { ca: ca.content }),
-    ...(cert && { cert: cert.content }),
-    ...(key && { key: key.content }),
-  });
-  const failed = new Promise<never>((_, reject) => session.on("error", reject));
-  session.setTimeout(SILENCE_MS, () => {
-    session.destroy(new Error(`no answer within ${SILENCE_MS / 1000} s`));
-  });
+  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  const client = new Client(targetOf(endpoint), toCredentials(tls, endpoint));
   try {
-    await Promise.race([failed, take(session, environment, file)]);
+    const metadata = await logIn(client, environment);
+    await checkHealth(client, metadata);
+    await using output = await open(file, "w");
+    await copySnapshot(client, metadata, output);
   } finally {
-    session.destroy();
+    client.close();
   }
 }
 
-async function take(
-  session: ClientHttp2Session,
-  environment: BackupEnvironment,
-  file: string,
-): Promise<void> {
-  const token = await logIn(session, environment);
-  // As `etcdctl endpoint health` does: a member that is cut off would give what is old.
-  const health = await ask(session, "KV/Range", texts(["health"]), token);
-  if (health.status !== PERMISSION_DENIED) accept("is not healthy", health);
-  const output = await open(file, "w");
-  try {
-    await copySnapshot(call(session, "Maintenance/Snapshot", Buffer.alloc(0), token), output);
-  } finally {
-    await output.close();
-  }
-}
-
-/** @returns the token of what follows; undefined: nobody has to log in */
+/** @returns what follows has to say, if anything, so that etcd knows who asks */
 async function logIn(
-  session: ClientHttp2Session,
-  { ETCD_USERNAME: name, ETCD_PASSWORD: password }: BackupEnvironment,
-): Promise<string | undefined> {
-  if (!name) return undefined;
-  const answer = await ask(session, "Auth/Authenticate", texts([name, password ?? ""]), undefined);
-  accept("refuses the log-in", answer);
-  const [message = Buffer.alloc(0)] = answer.messages;
-  return fieldOf(message, 2).toString();
+  client: Client,
+  { ETCD_USERNAME: name, ETCD_PASSWORD: password = "" }: BackupEnvironment,
+): Promise<Metadata> {
+  const metadata = new Metadata();
+  if (!name) return metadata;
+  const answer = await ask(client, "Auth/Authenticate", texts([name, password]), metadata).catch(
+    (error) => refuse("gives no log-in", error),
+  );
+  metadata.set("token", fieldOf(answer, 2).toString());
+  return metadata;
 }
 
-interface Answer {
-  readonly status: string;
-  readonly text: string;
-  readonly messages: readonly Buffer[];
-}
-
-async function ask(
-  session: ClientHttp2Session,
-  method: string,
-  message: Buffer,
-  token: string | undefined,
-): Promise<Answer> {
-  const sent = call(session, method, message, token);
-  const messages: Buffer[] = [];
-  const reader = new MessageReader(MESSAGE_BYTES_MAX, (one) => messages.push(one));
-  for await (const piece of sent.stream) reader.push(piece as Buffer);
-  return { ...sent.end(), messages };
+/** As `etcdctl endpoint health` does: a member that is cut off would give what is old. */
+async function checkHealth(client: Client, metadata: Metadata): Promise<void> {
+  await ask(client, "KV/Range", encodeRange({ key: "health" }), metadata).catch((error) => {
+    // Of a key that the user may not read: who says so has asked a majority.
+    if (error.code !== status.PERMISSION_DENIED) refuse("is not healthy", error);
+  });
 }
 
 /** @throws {Error} it is not all that etcd had to say */
-async function copySnapshot({ stream, end }: Call, output: FileHandle): Promise<void> {
+async function copySnapshot(client: Client, metadata: Metadata, output: FileHandle): Promise<void> {
+  const path = "/etcdserverpb.Maintenance/Snapshot";
+  const none = Buffer.alloc(0);
+  const pieces = client.makeServerStreamRequest<Buffer, Buffer>(
+    path,
+    asItIs,
+    asItIs,
+    none,
+    metadata,
+  );
+  // The loop below throws the error; another one tells of nothing but the cancelling.
+  pieces.on("error", () => {});
+  const silence = setTimeout(() => pieces.cancel(), SILENCE_MS);
   const hash = createHash("sha256");
-  let blobs: Buffer[] = [];
-  const reader = new MessageReader(MESSAGE_BYTES_MAX, (one) => blobs.push(fieldOf(one, 3)));
   /** The last bytes that have come: the digest, if nothing follows. */
-  let last = Buffer.alloc(0);
-  for await (const piece of stream) {
-    blobs = [];
-    if (!reader.push(piece as Buffer)) throw new Error("sends what is no snapshot");
-    for (const blob of blobs) {
+  let last: Buffer = none;
+  try {
+    for await (const piece of pieces as AsyncIterable<Buffer>) {
+      silence.refresh();
+      const blob = fieldOf(piece, 3);
       const held = Buffer.concat([last, blob]);
       const end = Math.max(0, held.length - DIGEST_BYTES);
       hash.update(held.subarray(0, end));
       last = held.subarray(end);
       await output.writeFile(blob);
     }
+  } catch (error) {
+    refuse("gives no snapshot", error);
+  } finally {
+    clearTimeout(silence);
+    pieces.cancel();
   }
-  accept("gives no snapshot", end());
   if (!hash.digest().equals(last)) throw new Error("its snapshot is not what its digest says");
   await output.sync();
 }
 
-interface Call {
-  readonly stream: ClientHttp2Stream;
-  /** How it went, once the stream has ended. */
-  end(): Pick<Answer, "status" | "text">;
-}
-
-function call(
-  session: ClientHttp2Session,
-  method: string,
-  message: Buffer,
-  token: string | undefined,
-): Call {
-  const stream = session.request({
-    ":method": "POST",
-    ":path": `/etcdserverpb.${method}`,
-    "content-type": "application/grpc",
-    te: "trailers",
-    ...(token !== undefined && { token }),
-  });
-  let status = "none";
-  let text = "";
-  const note = (headers: Readonly<Record<string, unknown>>) => {
-    status = String(headers["grpc-status"] ?? status);
-    text = String(headers["grpc-message"] ?? text);
+/** @throws {ServiceError} */
+function ask(client: Client, method: string, message: Buffer, metadata: Metadata): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const deadline = Date.now() + SILENCE_MS;
+  const answer = (error: ServiceError | null, value?: Buffer) => {
+    if (value === undefined) reject(error);
+    else resolve(value);
   };
-  // An answer that is a refusal alone has it among its first headers.
-  stream.on("response", note);
-  stream.on("trailers", note);
-  const prefix = Buffer.alloc(PREFIX_BYTES);
-  prefix.writeUInt32BE(message.length, 1);
-  stream.end(Buffer.concat([prefix, message]));
-  return { stream, end: () => ({ status, text }) };
+  const path = `/etcdserverpb.${method}`;
+  client.makeUnaryRequest(path, asItIs, asItIs, message, metadata, { deadline }, answer);
+  return promise;
 }
 
-/** @throws {Error} it is a refusal */
-function accept(what: string, { status, text }: Pick<Answer, "status" | "text">): void {
-  if (status !== OK) throw new Error(`${what}: ${text} (status ${status})`);
+/** @throws {Error} what went wrong, and where */
+function refuse(what: string, error: unknown): never {
+  const { code, details } = error as ServiceError;
+  const isMute = code === status.DEADLINE_EXCEEDED || code === status.CANCELLED;
+  if (isMute) throw new Error(`no answer within ${SILENCE_MS / 1000} s`);
+  throw new Error(`${what}: ${details ?? oneLine(error)}`);
+}
+
+function asItIs(message: Buffer): Buffer {
+  return message;
 }
 
 /** A message whose first fields are texts. */

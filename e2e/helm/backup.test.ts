@@ -33,10 +33,10 @@ test("CARD-06: a backup is of a member that is in touch with the others, whoever
   const [earlier = ""] = await readdir(volume.path);
   await rename(join(volume.path, earlier), join(volume.path, "etcd-20200101T000000Z.db"));
   await first?.kill();
-  const refused = `${first?.endpoint}: `;
   const withoutFirst = await backup();
   assert.equal(withoutFirst.code, 0, withoutFirst.output);
-  assert.ok(withoutFirst.output.startsWith(`${refused}connect ECONNREFUSED`), withoutFirst.output);
+  assert.ok(withoutFirst.output.startsWith(`${first?.endpoint}: is not healthy: `));
+  assert.match(withoutFirst.output, /^.* connect ECONNREFUSED .*\netcd-\w+\.db: \d+ bytes$/);
   await client.put("/registry/lost").value("after the backup");
   // Neither has a majority, so what they have may be old.
   await second?.kill();
@@ -100,7 +100,9 @@ test("CARD-06: the backup shows etcd the release's certificate, and is refused w
       "tls.key": client.key,
     };
     const values = { "etcd.tls.secretName": "etcd-client" };
-    return runBackup([etcd.endpoint], volume.path, { values, secrets: { "etcd-client": secret } });
+    // By name, as releases are: of an address grpc-js makes Node.js warn.
+    const endpoint = etcd.endpoint.replace("127.0.0.1", "localhost");
+    return runBackup([endpoint], volume.path, { values, secrets: { "etcd-client": secret } });
   };
   const good = await backup(await authority.issue({ commonName: "keelson" }));
   assert.deepEqual(lines(good), [0, "NAME: SIZE"]);
@@ -129,7 +131,7 @@ for (const { binary, title, skip: missing } of await etcdReleases()) {
     assert.deepEqual(lines(await backup("secret")), [0, "NAME: SIZE"]);
     const wrong = await backup("guess");
     assert.equal(wrong.code, 1, wrong.output);
-    assert.match(wrong.output, /refuses the log-in/);
+    assert.match(wrong.output, /gives no log-in: etcdserver: authentication failed/);
     assert.ok(!wrong.output.includes("guess"), wrong.output);
   });
 }

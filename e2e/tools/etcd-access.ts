@@ -10,7 +10,7 @@ export async function etcdTls(
   folder: string,
   authority: TestAuthority,
 ): Promise<Required<NonNullable<EtcdOptions["tls"]>>> {
-  const server = await authority.issue({ hosts: ["127.0.0.1"], usage: "any" });
+  const server = await authority.issue({ hosts: ["127.0.0.1", "localhost"], usage: "any" });
   const [caFile, certFile, keyFile] = ["ca.crt", "tls.crt", "tls.key"].map((name) =>
     join(folder, name),
   ) as [string, string, string];

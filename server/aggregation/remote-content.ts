@@ -184,7 +184,7 @@ export class RemoteContent {
     });
     return {
       status: statusCode,
-      text: (await readAnswer(body, ANSWER_BYTES_MAX)).toString("utf8"),
+      text: (await readAnswer(body, ANSWER_BYTES_MAX, `the answer of ${path}`)).toString("utf8"),
     };
   }
 }

@@ -125,10 +125,11 @@ export class RemoteDocuments {
         body,
       } = await remote.pool().request({ method: "GET", path, headers, signal: ended.signal });
       const tag = received.etag;
+      const subject = `the answer of ${remote.url}${path}`;
       return {
         status: statusCode,
         etag: typeof tag === "string" ? tag : "",
-        body: (await readAnswer(body, DOCUMENT_BYTES_MAX)).toString("utf8"),
+        body: (await readAnswer(body, DOCUMENT_BYTES_MAX, subject)).toString("utf8"),
       };
     } finally {
       clearTimeout(timer);

@@ -3,7 +3,7 @@
  * paths, map keys. Each adds its errors to `errors`, with kube-apiserver's texts. Pure.
  */
 import { isIP } from "node:net";
-import { invalidValue, invalidValues, unsupportedValue } from "./field-errors.js";
+import { invalidValue, invalidValues, requiredValue, unsupportedValue } from "./field-errors.js";
 import type { FieldError } from "./status.js";
 import { checkDnsLabel, checkDnsSubdomain, checkPathSegmentName } from "./validation-names.js";
 
@@ -163,6 +163,20 @@ export function validateChoice(
 ): void {
   if (value === undefined || value === null || choices.includes(value)) return;
   errors.push(unsupportedValue(field, value, choices));
+}
+
+/** One of several words, which must be there: the message names them where it is missing. */
+export function validateWord(
+  value: string,
+  field: string,
+  choices: readonly string[],
+  errors: FieldError[],
+): void {
+  if (value !== "") validateChoice(value, field, choices, errors);
+  else {
+    const words = choices.map((choice) => `"${choice}"`).join(" ");
+    errors.push(requiredValue(field, `valid values: [${words}]`));
+  }
 }
 
 const PERCENT_TEXT = /^\d+%$/;

@@ -1,25 +1,25 @@
-/**
- * readAnswer: the whole body of another server's answer, with a bound on its bytes and on its pieces: one that drips
- * byte by byte would keep a buffer of some hundred bytes for each.
- */
-import { areTooShort } from "../request/read-body.js";
+/** readAnswer: the whole body of another server's answer, with a bound on its bytes. */
 
 /** The message tells the bound, never the contents. */
 export class AnswerTooLarge extends Error {
   override readonly name = "AnswerTooLarge";
 }
 
-/** @throws {AnswerTooLarge} beyond `bytesMax`, or in very short pieces; and what the body throws */
-export async function readAnswer(body: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
+/**
+ * @param subject what the message says is too large
+ * @throws {AnswerTooLarge} beyond `bytesMax`, and what the body throws
+ */
+export async function readAnswer(
+  body: AsyncIterable<Buffer>,
+  bytesMax: number,
+  subject = "the answer",
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > bytesMax) throw new AnswerTooLarge(`the answer has more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new AnswerTooLarge(`${subject} has more than ${bytesMax} bytes`);
     chunks.push(chunk);
-    if (areTooShort(chunks.length, bytes)) {
-      throw new AnswerTooLarge(`the answer comes in ${chunks.length} pieces of a few bytes`);
-    }
   }
   return Buffer.concat(chunks, bytes);
 }

@@ -28,7 +28,8 @@ export class PipelinedTurns {
     this.#reading.begunAlone();
     const waiting = (this.#waiting.get(socket) ?? 0) + 1;
     if (waiting > WAITING_MAX) {
-      if (!socket.destroyed) cut(socket);
+      // Ends the connection. What ends without an error has no stack either, whose text would cost more than all else.
+      request.destroy();
       return;
     }
     this.#waiting.set(socket, waiting);
@@ -39,16 +40,4 @@ export class PipelinedTurns {
       });
     });
   }
-}
-
-/** Node.js makes an error for each request that has not been answered, and the texts of their stacks cost more than all else. */
-function cut(socket: Socket): void {
-  const { stackTraceLimit } = Error;
-  socket.prependOnceListener("close", () => {
-    Error.stackTraceLimit = 0;
-  });
-  socket.once("close", () => {
-    Error.stackTraceLimit = stackTraceLimit;
-  });
-  socket.destroy();
 }

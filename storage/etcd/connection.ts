@@ -301,9 +301,7 @@ export class EtcdConnection {
     const { keepalive } = this.#options;
     const credentials = this.#options.credentials();
     this.#credentials = credentials;
-    const { protocol, hostname, port } = new URL(this.url);
-    const defaultPort = protocol === "https:" ? HTTPS_PORT : HTTP_PORT;
-    return new Channel(`${hostname}:${port === "" ? defaultPort : port}`, credentials, {
+    return new Channel(targetOf(this.url), credentials, {
       ...CHANNEL_OPTIONS,
       "grpc.keepalive_time_ms": keepalive.intervalMs,
       "grpc.keepalive_timeout_ms": keepalive.timeoutMs,
@@ -355,6 +353,13 @@ const CHANNEL_OPTIONS: ChannelOptions = {
   "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
   "grpc-node.flow_control_window": WINDOW_BYTES,
 };
+
+/** How grpc-js names an endpoint. */
+export function targetOf(url: string): string {
+  const { protocol, hostname, port } = new URL(url);
+  const defaultPort = protocol === "https:" ? HTTPS_PORT : HTTP_PORT;
+  return `${hostname}:${port === "" ? defaultPort : port}`;
+}
 
 /** @throws {StorageError} Refused: not certificates, or a key without its certificate */
 export function toCredentials(tls: EtcdTls | undefined, url: string): ChannelCredentials {

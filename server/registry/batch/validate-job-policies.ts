@@ -11,7 +11,12 @@ import {
 } from "../../api/field-errors.js";
 import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
-import { NOT_NEGATIVE, validateChoice, type Whole } from "../../api/validation-values.js";
+import {
+  NOT_NEGATIVE,
+  validateChoice,
+  validateWord,
+  type Whole,
+} from "../../api/validation-values.js";
 import { countIndexes } from "./job-indexes.js";
 import {
   type ConditionPattern,
@@ -95,19 +100,6 @@ function validateFailureRule(rule: FailureRule, field: string, check: FailureChe
     const why = "specifying one of OnExitCodes and OnPodConditions is required";
     errors.push(invalidWhole(field, why));
   }
-}
-
-/** One of a few words; when it is missing, the message names them. */
-function validateWord(
-  value: string,
-  field: string,
-  choices: readonly string[],
-  errors: FieldError[],
-): void {
-  if (value === "") {
-    const words = choices.map((choice) => `"${choice}"`).join(" ");
-    errors.push(requiredValue(field, `valid values: [${words}]`));
-  } else validateChoice(value, field, choices, errors);
 }
 
 function validateExitCodes(
