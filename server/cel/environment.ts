@@ -15,7 +15,7 @@ import type { DeclaredRoots } from "./cost/declared.js";
 import { rootsOf, type SizeLimits } from "./cost/declared-types.js";
 import { BudgetExceeded, CelCompileError, CelEvaluationError, Failure } from "./errors.js";
 import { estimateCost } from "./estimate.js";
-import { Frame } from "./frame.js";
+import { Frame, PAUSE_COST, PAUSED } from "./frame.js";
 import { FunctionTable } from "./function-table.js";
 import { ADDRESSES } from "./functions/addresses.js";
 import { AUTHORIZATION } from "./functions/authorization.js";
@@ -130,15 +130,44 @@ export interface CelProgram {
    */
   evaluate(bindings: Readonly<Record<string, unknown>>): unknown;
   /** Like evaluate, within `costLimit`; for callers that share a budget among expressions. */
-  evaluateWithin(
-    bindings: Readonly<Record<string, unknown>>,
-    costLimit: number,
-  ): { readonly value: unknown; readonly cost: number };
+  evaluateWithin(bindings: Readonly<Record<string, unknown>>, costLimit: number): Evaluated;
   /** Like evaluateWithin, but keeps the result in its internal form, for binding in other evaluations. */
-  evaluateForBinding(
+  evaluateForBinding(bindings: Readonly<Record<string, unknown>>, costLimit: number): Evaluated;
+  /** Like evaluateWithin, in pieces of this cost, or of some two milliseconds. */
+  begin(
     bindings: Readonly<Record<string, unknown>>,
     costLimit: number,
-  ): { readonly value: unknown; readonly cost: number };
+    pieceCost?: number,
+  ): PausingEvaluation;
+  /** Like evaluateForBinding, in such pieces. */
+  beginForBinding(
+    bindings: Readonly<Record<string, unknown>>,
+    costLimit: number,
+  ): PausingEvaluation;
+}
+
+export interface Evaluated {
+  readonly value: unknown;
+  readonly cost: number;
+}
+
+/** An evaluation under way: it goes on until it pauses. */
+export interface PausingEvaluation {
+  /**
+   * What a binding throws that is no failure of the expression comes through, and it can go on afterwards.
+   * @returns undefined if it has paused
+   * @throws {CelEvaluationError} as evaluateWithin
+   */
+  goOn(): Evaluated | undefined;
+}
+
+/** An evaluation in steps. @throws {CelEvaluationError} */
+export function* evaluateInSteps(evaluation: PausingEvaluation): Steps<Evaluated> {
+  for (;;) {
+    const done = evaluation.goOn();
+    if (done !== undefined) return done;
+    yield;
+  }
 }
 
 /** Upstream's limit of one evaluation. */
@@ -209,12 +238,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
     yield;
     const estimatedCostMax = estimateCost(root, declared);
     yield;
-    const run = (
-      bindings: Readonly<Record<string, unknown>>,
-      limit: number,
-      finish: (value: Value) => unknown,
-    ) => {
-      const frame = new Frame(planned, bindings, limit);
+    const runIn = (frame: Frame, finish: (value: Value) => unknown): Evaluated => {
       try {
         const value = finish(planned.run(frame));
         return { value, cost: frame.spent };
@@ -222,8 +246,21 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
         throw toEvaluationError(error, frame.spent);
       }
     };
+    const toResult = (value: Value) => toJson(value, outputCharge());
+    const asIs = (value: Value) => value;
     const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) =>
-      run(bindings, limit, (value) => toJson(value, outputCharge()));
+      runIn(new Frame(planned, bindings, limit), toResult);
+    const begin = (frame: Frame, finish: (value: Value) => unknown): PausingEvaluation => ({
+      goOn() {
+        frame.beginAgain();
+        try {
+          return runIn(frame, finish);
+        } catch (error) {
+          if (error === PAUSED) return undefined;
+          throw error;
+        }
+      },
+    });
     return {
       resultType: formatType(type),
       type,
@@ -233,7 +270,11 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
         paths.some((found) => path.every((part, index) => found[index] === part)),
       evaluate: (bindings) => evaluateWithin(bindings, costLimit).value,
       evaluateWithin,
-      evaluateForBinding: (bindings, limit) => run(bindings, limit, (value) => value),
+      evaluateForBinding: (bindings, limit) => runIn(new Frame(planned, bindings, limit), asIs),
+      begin: (bindings, limit, pieceCost = PAUSE_COST) =>
+        begin(new Frame(planned, bindings, limit, pieceCost), toResult),
+      beginForBinding: (bindings, limit) =>
+        begin(new Frame(planned, bindings, limit, PAUSE_COST), asIs),
     };
   }
   const compileInSteps = (source: string, expected: readonly CelType[]) =>

@@ -5,11 +5,20 @@
  * A chain of members and indexes is one attribute: its first name costs 1 and every member 1. Where a
  * chain is only resolved (as a branch of a conditional, as an index, under has()), the first name is free.
  */
-import { COLLECTORS } from "./collectors.js";
+import { COLLECTORS, type Collector } from "./collectors.js";
 import { isConstant, isConstantConversion, isConstantSet, isInEmptyList } from "./constants.js";
 import { LIST_COST, MAP_COST, STRUCT_COST } from "./costs.js";
 import { CelCompileError, Failure } from "./errors.js";
-import { boolOf, type Evaluator, Frame, noOverload, type Plan } from "./frame.js";
+import {
+  boolOf,
+  type Evaluator,
+  Frame,
+  type Kept,
+  kept,
+  noOverload,
+  type Plan,
+  resultOf,
+} from "./frame.js";
 import { Late } from "./late.js";
 import { LOOP_COSTS } from "./loop-costs.js";
 import type { LiteralPatterns } from "./regex.js";
@@ -54,7 +63,7 @@ export function plan(
 ): Plan {
   const planner = new Planner(source, variables, patterns);
   const run = planner.plan(root, new Map());
-  return { run, slotCount: planner.slotCount, patterns, zones: new Map() };
+  return { ...planner.counts, run, patterns, zones: new Map() };
 }
 
 /** Slots of macro variables. */
@@ -68,6 +77,12 @@ class Planner {
   /** Slots of bound names, with those of what their first use costs. */
   readonly #dues = new Map<number, number>();
   slotCount = 0;
+  #keptCount = 0;
+
+  get counts() {
+    const hasDues = this.#dues.size > 0;
+    return { slotCount: this.slotCount, keptCount: this.#keptCount, hasDues };
+  }
 
   constructor(source: string, variables: ReadonlyMap<string, Adapt>, patterns: LiteralPatterns) {
     this.#source = source;
@@ -188,7 +203,10 @@ class Planner {
           );
         case "_==_":
         case "_!=_":
-          return equality(name === "_==_", this.plan(first, scope), this.plan(second, scope));
+          return kept(
+            this.#keptCount++,
+            equality(name === "_==_", this.plan(first, scope), this.plan(second, scope)),
+          );
         case "@in":
           return this.#membership(node, first, second, scope);
         case "_[_]":
@@ -205,20 +223,21 @@ class Planner {
     const nodes = target === undefined || node.isNamespaced === true ? args : [target, ...args];
     const steps = nodes.map((part) => this.plan(part, scope));
     const step = invocation(name, node.overloads ?? [], steps);
-    return isConstantConversion(node) ? this.#constant(step, node) : step;
+    return isConstantConversion(node) ? this.#constant(step, node) : kept(this.#keptCount++, step);
   }
 
   #membership(node: Call, item: Node, container: Node, scope: VariableSlots): Evaluator {
     const [only, ...others] = node.overloads ?? [];
     const isOfList = others.length === 0 && only?.parameters[1]?.kind === "list";
     const cost = !isOfList ? "one" : isConstantSet(container) ? "nothing" : "size";
-    return membership(this.plan(item, scope), this.plan(container, scope), cost);
+    const step = membership(this.plan(item, scope), this.plan(container, scope), cost);
+    return kept(this.#keptCount++, step);
   }
 
   /** Evaluates what is constant now, so that a malformed one is found when it is compiled. */
   #constant(step: Evaluator, { offset }: Node): Evaluator {
     const patterns = this.#patterns;
-    const nothing = { run: step, slotCount: this.slotCount, patterns, zones: new Map() };
+    const nothing = { ...this.counts, run: step, patterns, zones: new Map() };
     const frame = new Frame(nothing, {}, Number.MAX_SAFE_INTEGER);
     try {
       const value = step(frame);
@@ -345,43 +364,107 @@ class Planner {
       inner.set(name, this.slotCount);
       return this.slotCount++;
     });
+    const id = this.#keptCount++;
     const body = this.plan(node.body, inner);
     const filter = node.filter === undefined ? undefined : this.plan(node.filter, inner);
+    const within = this.#keptCount;
     const cost = LOOP_COSTS[node.macro];
     const [first = 0, second] = slots;
     const collect = COLLECTORS[node.macro];
     // A list of one constant is a constant.
-    const kept = isListing(node) && isConstant(node.body) ? cost.kept - LIST_COST : cost.kept;
+    const keptCost = isListing(node) && isConstant(node.body) ? cost.kept - LIST_COST : cost.kept;
     return (frame) => {
-      const source = range(frame);
-      const collector = collect(frame, kept);
-      const turn = (key: Value, value: Value): boolean => {
-        frame.spend(cost.turn);
-        frame.slots[first] = second === undefined ? value : key;
-        if (second !== undefined) frame.slots[second] = value;
-        if (filter !== undefined && !boolOf(filter(frame))) return true;
-        return collector.take(body, key, value);
-      };
-      if (source instanceof ListValue) {
-        for (let at = 0; at < source.size; at++) {
-          if (turn(BigInt(at), source.at(at))) continue;
-          if (at < source.size - 1) frame.spend(cost.stop);
-          break;
+      const memory = frame.kept;
+      const known = memory?.[id] as Loop | undefined;
+      if (known !== undefined) {
+        frame.restore(known);
+        if (known.outcome !== undefined) return resultOf(known);
+      }
+      const loop = known ?? new Loop(range(frame), collect(frame, keptCost));
+      if (memory !== undefined) memory[id] = loop;
+      const { collector } = loop;
+      while (loop.at < loop.size) {
+        if (memory !== undefined && !loop.isWithin) {
+          memory.fill(undefined, id + 1, within);
+          frame.note(loop);
+          frame.pauseIfLong();
         }
-      } else if (source instanceof MapValue) {
-        let left = source.size;
-        for (const key of source.keys()) {
-          left--;
-          // With one variable a map is iterated by key.
-          const value = second === undefined ? key : source.get(key);
-          if (value === undefined || turn(key, value)) continue;
-          if (left > 0) frame.spend(cost.stop);
-          break;
+        const key = loop.key();
+        // With one variable a map is iterated by key.
+        const value = loop.isOfMap && second === undefined ? key : loop.value(key);
+        let goesOn = true;
+        if (value !== undefined) {
+          frame.spend(cost.turn);
+          frame.slots[first] = second === undefined ? value : key;
+          if (second !== undefined) frame.slots[second] = value;
+          if (filter === undefined || boolOf(filter(frame))) {
+            goesOn = collector.take(body, key, value);
+          }
         }
-      } else throw noOverload("comprehension", [source]);
+        loop.next();
+        if (goesOn) continue;
+        if (loop.at < loop.size) frame.spend(cost.stop);
+        loop.end();
+      }
+      if (memory !== undefined) frame.note(loop);
       frame.spend(cost.result);
-      return collector.finish();
+      const value = collector.finish();
+      if (memory !== undefined) {
+        loop.outcome = { value };
+        frame.note(loop);
+      }
+      return value;
     };
+  }
+}
+
+/** A loop under way: which element it is at, and what it has collected. */
+class Loop implements Kept {
+  cost = 0;
+  work = 0;
+  slots: Kept["slots"];
+  outcome: Kept["outcome"];
+  readonly size: number;
+  readonly #source: ListValue | MapValue;
+  readonly collector: Collector;
+  readonly isOfMap: boolean;
+  at = 0;
+  /** Whether the element has been begun. */
+  isWithin = false;
+  readonly #keys: Iterator<Value> | undefined;
+  #key: Value = null;
+
+  constructor(source: Value, collector: Collector) {
+    if (!(source instanceof ListValue || source instanceof MapValue)) {
+      throw noOverload("comprehension", [source]);
+    }
+    this.#source = source;
+    this.size = source.size;
+    this.collector = collector;
+    this.isOfMap = source instanceof MapValue;
+    if (source instanceof MapValue) this.#keys = source.keys()[Symbol.iterator]();
+  }
+
+  /** The key of the element, which is begun. */
+  key(): Value {
+    if (!this.isWithin) {
+      this.#key = this.#keys === undefined ? BigInt(this.at) : this.#keys.next().value;
+      this.isWithin = true;
+    }
+    return this.#key;
+  }
+
+  value(key: Value): Value | undefined {
+    return this.#source instanceof ListValue ? this.#source.at(this.at) : this.#source.get(key);
+  }
+
+  next(): void {
+    this.at++;
+    this.isWithin = false;
+  }
+
+  end(): void {
+    this.at = this.size;
   }
 }
 

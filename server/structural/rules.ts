@@ -15,7 +15,7 @@ import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { Problems } from "../api/problems.js";
 import type { FieldError } from "../api/status.js";
-import { CelEvaluationError, type CelProgram } from "../cel/environment.js";
+import { CelEvaluationError, type CelProgram, evaluateInSteps } from "../cel/environment.js";
 import { type CompiledRule, compileRulesInSteps, EVALUATION_COST_MAX } from "./compiled-rules.js";
 import { isUnchanged, oldItems, oldMemberOf } from "./correlation.js";
 import type { ValidationRule } from "./json-schema.js";
@@ -131,7 +131,7 @@ class Run {
         return;
       }
       for (const rule of rules) {
-        this.#ask(rule, place);
+        yield* this.#ask(rule, place);
         yield;
         if (this.#isOver) return;
       }
@@ -186,7 +186,10 @@ class Run {
     return known;
   }
 
-  #ask(compiled: CompiledRule, { value: self, old, node, path, anchor }: VisitedValue): void {
+  *#ask(
+    compiled: CompiledRule,
+    { value: self, old, node, path, anchor }: VisitedValue,
+  ): Steps<void> {
     const { rule, program, usesOldSelf } = compiled;
     const isOptional = rule.optionalOldSelf === true;
     if (usesOldSelf && !isOptional && (old === undefined || old === null)) return;
@@ -204,26 +207,26 @@ class Run {
       return;
     }
     const bindings = { self, oldSelf: old ?? null };
-    const outcome = this.#evaluate(program, bindings);
+    const outcome = yield* this.#evaluate(program, bindings);
     if (outcome instanceof CelEvaluationError) {
       this.errors.push(invalidValue(at, shown, this.#failure(outcome, shownRule(rule))));
       return;
     }
     if (outcome === true) return;
     const field = pathOf(path, compiled.fieldPath);
-    const message = this.#message(compiled, bindings);
+    const message = yield* this.#message(compiled, bindings);
     const isWhole = shown === "object" || shown === "array";
     const failed = isWhole ? undefined : self;
     if (!this.#isOver) refuse(field, errorFor(rule.reason, field, failed, message));
   }
 
-  #evaluate(
+  *#evaluate(
     program: CelProgram,
     bindings: Readonly<Record<string, unknown>>,
-  ): unknown | CelEvaluationError {
+  ): Steps<unknown | CelEvaluationError> {
     const limit = Math.min(EVALUATION_COST_MAX, this.#budget);
     try {
-      const { value, cost } = program.evaluateWithin(bindings, limit);
+      const { value, cost } = yield* evaluateInSteps(program.begin(bindings, limit));
       this.#budget -= cost;
       return value;
     } catch (error) {
@@ -249,10 +252,13 @@ class Run {
   }
 
   /** The message of a failed rule; the rule's own text if the message expression gives none. */
-  #message({ rule, message }: CompiledRule, bindings: Readonly<Record<string, unknown>>): string {
+  *#message(
+    { rule, message }: CompiledRule,
+    bindings: Readonly<Record<string, unknown>>,
+  ): Steps<string> {
     const fallback = rule.message?.trim() || `failed rule: ${rule.rule.trim()}`;
     if (message === undefined) return fallback;
-    const text = this.#evaluate(message, bindings);
+    const text = yield* this.#evaluate(message, bindings);
     if (text instanceof CelEvaluationError || typeof text !== "string") return fallback;
     const trimmed = text.trim();
     const isFit = trimmed !== "" && !/[\n\r]/.test(trimmed) && trimmed.length <= MESSAGE_LENGTH_MAX;
