@@ -6,7 +6,7 @@
  *     ─► reservations ─► validate ─► is the name free?
  */
 
-import { oneStep, type Steps } from "../../../storage/base/steps.js";
+import type { Steps } from "../../../storage/base/steps.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
@@ -30,11 +30,18 @@ import {
   refuseRevision,
 } from "../generic/metadata.js";
 import type { Registry, WriteOptions } from "../registry.js";
-import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
+import {
+  admitWrite,
+  attributesOf,
+  keepIdentity,
+  keepOwners,
+  reform,
+  type WriteAttributes,
+} from "./admit.js";
 import { parseCurrent } from "./current.js";
 import type { Decision, Renamed, Seen } from "./decision.js";
-import { afterReadingAhead, type Candidate, contextOf, judgeAndEncode, toStored } from "./judge.js";
-import { afterCostlySteps, afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
+import { contextOf, judgeAndEncode, readAhead, toStored } from "./judge.js";
+import { afterCostlySteps, type CostlyWrite, pauseOf } from "./long-write.js";
 import { reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";
 import { storedBytes } from "./stored-bytes.js";
@@ -104,25 +111,18 @@ function decideInNamespace(
   if (isNamespaced) {
     requireNamespace(registry, resource, namespace, served.metadata.name ?? "");
   }
-  const pause = pauseOf(options.request);
-  const naming = { ownName: served.metadata.name ?? "", proposedName, current };
-  const finished = (made: Prepared, { existing, renamed }: Found) =>
-    afterCostlySteps(
-      { pause, request: options.request },
-      judgeAndEncode(
-        candidateOf({ registry, target, pause }, made),
-        encode({ registry, target, pause }, made, existing, renamed),
-      ),
-      (decision) => withRevision(decision, sentRevision, options),
-    );
-  return nextStage(pause, prepare(registry, target, served), (made) =>
-    afterSteps(pause, withOwners(registry, target, made), (object) =>
-      admit(
-        { registry, target, naming, identity, write, finished, pause },
-        { object, errors: made.errors },
-        signal,
-      ),
-    ),
+  const { request } = options;
+  const pause = pauseOf(request);
+  const ownName = served.metadata.name ?? "";
+  const naming = {
+    ownName,
+    isGiven: proposedName === undefined,
+    proposedName: proposedName ?? ownName,
+    current,
+  };
+  const attempt = { registry, target, naming, identity, write, sentRevision, pause, request };
+  return afterCostlySteps(attempt, prepared(attempt, served), (made) =>
+    admit(attempt, made, signal),
   );
 }
 
@@ -130,75 +130,91 @@ function decideInNamespace(
 interface NameSource {
   /** Its own; "" = none. */
   readonly ownName: string;
-  readonly proposedName: string | undefined;
-  /** What the view has under the proposed name, or else under its own. */
+  /** Whether the URL names it, so that no plugin may. */
+  readonly isGiven: boolean;
+  readonly proposedName: string;
+  /** What the view has under the proposed name. */
   readonly current: StoredObject | undefined;
 }
 
-/** What the view has under the object's final name. */
-interface Found {
-  readonly existing: StoredObject | undefined;
-  readonly renamed?: Renamed;
-}
-
-interface Attempt {
+interface Attempt extends CostlyWrite {
   readonly registry: Registry;
   readonly target: CreateTarget;
   readonly naming: NameSource;
   readonly identity: Identity;
   readonly write: object;
-  readonly pause: Pause;
-  finished(made: Prepared, found: Found): Decision | Promise<Decision>;
+  readonly sentRevision: string;
 }
 
 /** Runs admission around what finishes the object, which has no identity before it is mutated. */
 function admit(
-  { registry, target, naming, identity, write, finished, pause }: Attempt,
+  attempt: Attempt,
   prepared: Prepared,
   signal: SignalSource,
 ): Decision | Promise<Decision> {
+  const { registry, target, naming } = attempt;
   const { admission } = registry;
   const { resource, namespace, options } = target;
-  const { ownName, proposedName = ownName, current } = naming;
   if (admission?.handles("CREATE", resource, "") !== true) {
-    return afterReadingAhead(target, pause, prepared.object, () => {
-      complete(registry, target, prepared, { name: proposedName, identity });
-      return finished(prepared, { existing: current });
-    });
+    return afterCostlySteps(attempt, finished(attempt, prepared), (decision) => decision);
   }
   const { ...known } = prepared.object.metadata;
-  const about = { resource, subresource: "", namespace, name: ownName, options };
+  const about = { resource, subresource: "", namespace, name: naming.ownName, options };
   const attributes = attributesOf(about, prepared.object, undefined);
-  attributes.write = write;
-  attributes.pause = pause;
-  const finish = (made: Prepared): Decision | Promise<Decision> =>
-    afterReadingAhead(target, pause, made.object, () => finishRead(made));
-  const finishRead = (made: Prepared): Decision | Promise<Decision> => {
-    const isNamedByUrl = naming.proposedName === undefined;
-    const name = (isNamedByUrl ? "" : (made.object.metadata.name ?? "")) || proposedName;
-    complete(registry, target, made, { name, identity });
-    attributes.object = made.object;
-    attributes.name ||= name;
-    if (name === proposedName) return finished(made, { existing: current });
-    const existing = registry.view.partition(resource.partition).get(objectPath(namespace, name));
-    return finished(made, { existing, renamed: { name, existing } });
-  };
+  attributes.write = attempt.write;
+  attributes.pause = attempt.pause;
   const make = (isChanged: boolean): Decision | Promise<Decision> => {
-    if (!isChanged) return finish(prepared);
     const changes = { changed: attributes.object, owned: prepared.object, known };
-    return afterSteps(pause, remake(target, changes), (object) => {
-      const errors = resource.storedCodec.validate(object);
-      return nextStage(pause, { object, errors }, finish);
-    });
+    const steps = isChanged
+      ? remade(attempt, changes, attributes)
+      : finished(attempt, prepared, attributes);
+    return afterCostlySteps(attempt, steps, (decision) => decision);
   };
   return admitWrite(admission, attributes, make, signal);
+}
+
+/** Names the object, validates and encodes it. @throws {StatusError} 422 */
+function* finished(
+  attempt: Attempt,
+  { object, errors: facts }: Prepared,
+  attributes?: WriteAttributes,
+): Steps<Decision> {
+  const { registry, target, naming, identity, pause } = attempt;
+  const { resource, namespace, options } = target;
+  const { isGiven, proposedName, current } = naming;
+  yield* readAhead({ resource }, object);
+  const name = (isGiven ? "" : object.metadata.name) || proposedName;
+  complete(registry, target, object, { name, identity });
+  if (attributes !== undefined) {
+    attributes.object = object;
+    attributes.name ||= name;
+  }
+  const isRenamed = name !== proposedName;
+  const existing = isRenamed
+    ? registry.view.partition(resource.partition).get(objectPath(namespace, name))
+    : current;
+  const renamed = isRenamed ? { name, existing } : undefined;
+  yield;
+  const candidate = {
+    ...{
+      registry,
+      target,
+      name: object.metadata.name ?? "",
+      next: object,
+      before: undefined,
+      facts,
+    },
+    isLong: pause !== undefined,
+  };
+  const decision = yield* judgeAndEncode(candidate, encode(attempt, object, existing, renamed));
+  return withRevision(decision, attempt.sentRevision, options);
 }
 
 /** Gives the object its identity, and lets the strategy prepare it, which may use that. */
 function complete(
   registry: Registry,
   target: CreateTarget,
-  { object }: Prepared,
+  object: ApiObject,
   given: { readonly name: string; readonly identity: Identity },
 ): void {
   const { strategy } = target.resource;
@@ -214,23 +230,16 @@ interface Prepared {
 }
 
 /** Makes the object of the stored version from the client's. */
-function prepare({ naming }: Registry, { resource }: CreateTarget, served: ApiObject): Prepared {
+function* prepared({ registry, target, pause }: Attempt, served: ApiObject): Steps<Prepared> {
+  const { resource, options, isApplied } = target;
   const errors = servedProblems(resource, served);
   const object = toStored(resource, served);
-  resource.strategy.prepareForAdmission?.(object, { naming });
-  return { object, errors };
-}
-
-/** Runs before admission and the strategy: what they set has no owner. */
-function withOwners(
-  registry: Registry,
-  { resource, options, isApplied }: CreateTarget,
-  { object }: Prepared,
-): Steps<ApiObject> {
-  if (isApplied === true) return oneStep(object);
-  const isLong = pauseOf(options.request) !== undefined;
-  const write = { manager: options.fieldManager, subresource: "", isLong };
-  return registry.ownership.track(resource, undefined, object, write);
+  resource.strategy.prepareForAdmission?.(object, { naming: registry.naming });
+  yield;
+  if (isApplied === true) return { object, errors };
+  // Before admission and the strategy: what they set has no owner.
+  const write = { manager: options.fieldManager, subresource: "", isLong: pause !== undefined };
+  return { object: yield* registry.ownership.track(resource, undefined, object, write), errors };
 }
 
 interface Changed {
@@ -241,13 +250,15 @@ interface Changed {
   readonly known: ObjectMeta;
 }
 
-/** Takes over admission's changes, except to server-owned fields. @throws {StatusError} 500 */
-function* remake(
-  { resource, options }: CreateTarget,
+/** Takes over admission's changes, except to server-owned fields. @throws {StatusError} 422, 500 */
+function* remade(
+  attempt: Attempt,
   { changed, owned, known }: Changed,
-): Steps<ApiObject> {
-  const isLong = pauseOf(options.request) !== undefined;
-  const reformed = yield* reform(resource.storedCodec, changed, owned, isLong);
+  attributes: WriteAttributes,
+): Steps<Decision> {
+  const { target, pause } = attempt;
+  const { resource, options } = target;
+  const reformed = yield* reform(resource.storedCodec, changed, owned, pause !== undefined);
   yield;
   const object = keepOwners(reformed, owned, options);
   const { name, resourceVersion = "" } = object.metadata;
@@ -256,22 +267,16 @@ function* remake(
   }
   keepIdentity(object.metadata, known);
   if (name !== undefined) object.metadata.name = name;
-  return object;
-}
-
-function candidateOf(
-  { registry, target, pause }: Pick<Attempt, "registry" | "target" | "pause">,
-  { object, errors }: Prepared,
-): Candidate {
-  const { name = "" } = object.metadata;
-  const isLong = pause !== undefined;
-  return { registry, target, name, next: object, before: undefined, facts: errors, isLong };
+  yield;
+  const errors = resource.storedCodec.validate(object);
+  yield;
+  return yield* finished(attempt, { object, errors }, attributes);
 }
 
 /** Reserves and encodes. */
 function* encode(
-  { registry, target, pause }: Pick<Attempt, "registry" | "target" | "pause">,
-  { object }: Prepared,
+  { registry, target, pause }: Attempt,
+  object: ApiObject,
   existing: StoredObject | undefined,
   renamed: Renamed | undefined,
 ): Steps<Decision> {

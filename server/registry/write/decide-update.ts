@@ -1,6 +1,11 @@
 /**
  * Decides what an update stores, from the current object and the client's desired one: pure except
  * for admission. The loop commits the decision, or asks again with a newer current object.
+ *
+ *   the current object ─► the desired one ─► preconditions, facts, strategy, owners (`prepared`) ─► mutate
+ *     ─► the same with what plugins changed (`remade`) ─► validation ─► reservations ─► bytes (`finished`) ─► validate
+ *
+ * Between two arrows, and at each `yield`, the write of a large object may end its turn (long-write.ts).
  */
 
 import { finishNow, oneStep, type Steps } from "../../../storage/base/steps.js";
@@ -32,8 +37,14 @@ import type { Registry, WriteOptions } from "../registry.js";
 import { admitWrite, attributesOf, keepIdentity, keepOwners, reform } from "./admit.js";
 import { parseCurrentInSteps } from "./current.js";
 import type { Decision, Found } from "./decision.js";
-import { afterReadingAhead, contextOf, judgeAndEncode, toStored } from "./judge.js";
-import { afterCostlySteps, afterSteps, nextStage, type Pause, pauseOf } from "./long-write.js";
+import { contextOf, judgeAndEncode, readAhead, toStored } from "./judge.js";
+import {
+  afterCostlySteps,
+  afterSteps,
+  type CostlyWrite,
+  type Pause,
+  pauseOf,
+} from "./long-write.js";
 import { changeOf, reserve } from "./reservations.js";
 import { servedProblems } from "./served-problems.js";
 import { storedBytes } from "./stored-bytes.js";
@@ -75,24 +86,26 @@ export function decideUpdate(
   signal: SignalSource,
 ): Decision | Promise<Decision> {
   const { resource } = target;
-  const { current } = found;
-  const pause = pauseOf(target.options.request, current.bytes.length);
-  const { write } = found;
+  const { current, write } = found;
+  const { request } = target.options;
+  const pause = pauseOf(request, current.bytes.length);
   return afterSteps(pause, storedToday(resource, current, pause), (before) => {
     const made = makeNext(
       () => servedObject(resource, current, pause),
       () => parseCurrentInSteps(current, pause),
       pause,
     );
-    const decide = (served: ApiObject) =>
-      decideNext({ registry, target, current, write, before, served, pause }, signal);
+    const decide = (served: ApiObject) => {
+      const attempt = { registry, target, current, write, before, served, pause, request };
+      return afterCostlySteps(attempt, prepared(attempt), (owned) => admit(attempt, owned, signal));
+    };
     return made instanceof Promise ? made.then(decide) : decide(made);
   });
 }
 
-/** Decides with the object that the client desires. */
-function decideNext(attempt: Attempt, signal: SignalSource): Decision | Promise<Decision> {
-  const { target, served, before, current, pause } = attempt;
+/** What goes to admission. @throws {StatusError} a precondition does not hold */
+function* prepared(attempt: Attempt): Steps<Owned> {
+  const { target, served, before, current } = attempt;
   const { resource } = target;
   checkPreconditions(target, served, before, current);
   fillNamespace(served.metadata, resource.isNamespaced, target.namespace);
@@ -100,18 +113,15 @@ function decideNext(attempt: Attempt, signal: SignalSource): Decision | Promise<
   const { resourceVersion: sentRevision = "", ...metadata } = served.metadata;
   served.metadata = metadata;
   dedupeOwners(served.metadata, target.options);
-  return nextStage(pause, undefined, () => {
-    const errors = servedProblems(resource, served);
-    const sent = isOwnShape(resource) ? served : toStored(resource, served);
-    return afterReadingAhead(target, pause, sent, () =>
-      nextStage(pause, prepare(attempt, sent), (prepared) =>
-        // Before admission: fields set by plugins have no owner.
-        afterSteps(pause, withOwners(attempt, prepared), (next) =>
-          admit(attempt, { sent, sentRevision, next, errors }, signal),
-        ),
-      ),
-    );
-  });
+  yield;
+  const errors = servedProblems(resource, served);
+  const sent = isOwnShape(resource) ? served : toStored(resource, served);
+  yield* readAhead(target, sent);
+  yield;
+  const next = prepare(attempt, sent);
+  yield;
+  // Before admission: fields set by plugins have no owner.
+  return { sent, sentRevision, next: yield* withOwners(attempt, next), errors };
 }
 
 interface Owned {
@@ -134,8 +144,9 @@ function admit(
   const { registry, target, current, before } = attempt;
   const { resource } = target;
   const { admission } = registry;
-  if (admission === undefined) return finish(attempt, next, errors);
-
+  if (admission === undefined) {
+    return afterCostlySteps(attempt, finished(attempt, next, errors), (decision) => decision);
+  }
   const hasOwnShape = isOwnShape(resource);
   const attributes = hasOwnShape
     ? attributesOf(target, sent, finishNow(servedObject(resource, current, undefined)))
@@ -149,20 +160,19 @@ function admit(
   attributes.oldRevision = String(current.revision);
   const make = (isChanged: boolean): Decision | Promise<Decision> => {
     attributes.sentRevision = attributes.oldRevision;
-    const made = isChanged
-      ? remake(attempt, attributes.object, next)
-      : finish(attempt, next, errors);
-    const show = (decision: Decision): Decision => {
+    const steps = isChanged
+      ? remade(attempt, attributes.object, next)
+      : finished(attempt, next, errors);
+    return afterCostlySteps(attempt, steps, (decision) => {
       if (!hasOwnShape) attributes.object = decision.object;
       return decision;
-    };
-    return made instanceof Promise ? made.then(show) : show(made);
+    });
   };
   return admitWrite(admission, attributes, make, signal);
 }
 
 /** One attempt of an update. */
-interface Attempt {
+interface Attempt extends CostlyWrite {
   readonly registry: Registry;
   readonly target: UpdateTarget;
   readonly current: StoredObject;
@@ -170,7 +180,6 @@ interface Attempt {
   readonly before: ApiObject;
   /** The client's desired object in the served version. */
   readonly served: ApiObject;
-  readonly pause: Pause;
 }
 
 /** The object to store, prepared by the strategy. @throws {StatusError} 422 */
@@ -201,60 +210,38 @@ function withOwners(
  * Takes over admission's changes, as far as this request may make them.
  * @param owned the object with its owners. @throws {StatusError}
  */
-function remake(
-  attempt: Attempt,
-  changed: ApiObject,
-  owned: ApiObject,
-): Decision | Promise<Decision> {
-  const { target, current } = attempt;
+function* remade(attempt: Attempt, changed: ApiObject, owned: ApiObject): Steps<Decision> {
+  const { target, current, pause } = attempt;
   const { resource } = target;
   const codec = isOwnShape(resource) ? resource.codec : resource.storedCodec;
-  const { pause } = attempt;
-  const made = function* (): Steps<{ sent: ApiObject; before: ApiObject }> {
-    const sent = yield* reform(codec, changed, owned, pause !== undefined);
-    // The new object may share parts with the old one, so those may have changed as well.
-    const before = yield* storedToday(resource, current, pause);
-    return { sent, before };
-  };
-  return afterSteps(pause, made(), ({ sent, before }) => {
-    keepIdentity(sent.metadata, before.metadata);
-    const fresh = { ...attempt, before };
-    return afterReadingAhead(target, pause, sent, () => {
-      const prepared = prepare(fresh, sent);
-      const next = isOwnShape(resource)
-        ? withOwnersOf(prepared, owned)
-        : keepOwners(prepared, owned, target.options);
-      return nextStage(pause, sent, () => {
-        const errors = codec.validate(sent);
-        return nextStage(pause, errors, () => finish(fresh, next, errors));
-      });
-    });
-  });
+  const sent = yield* reform(codec, changed, owned, pause !== undefined);
+  // The new object may share parts with the old one, so those may have changed as well.
+  const before = yield* storedToday(resource, current, pause);
+  yield;
+  keepIdentity(sent.metadata, before.metadata);
+  const fresh = { ...attempt, before };
+  yield* readAhead(target, sent);
+  const next = prepare(fresh, sent);
+  const kept = isOwnShape(resource)
+    ? withOwnersOf(next, owned)
+    : keepOwners(next, owned, target.options);
+  yield;
+  const errors = codec.validate(sent);
+  yield;
+  return yield* finished(fresh, kept, errors);
 }
 
 /** Validates and encodes. @throws {StatusError} 422 */
-function finish(
+function* finished(
   attempt: Attempt,
-  prepared: ApiObject,
+  owned: ApiObject,
   facts: readonly FieldError[],
-): Decision | Promise<Decision> {
-  const { before, target, pause } = attempt;
-  if (target.isApplied !== true) return judge(attempt, prepared, facts);
-  const kept = keepTimesIfSame(before, prepared, pause !== undefined);
-  return afterSteps(pause, kept, (next) => judge(attempt, next, facts));
-}
-
-function judge(
-  attempt: Attempt,
-  next: ApiObject,
-  facts: readonly FieldError[],
-): Decision | Promise<Decision> {
-  const { registry, before, target, pause } = attempt;
+): Steps<Decision> {
+  const { registry, target, before, pause } = attempt;
   const isLong = pause !== undefined;
+  const next = target.isApplied === true ? yield* keepTimesIfSame(before, owned, isLong) : owned;
   const candidate = { registry, target, name: target.name, next, before, facts, isLong };
-  const { request } = target.options;
-  const steps = judgeAndEncode(candidate, encode(attempt, next));
-  return afterCostlySteps({ pause, request }, steps, (made) => made);
+  return yield* judgeAndEncode(candidate, encode(attempt, next));
 }
 
 function* encode(attempt: Attempt, next: ApiObject): Steps<Decision> {

@@ -19,7 +19,6 @@ import type { StrategyContext } from "../../kinds/strategy.js";
 import { joinProblems } from "../generic/join-problems.js";
 import type { Registry, WriteOptions } from "../registry.js";
 import type { Decision } from "./decision.js";
-import { afterCostlySteps, type Pause } from "./long-write.js";
 
 interface Target {
   readonly resource: StoredResource;
@@ -59,16 +58,13 @@ export function contextOf(
   return { nowMs: clock.now(), subresource, naming, user: options.user, warn };
 }
 
-/** What the strategy reads ahead of the object, in later turns where that takes long; then the next stage. */
-export function afterReadingAhead<Result>(
-  { resource, subresource = "", options }: Target,
-  pause: Pause,
+/** What the strategy reads ahead of the object. */
+export function* readAhead(
+  { resource, subresource = "" }: Pick<Target, "resource" | "subresource">,
   object: ApiObject,
-  stage: () => Result | Promise<Result>,
-): Result | Promise<Result> {
+): Steps<void> {
   const steps = resource.strategy.readAhead?.(object, { subresource });
-  if (steps === undefined) return stage();
-  return afterCostlySteps({ pause, request: options.request }, steps, stage);
+  if (steps !== undefined) yield* steps;
 }
 
 /** @param encode makes the decision, when nothing is found. @throws {StatusError} 422 */
