@@ -25,6 +25,7 @@ async function waits(
       waited.push(step);
       return toRevision(7);
     },
+    rest: () => undefined,
   };
   const state = {
     info: parseRequestInfo(method, url),

@@ -293,7 +293,7 @@ export class Listener {
     };
     const conduct = new PeerConduct({
       session,
-      bytes: socket,
+      socket,
       stopReading: () => {
         this.#reading.remove(reading);
         stopReading(socket);

@@ -8,12 +8,15 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
+import type { Socket } from "node:net";
 import { mock, test } from "node:test";
 import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import { type Front, openFront } from "../chain/testing/test-front.js";
+import type { OpenedStream } from "./http2-streams.js";
 import { PeerConduct } from "./peer-conduct.js";
 import { PeerConducts } from "./peer-conducts.js";
 import { type ReadConnection, ReadingTurns } from "./reading-turns.js";
+import { StreamTurns } from "./stream-turns.js";
 import { http2Frame } from "./testing/http2-frame.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
@@ -109,6 +112,53 @@ test("H5, CVE-2023-44487: who takes back one request after the other loses the c
   other.destroy();
   const text = await front.metrics.registry.metrics();
   assert.match(text, /apiserver_http2_connections_ended_total\{reason="resets"\} 1/);
+});
+
+test("39.8, H5: who is ended for a flood is read no further, though answers are still written", async () => {
+  let socket: Socket | undefined;
+  const { take } = StreamTurns.prototype;
+  mock.method(StreamTurns.prototype, "take", function (this: StreamTurns, opened: OpenedStream) {
+    socket ??= opened.socket;
+    take.call(this, opened);
+  });
+  try {
+    await using front = await openFront({
+      handler(ctx) {
+        ctx.body = "x".repeat(1_000_000);
+      },
+    });
+    const client = await front.connect({ ALPNProtocols: ["h2"] });
+    const streams = Array.from({ length: 50 }, (_, at) => 2 * at + 1);
+    // A window of a byte.
+    const oneByte = http2Frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1]));
+    const requests = streams.map((stream) =>
+      http2Frame(FRAME.headers, END_STREAM_AND_HEADERS, stream, HEADER_BLOCK),
+    );
+    const closed = once(client, "close");
+    client.on("error", () => {});
+    client.write(Buffer.concat([PREFACE, oneByte, ...requests]));
+    await once(client.resume(), "data");
+    const byteMore = (stream: number) => http2Frame(8, 0, stream, Buffer.from([0, 0, 0, 1]));
+    const flood = Buffer.concat(Array(100).fill(Buffer.concat(streams.map(byteMore))));
+    const ended = front.metrics.http2ConnectionsEnded.cell("control_frames");
+    const bytesRead = () => socket?.bytesRead ?? 0;
+    let readAtEnd: number | undefined;
+    let readLater = 0;
+    const other = open(front);
+    while (!client.destroyed && socket?.destroyed !== true) {
+      if (client.writableLength < 10_000_000) client.write(flood);
+      if (ended.value === 0) await ask(other);
+      else await new Promise((resolve) => setImmediate(resolve));
+      if (ended.value > 0) readAtEnd ??= bytesRead();
+      readLater = bytesRead();
+    }
+    await closed;
+    other.destroy();
+    assert.ok(readAtEnd !== undefined && readAtEnd > 0);
+    assert.ok(readLater - readAtEnd < 500_000, `${readLater - readAtEnd} bytes more were read`);
+  } finally {
+    mock.restoreAll();
+  }
 });
 
 test("39.8, H5: what many connections take back is made in many turns, and others are read between them", async () => {
@@ -231,7 +281,7 @@ function countedConnection() {
   let stops = 0;
   const conduct = new PeerConduct({
     session: session as unknown as ServerHttp2Session,
-    bytes,
+    socket: bytes as Socket,
     stopReading: () => void stops++,
     streamWindowBytes: WINDOW,
     clock: { monotonic: () => 0 },

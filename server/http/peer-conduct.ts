@@ -42,15 +42,12 @@ const LINGER_MS = 250;
 
 export type Misconduct = "resets" | "control_frames";
 
-/** What a connection has read and written so far. */
-export type ByteCounts = Pick<Socket, "bytesRead" | "bytesWritten">;
-
 /** Bytes that nothing explains: so many are looked at when others ask for something, and not only now and then. */
 const SUSPICIOUS_BYTES = 64 * 1024;
 
 export interface PeerConductParts {
   readonly session: ServerHttp2Session;
-  readonly bytes: ByteCounts;
+  readonly socket: Socket;
   /** Nothing more is read of a connection that is ended. */
   readonly stopReading: () => void;
   /** What a client may send of a body that nobody reads. */
@@ -62,7 +59,7 @@ export interface PeerConductParts {
 
 export class PeerConduct {
   readonly #session: ServerHttp2Session;
-  readonly #bytes: ByteCounts;
+  readonly #socket: Socket;
   readonly #streamWindowBytes: number;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #onEnd: (why: Misconduct) => void;
@@ -81,10 +78,10 @@ export class PeerConduct {
   #bodies = 0;
 
   constructor(parts: PeerConductParts) {
-    const { session, bytes, stopReading, streamWindowBytes, clock, onEnd } = parts;
+    const { session, socket, stopReading, streamWindowBytes, clock, onEnd } = parts;
     this.#session = session;
     this.#stopReading = stopReading;
-    this.#bytes = bytes;
+    this.#socket = socket;
     this.#streamWindowBytes = streamWindowBytes;
     this.#clock = clock;
     this.#onEnd = onEnd;
@@ -117,7 +114,7 @@ export class PeerConduct {
 
   /** Called while others wait; cheap. A flood of frames of which nobody is told is seen at once. */
   glance(): void {
-    const { bytesRead, bytesWritten } = this.#bytes;
+    const { bytesRead, bytesWritten } = this.#socket;
     const since = bytesRead - this.#read;
     if (since < SUSPICIOUS_BYTES) return;
     const explained = (bytesWritten - this.#written) / WRITTEN_BYTES_PER_UPDATE_BYTE;
@@ -127,7 +124,7 @@ export class PeerConduct {
 
   /** Called at the end of a turn. @returns whether so much was read in it that the next turn is worth a glance */
   glanceAfterTurn(): boolean {
-    const { bytesRead } = this.#bytes;
+    const { bytesRead } = this.#socket;
     const read = bytesRead - this.#readBefore;
     this.#readBefore = bytesRead;
     this.glance();
@@ -136,7 +133,7 @@ export class PeerConduct {
 
   /** Called every few seconds. */
   look(): void {
-    const { bytesRead, bytesWritten } = this.#bytes;
+    const { bytesRead, bytesWritten } = this.#socket;
     const read = bytesRead - this.#read;
     const explained = (bytesWritten - this.#written) / WRITTEN_BYTES_PER_UPDATE_BYTE;
     this.#read = bytesRead;
@@ -160,7 +157,7 @@ export class PeerConduct {
     // At once: in one more turn a megabyte of frames would be read.
     this.#stopReading();
     // Not now: Node.js may be inside the parser of the session's frames.
-    setImmediate(() => endCalmly(this.#session));
+    setImmediate(() => endCalmly(this.#session, this.#socket));
   }
 
   /** The clock is asked only when the allowance seems used up. */
@@ -180,11 +177,16 @@ function sizeOf(rawHeaders: readonly string[]): number {
 }
 
 /**
- * After GOAWAY further requests are ignored, and a flood is read no further. The connection is cut a little later, as
- * cutting one that has unread data on its way makes the client's kernel forget what it has received.
+ * After GOAWAY a flood is read no further. The session ends at once: one that goes on has its socket read again after each of
+ * its writes. The connection is cut a little later, as cutting one that has unread data on its way makes the client's kernel
+ * forget what it has received.
  */
-function endCalmly(session: ServerHttp2Session): void {
+function endCalmly(session: ServerHttp2Session, socket: Socket): void {
   if (session.destroyed) return;
   session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  setTimeout(() => session.destroy(), LINGER_MS).unref();
+  // The socket of a session that is not closed is cut as soon as it has been written.
+  session.close();
+  socket.once("resume", () => socket.pause());
+  session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

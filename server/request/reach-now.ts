@@ -15,12 +15,14 @@ const HURRY_MS = 3_000;
 /** The parts of a request that a wait needs. */
 export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal"> & {
   readonly trace?: Trace | undefined;
+  /** On which it came. */
+  readonly connection: object;
   /** Set once the view has held everything acknowledged before the request; it stays true. */
   isFresh: boolean;
 };
 
 /** The part of the barrier that reads need. */
-export type Barrier = Pick<FreshnessBarrier, "fresh">;
+export type Barrier = Pick<FreshnessBarrier, "fresh" | "rest">;
 
 /**
  * Resolves when the view holds everything acknowledged before the call, and marks the request as
@@ -36,6 +38,8 @@ export async function reachNow(freshness: Barrier, request: Waiting): Promise<vo
     // The barrier has a deadline of its own; only a request with less time needs another.
     const isInHurry = request.deadlineMs - request.receivedAtMs < HURRY_MS;
     await (isInHurry ? orAborted(fresh, request.signal) : fresh);
+    const rest = freshness.rest(request.connection);
+    if (rest !== undefined) await rest;
     request.isFresh = true;
   } catch (error) {
     failure = error;

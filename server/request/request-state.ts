@@ -203,6 +203,11 @@ export class RequestState {
     return this.#controller.signal;
   }
 
+  /** On which the request came; of HTTP/2, all its streams have the same. */
+  get connection(): object {
+    return this.#request.socket;
+  }
+
   get bodyBytes(): number {
     return this.body?.length ?? 0;
   }

@@ -98,6 +98,8 @@ function acceptWebSocket(ctx: RequestContext, upgrade: Upgrade, options: WebSock
     clientTracking: false,
     perMessageDeflate: false,
     autoPong: false,
+    // A frame in each turn: what the client has written ahead is thousands.
+    allowSynchronousEvents: false,
     maxPayload: CLIENT_MESSAGE_BYTES_MAX,
     handleProtocols: (offered) => chooseProtocol([...offered], options),
   });

@@ -30,3 +30,15 @@ test("39.3: of loops that wait together those go on in a turn that it has room f
   assert.ok(Math.min(...worked) >= 3, worked.join(" "));
   await Promise.all(loops);
 });
+
+test("39.3: of owners each has one go on in turn, however many of the others' wait before it", async () => {
+  const turns = new SharedTurns({ now: () => 0 });
+  const owners = { a: {}, b: {}, x: {} };
+  const gone: string[] = [];
+  const all = (["a", "a", "a", "b", "b", "x"] as const).map(async (name) => {
+    await turns.next(owners[name]);
+    gone.push(name);
+  });
+  await Promise.all(all);
+  assert.equal(gone.join(""), "abxaba");
+});

@@ -3,8 +3,10 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What loops that share turns work in one; one step of the last one more. */
+/** What those that share turns work in one; one step of the last one more. */
 export const TURN_MS = 2;
+/** Owner of what has none. */
+const NOBODY = {};
 
 /**
  * SharedTurns: one after the other of those that wait goes on, and no more begin in a turn of the event loop that has taken some milliseconds.
@@ -12,11 +14,14 @@ export const TURN_MS = 2;
  *
  *     nextTurn   A2 B2 C2 D2 | A2 B2 C2 D2 | ...
  *     shared     A2 | B2 | C2 | D2 | A2 | ...
+ *
+ * Of several owners each has one go on in turn: who has one waiting waits for one of each of the others.
  */
 export class SharedTurns {
   readonly #clock: { now(): number };
-  /** Those that wait, in the order of arrival. */
-  readonly #waiting: (() => void)[] = [];
+  /** Those that wait, by owner, in the order of arrival; the next owner comes first. */
+  readonly #waiting = new Map<object, (() => void)[]>();
+  #count = 0;
   #isPlanned = false;
   #sinceMs = 0;
   /** How many that waited when this turn began have not gone on. */
@@ -26,9 +31,12 @@ export class SharedTurns {
     this.#clock = clock;
   }
 
-  next(): Promise<void> {
+  next(owner: object = NOBODY): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.push(resolve);
+      const own = this.#waiting.get(owner);
+      if (own === undefined) this.#waiting.set(owner, [resolve]);
+      else own.push(resolve);
+      this.#count++;
       this.#plan();
     });
   }
@@ -38,7 +46,7 @@ export class SharedTurns {
     this.#isPlanned = true;
     setImmediate(() => {
       this.#isPlanned = false;
-      this.#left = this.#waiting.length;
+      this.#left = this.#count;
       this.#sinceMs = this.#clock.now();
       this.#letOneGoOn();
     });
@@ -51,10 +59,21 @@ export class SharedTurns {
       return;
     }
     this.#left--;
-    this.#waiting.shift()?.();
+    this.#takeNext()?.();
     // Behind its work, which are microtasks.
     if (this.#left > 0) queueMicrotask(() => process.nextTick(this.#letOneGoOn));
   };
+
+  #takeNext(): (() => void) | undefined {
+    for (const [owner, own] of this.#waiting) {
+      const next = own.shift();
+      this.#waiting.delete(owner);
+      if (own.length > 0) this.#waiting.set(owner, own);
+      this.#count--;
+      return next;
+    }
+    return undefined;
+  }
 }
 
 const shared = new SharedTurns();

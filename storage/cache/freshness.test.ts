@@ -4,6 +4,7 @@ import { after, test } from "node:test";
 import { systemClock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import { silentLogger } from "../base/logger.js";
+import { TURN_MS } from "../base/next-turn.js";
 import { ManualClock } from "../base/testing/manual-clock.js";
 import { FreshnessBarrier } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
@@ -13,7 +14,7 @@ import { ScriptedStore } from "./testing/scripted-store.js";
 const heartbeat = setInterval(() => {}, 1_000);
 after(() => clearInterval(heartbeat));
 
-async function openBarrier(deadlineMs?: number) {
+async function openBarrier(deadlineMs?: number, time: { now(): number } = performance) {
   const store = new ScriptedStore();
   const clock = new ManualClock();
   const parts = { store, prefix: "/registry", logger: silentLogger, traits: () => ({}) };
@@ -22,9 +23,10 @@ async function openBarrier(deadlineMs?: number) {
   await view.start(lifecycle, lifecycle.signal);
   store.answersAtOnce = false;
   const deadline = deadlineMs === undefined ? {} : { deadlineMs };
-  const freshness = new FreshnessBarrier({ store, view, clock, ...deadline });
+  const freshness = new FreshnessBarrier({ store, view, clock, time, ...deadline });
   return {
     clock,
+    freshness,
     counts: freshness.counts,
     restThread() {
       freshness.isThreadResting = () => true;
@@ -166,4 +168,45 @@ test("S1-RV-24: who waits behind a question that is not answered has no deadline
   await assert.rejects(ask(1), { code: "Unavailable" });
   await first;
   assert.equal(await questions(), 1, "its time was over before it could be asked for");
+});
+
+/** So many go on at once. */
+const TOGETHER = 16;
+
+/** In which order requests go on that are answered together and take a millisecond each, and how many in each turn. */
+async function goneOn(connections: readonly object[]) {
+  let ms = 0;
+  await using barrier = await openBarrier(undefined, { now: () => ms });
+  const { freshness, questions, answer } = barrier;
+  const gone: number[] = [];
+  const all = connections.map(async (connection, at) => {
+    await freshness.fresh();
+    await freshness.rest(connection);
+    ms++;
+    gone.push(at);
+  });
+  assert.equal(await questions(), 1);
+  answer();
+  const inTurns: number[] = [];
+  while (gone.length < connections.length) {
+    const before = gone.length;
+    await new Promise((resolve) => setImmediate(resolve));
+    inTurns.push(gone.length - before);
+  }
+  await Promise.all(all);
+  return { gone, inTurns };
+}
+
+test("39.3: hundreds that were answered together go on in turns, of each connection one after the other", async () => {
+  const [a, b, x] = [{}, {}, {}];
+  const { gone, inTurns } = await goneOn([...Array(100).fill(a), ...Array(100).fill(b), x]);
+  assert.ok(Math.max(...inTurns.slice(1)) <= TURN_MS, inTurns.join(" "));
+  assert.equal(inTurns[0], TOGETHER);
+  assert.equal(gone.indexOf(200), TOGETHER + 2);
+});
+
+test("39.3: a few that were answered together go on at once", async () => {
+  const { gone, inTurns } = await goneOn(Array(TOGETHER).fill({}));
+  assert.deepEqual(inTurns, [TOGETHER]);
+  assert.deepEqual(gone, [...Array(TOGETHER).keys()]);
 });

@@ -18,9 +18,11 @@
  * as answering them keeps the thread busy anyway. A lone client never waits, and a busy server asks
  * seldom. A late answer blocks nobody: after two milliseconds the next question goes out beside it, so nobody
  * waits for two slow answers in a row, and without a quorum every request fails at the deadline.
+ *
+ * Who shares an answer with hundreds goes on in turns, in which each connection has its part (`rest`).
  */
 import type { Clock } from "../base/clock.js";
-import { nextTurn } from "../base/next-turn.js";
+import { nextTurn, SharedTurns } from "../base/next-turn.js";
 import { SharedDeadline } from "../base/shared-deadline.js";
 import { type Trace, tracedSignal } from "../base/trace.js";
 import { StorageError } from "../kv/errors.js";
@@ -47,6 +49,8 @@ export interface FreshnessOptions {
   readonly clock: Clock;
   /** Consistent reads fail after about this long when the store has no quorum. */
   readonly deadlineMs?: number;
+  /** Measures turns. Default: the process's own time. */
+  readonly time?: { now(): number };
   /** Called for each batch with the number of requests in it and its total time. */
   onBatch?(requests: number, durationMs: number): void;
 }
@@ -102,6 +106,9 @@ const GATHER_MS = 2;
 /** Most questions that go out without waiting after one that waited in vain. */
 const HASTY_MAX = 1_024;
 
+/** So many that are answered together go on at once; nobody knows yet how long each works. */
+const TOGETHER_MAX = 16;
+
 /** For sleeps that are never cut short. */
 const NEVER = new AbortController().signal;
 
@@ -120,6 +127,10 @@ export class FreshnessBarrier {
   readonly #clock: Clock;
   readonly #deadline: SharedDeadline;
   readonly #onBatch: FreshnessOptions["onBatch"];
+  /** Of those who were answered together, beyond a few. */
+  readonly #turns: SharedTurns;
+  /** How many of those who were answered last may go on at once. */
+  #mayGoOn = 0;
   /** The revision read that the next batch waits for; undefined = none is on its way. */
   #reading: { readonly sinceMs: number } | undefined;
   /** How many are on their way, with those that were overtaken. */
@@ -146,6 +157,7 @@ export class FreshnessBarrier {
     this.#view = options.view;
     this.#clock = options.clock;
     this.#onBatch = options.onBatch?.bind(options);
+    this.#turns = new SharedTurns(options.time);
     this.#deadline = new SharedDeadline(
       options.deadlineMs ?? DEFAULT_DEADLINE_MS,
       DEADLINE_SLACK_MS,
@@ -170,6 +182,15 @@ export class FreshnessBarrier {
     next.trace ??= trace;
     if (next.requests === next.expected) setImmediate(() => this.#startGathered(next));
     return next.promise;
+  }
+
+  /**
+   * To be asked by who goes on behind `fresh`: a question may be shared by hundreds, and what follows for all of them would be one turn.
+   * @param connection each has one of its requests go on in turn
+   * @returns what to wait for; undefined = nothing
+   */
+  rest(connection: object): Promise<void> | undefined {
+    return this.#mayGoOn-- > 0 ? undefined : this.#turns.next(connection);
   }
 
   /**
@@ -249,6 +270,7 @@ export class FreshnessBarrier {
       if (error instanceof StorageError) throw error;
       throw new StorageError("Unavailable", "the store did not answer in time", { cause: error });
     } finally {
+      this.#mayGoOn = TOGETHER_MAX;
       this.#onBatch?.(requests, this.#clock.monotonic() - startedAtMs);
     }
   }

@@ -61,7 +61,7 @@ export async function openTestReads(
   const { printer } = options;
   const reads = {
     naming,
-    reader: createViewReader(view, freshness),
+    reader: createViewReader(view, { fresh: () => freshness.fresh(), rest: () => undefined }),
     chunks: new ChunkPool(),
     representations: createRepresentationSource(naming, createNegotiator(naming), {
       ...(printer !== undefined && { printerOf: () => printer }),
