@@ -200,15 +200,13 @@ describe("shutdown", () => {
   });
 
   test("an idle server with open connections ends at once", async () => {
-    await using server = await startServer();
+    // Longer than the test waits for its end.
+    await using server = await startServer({ flags: ["--shutdown-grace-period=1h"] });
     (await server.client.get("/version")).expect(200);
     const idle = connect(server.port, "127.0.0.1");
     idle.on("error", () => {});
-    const started = performance.now();
     await server.stop();
-    const tookMs = performance.now() - started;
     idle.destroy();
-    assert.ok(tookMs < 5_000, `took ${Math.round(tookMs)} ms`);
   });
 });
 

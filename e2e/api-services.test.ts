@@ -20,7 +20,7 @@ import { WebSocket } from "ws";
 import { SpdySession } from "../server/connect/spdy/session.js";
 import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { type ApiService, HUGE_BYTES, openApiService } from "./harness/api-service.js";
-import { eventually, within } from "./harness/eventually.js";
+import { eventually, soon, within } from "./harness/eventually.js";
 import { isLong } from "./harness/is-long.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { OWN_ADDRESS } from "./harness/node-cluster.js";
@@ -170,7 +170,7 @@ describe("API services of others", () => {
   const availability = async (name: string) => (await condition(name))?.status;
 
   const isAvailable = (name: string) =>
-    eventually(`${name} is available`, async () => (await availability(name)) === "True", 60_000);
+    eventually(`${name} is available`, async () => (await availability(name)) === "True");
 
   test("kubectl works on the kinds of all servers through one address", async () => {
     const note = (text: string) =>
@@ -304,7 +304,7 @@ describe("API services of others", () => {
     const open = await second.open({ name: "open" });
     const cut = assert.rejects(once(open.resume(), "end"), /the connection was closed/);
     service.hangUp();
-    await within("the client's end is closed", Promise.all([second.closed, cut]), 10_000);
+    await within("the client's end is closed", Promise.all([second.closed, cut]));
     assert.deepEqual(service.lines, []);
     assert.equal(await callLine(`${NOTES}/elsewhere`), 403);
   });
@@ -529,7 +529,7 @@ describe("API services of others", () => {
         await fault.begin();
         // Clients keep asking for what is behind, and are answered or refused; nobody waits for ever.
         const aside = Array.from({ length: 4 }, () =>
-          front.client.request(NOTES, { signal: AbortSignal.timeout(20_000) }).then(
+          front.client.request(NOTES, { signal: soon() }).then(
             ({ status }) => status,
             () => "given up",
           ),
@@ -567,14 +567,10 @@ describe("API services of others", () => {
       }
     }
     let files = 0;
-    await eventually(
-      "what was opened is closed",
-      () => {
-        files = openFiles();
-        return files <= before.files + KEPT_FILES_MAX;
-      },
-      60_000,
-    ).catch((error: unknown) => assert.fail(`${files} of ${before.files} files: ${error}`));
+    await eventually("what was opened is closed", () => {
+      files = openFiles();
+      return files <= before.files + KEPT_FILES_MAX;
+    }).catch((error: unknown) => assert.fail(`${files} of ${before.files} files: ${error}`));
     const grown = residentBytes() - before.bytes;
     assert.ok(grown < GROWTH_BYTES_MAX, `grown by ${grown} bytes`);
     if (!isLong) return;

@@ -20,8 +20,6 @@ const ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default";
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes";
 const LEADER = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/keelson-controllers";
-/** Longer than a lease lasts, and a silent replica is listed. */
-const TAKEN_OVER_MS = 60_000;
 
 const skip = (await findTool("faketime")) === undefined && "the library faketime is not to be had";
 
@@ -111,12 +109,10 @@ test("P11: replicas whose clocks are ten minutes off share authorities, certific
       await eventually(
         "another leads",
         async () => (await leaderSeen(right)).leaseTransitions > before.leaseTransitions,
-        TAKEN_OVER_MS,
       );
       await eventually(
         "it is not listed any more",
         async () => (await listed(behind)).join() === "192.0.2.2,192.0.2.3",
-        TAKEN_OVER_MS,
       );
     },
   );

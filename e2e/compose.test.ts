@@ -26,11 +26,7 @@ test("the compose file's services serve together, and a replica that is stopped 
   const haproxy = await composed.start("haproxy");
   const prometheus = await composed.start("prometheus");
   const kubeconfig = first?.path("/var/lib/keelson/admin.kubeconfig") ?? "";
-  await eventually(
-    "the first replica writes its kubeconfig",
-    () => existsSync(kubeconfig),
-    START_MS,
-  );
+  await eventually("the first replica writes its kubeconfig", () => existsSync(kubeconfig));
   await using kubectl = await Kubectl.open({ kubeconfig });
   // As the file's own head says, where "localhost" is the balancer's published port.
   const through = (address: string) => [
@@ -40,7 +36,6 @@ test("the compose file's services serve together, and a replica that is stopped 
     "HAProxy finds a replica that is ready",
     async () =>
       (await kubectl.run(["get", "--raw=/readyz", ...through(haproxy.address)])).code === 0,
-    START_MS,
   );
   await kubectl.ok([
     "create",
@@ -55,14 +50,12 @@ test("the compose file's services serve together, and a replica that is stopped 
   }
 
   // Prometheus answers before it has read which targets there are.
-  await eventually(
-    "Prometheus scrapes all",
-    async () => isDeepStrictEqual(await targetsOf(prometheus.address), TARGETS_UP),
-    START_MS,
+  await eventually("Prometheus scrapes all", async () =>
+    isDeepStrictEqual(await targetsOf(prometheus.address), TARGETS_UP),
   );
 
   second?.child.signal("SIGTERM");
-  await eventually("the replica ends in good order", () => second?.child.hasEnded, STOP_MS);
+  await eventually("the replica ends in good order", () => second?.child.hasEnded);
   assert.equal(second?.child.exitCode, 0, second?.child.output);
   for (let times = 0; times < replicas.length; times++) {
     await kubectl.ok(["get", "configmap", "one", ...through(haproxy.address)]);
@@ -71,9 +64,6 @@ test("the compose file's services serve together, and a replica that is stopped 
 
 /** Three members of etcd and three replicas. */
 const TARGETS_UP = Array<string>(6).fill("up");
-const START_MS = 60_000;
-/** As the file's stop_grace_period. */
-const STOP_MS = 60_000;
 
 async function targetsOf(address: string): Promise<string[]> {
   const answer = await fetch(`http://${address}:9090/api/v1/targets`);

@@ -13,8 +13,6 @@ const REPLICAS = 3;
 const CLIENTS = 100;
 const INCREMENTS_PER_CLIENT = isLong ? 2 : 1;
 const CREATES = Number(process.env.KEELSON_CREATES ?? (isLong ? 2_000 : 800));
-/** Far above what it takes on a slow machine with everything else running. */
-const CREATE_MS_MAX = 20;
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const SERVICES = "/api/v1/namespaces/default/services";
 const ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses";
@@ -88,7 +86,6 @@ describe("contention", () => {
     const elapsedMs = performance.now() - started;
     t.diagnostic(`${CREATES} creates in ${Math.round(elapsedMs)} ms`);
     assert.equal(names.size, CREATES);
-    assert.ok(elapsedMs < CREATE_MS_MAX * CREATES, `${elapsedMs} ms`);
   });
 
   test("Unique: no address and no node port is given twice, also when a replica is killed", async (t) => {

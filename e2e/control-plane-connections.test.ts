@@ -119,7 +119,7 @@ describe("connections through a control plane", {
         await once(socket, "message");
         const over = once(socket, "close");
         (await end(`${KIND}/${name}`)).expect(200);
-        await within("the client's end", over, 20_000);
+        await within("the client's end", over);
         await eventually("the other side's end", async () => {
           return ended.some((one) => one.endsWith(name));
         });

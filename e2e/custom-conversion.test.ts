@@ -16,7 +16,7 @@ import {
   type ConversionReview,
   hostsConvertedBy,
 } from "./harness/converted-hosts.js";
-import { eventually } from "./harness/eventually.js";
+import { eventually, soon } from "./harness/eventually.js";
 import type { ApiObject, HttpsClient, WatchEvent } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 
@@ -151,9 +151,7 @@ describe("conversion by webhook", () => {
     assert.deepEqual(specs(asked), [spec]);
 
     const query = `?watch=1&resourceVersion=${metadata.resourceVersion}`;
-    const watches = [V1, V2].map((one) =>
-      client.watch(`${one}${query}`, AbortSignal.timeout(10_000)),
-    );
+    const watches = [V1, V2].map((one) => client.watch(`${one}${query}`, soon()));
     (await client.delete(`${V2}/old`)).expect(200);
     for (const [index, wanted] of [{ host: "old", port: 1 }, spec].entries()) {
       const watching = await watches[index];

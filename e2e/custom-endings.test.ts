@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { ANYTHING, definitionOf, versionOf } from "./fixtures/definitions.js";
-import { eventually } from "./harness/eventually.js";
+import { eventually, soon } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 
@@ -45,7 +45,7 @@ describe("endings of definitions", () => {
     (await client.post(DEFINITIONS, definition())).expect(201);
     (await client.post(BOATS, boat)).expect(201);
     const told: string[] = [];
-    const events = await client.watch(`${BOATS}?watch=1`, AbortSignal.timeout(20_000));
+    const events = await client.watch(`${BOATS}?watch=1`, soon());
     (await client.delete(DEFINITION)).expect(200);
     for await (const { type, object } of events) told.push(`${type} ${object.metadata.name}`);
     assert.deepEqual(told, ["ADDED a", "DELETED a"]);

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { DEFINITIONS, definitionOf } from "./fixtures/definitions.js";
 import { WIDGETS, widget, widgetDefinition, widgetVersion } from "./fixtures/widgets.js";
-import { eventually } from "./harness/eventually.js";
+import { eventually, soon } from "./harness/eventually.js";
 import { furnished } from "./harness/furnished-namespace.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -38,7 +38,7 @@ const STEPS: readonly (readonly [string, (session: Session) => Promise<void>])[]
 
 for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   describe(`custom resources with kubectl (${storeName})`, () => {
-    test("the life of a kind", { timeout: 240_000 }, async (t) => {
+    test("the life of a kind", async (t) => {
       await using store = await openStore(storeName);
       await using server = await startServer({ ...store.etcd, flags: ["--run-controllers"] });
       await using kubectl = await Kubectl.open(server);
@@ -313,9 +313,8 @@ async function change(session: Session): Promise<void> {
   // So is what is told of one that ends, or that leaves a selector, although nobody wrote it since.
   const path =
     "/apis/example.com/v1/namespaces/default/widgets?watch=1&fieldSelector=metadata.name";
-  const stop = AbortSignal.timeout(10_000);
   const from = await field(session, "going", ".metadata.resourceVersion");
-  const watching = await server.client.watch(`${path}%3Dgoing&resourceVersion=${from}`, stop);
+  const watching = await server.client.watch(`${path}%3Dgoing&resourceVersion=${from}`, soon());
   await kubectl.ok(["delete", "wd", "going"]);
   const told = await watching.next();
   assert.ok(told.done !== true && told.value.type === "DELETED");

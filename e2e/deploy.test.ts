@@ -14,6 +14,7 @@ import { promisify } from "node:util";
 import { parse } from "yaml";
 import { parseCommandLine } from "../server/config/command-line.js";
 import { warningsAbout } from "../server/node-release.js";
+import { DEADLINE_MS } from "./harness/eventually.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 import { missingHelm } from "./helm/chart.js";
 import { renderManifests } from "./helm/manifests.js";
@@ -26,8 +27,6 @@ const ROOT = repositoryRoot();
 const DEPLOY = join(ROOT, "deploy");
 const read = (name: string) => readFile(join(DEPLOY, name), "utf8");
 const run = promisify(execFile);
-
-const FIRST_START_MS = 60_000;
 
 interface Stage {
   readonly name: string;
@@ -199,7 +198,7 @@ async function warmUp(steps: readonly string[], main: string, folder: string): P
   const PATH = `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
   await run("sh", ["-c", step], {
     env: { ...process.env, PATH, TMPDIR: temporary, NODE_COMPILE_CACHE: cache },
-    timeout: FIRST_START_MS,
+    timeout: DEADLINE_MS,
   });
   const [made = "none"] = await readdir(temporary);
   assert.deepEqual(await readdir(join(temporary, made)), []);

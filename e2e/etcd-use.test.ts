@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { systemClock } from "../storage/base/clock.js";
 import { silentLogger } from "../storage/base/logger.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
-import { eventually } from "./harness/eventually.js";
+import { eventually, soon } from "./harness/eventually.js";
 import { defaultFlowSchemas } from "./harness/flow-schemas.js";
 import { startServer } from "./harness/server-process.js";
 import { startEtcd } from "./tools/etcd.js";
@@ -44,11 +44,11 @@ test("CARD-02: every write is one transaction of etcd, and its revision is the o
       clock: systemClock,
       logger: silentLogger,
     },
-    AbortSignal.timeout(10_000),
+    soon(),
   );
   const stored = async (name: string) => {
     const key = `/registry/core/configmaps/default/${name}`;
-    const { kv } = await store.get(key, {}, AbortSignal.timeout(10_000));
+    const { kv } = await store.get(key, {}, soon());
     return { key, kv };
   };
 
@@ -86,7 +86,7 @@ test("CARD-02: every write is one transaction of etcd, and its revision is the o
   assert.ok(kv !== undefined);
   const compares = [{ key, modRevision: kv.modRevision }];
   const operations = [{ type: "put", key, value: kv.value } as const];
-  await store.commit({ compares, operations }, AbortSignal.timeout(10_000));
+  await store.commit({ compares, operations }, soon());
   (await client.put(`${MAPS}/a`, seen)).expect(409);
 });
 

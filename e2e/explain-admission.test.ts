@@ -48,9 +48,7 @@ describe("rules that users bring, as people see them", () => {
     await hook?.[Symbol.asyncDispose]();
   });
 
-  test("kubectl shows warnings and refusals of policies and webhooks", {
-    timeout: 60_000,
-  }, async () => {
+  test("kubectl shows warnings and refusals of policies and webhooks", async () => {
     await using kubectl = await Kubectl.open(server);
     const create = (...objects: object[]) =>
       kubectl.run(

@@ -38,7 +38,7 @@ interface Session {
 
 for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   describe(`kubectl (${storeName})`, () => {
-    test("S1-GEN-01, S1-GEN-24, S1-GEN-26: a day's work", { timeout: 120_000 }, async (t) => {
+    test("S1-GEN-01, S1-GEN-24, S1-GEN-26: a day's work", async (t) => {
       await withServers(storeName, async (session) => {
         for (const [what, step] of STEPS) await t.test(what, () => step(session));
       });
@@ -46,9 +46,7 @@ for (const storeName of STORE_NAMES_OF_SLOW_TESTS) {
   });
 }
 
-test("a day's work in a control plane, by a kubeconfig of its own", {
-  timeout: 120_000,
-}, async (t) => {
+test("a day's work in a control plane, by a kubeconfig of its own", async (t) => {
   await using server = await startServer({ flags: ["--enable-control-planes"] });
   await using place = await openControlPlane(server, "shop");
   await using one = await Kubectl.open(place);

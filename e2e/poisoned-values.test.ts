@@ -24,7 +24,7 @@ import { silentLogger } from "../storage/base/logger.js";
 import { openEtcdStore } from "../storage/etcd/etcd-store.js";
 import type { RevisionedStore } from "../storage/kv/store.js";
 import { ANYTHING, definitionOf, versionOf } from "./fixtures/definitions.js";
-import { eventually } from "./harness/eventually.js";
+import { eventually, soon } from "./harness/eventually.js";
 import type { Answer, ApiObject } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { openStore, type StoreForTest } from "./harness/stores.js";
@@ -60,7 +60,6 @@ const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const RULES = "/apis/admissionregistration.k8s.io/v1";
 const MIGRATIONS = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations";
 const UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
-const soon = () => AbortSignal.timeout(20_000);
 
 const naming = createNaming("kubernetes");
 const protobuf = createProtobufCodecs(loadFacts(naming));

@@ -23,7 +23,7 @@ import {
   type ConversionReview,
   hostsConvertedBy,
 } from "./harness/converted-hosts.js";
-import { eventually } from "./harness/eventually.js";
+import { eventually, soon } from "./harness/eventually.js";
 import type { ApiObject } from "./harness/https-client.js";
 import { isLong } from "./harness/is-long.js";
 import { Kubectl } from "./harness/kubectl.js";
@@ -39,7 +39,6 @@ const SCALERS = (version: string) =>
 const SECRETS = "/api/v1/namespaces/default/secrets";
 const SCALER_COUNT = 130;
 const HOST_COUNT = 40;
-const soon = () => AbortSignal.timeout(20_000);
 
 interface Condition {
   readonly type: string;

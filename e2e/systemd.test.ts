@@ -19,7 +19,6 @@ import { missingSystemd, Systemd, writeInside } from "./tools/systemd.js";
 
 const ROOT = repositoryRoot();
 const run = promisify(execFile);
-const READY_MS = 60_000;
 const ETCD = "http://127.0.0.1:2379";
 /** The version of the release that is upgraded. */
 const OLDER = "0.0.9";
@@ -197,14 +196,10 @@ async function place(program: string, path: string): Promise<void> {
 async function waitForWord(systemd: Systemd, unit: string, word: string, times: number) {
   const what = `${unit} says "${word}" for the ${times}. time`;
   let log = "";
-  await eventually(
-    what,
-    async () => {
-      log = await systemd.run("journalctl", "--unit", unit, "--output=cat", "--no-pager");
-      return log.split("\n").filter((line) => line.includes(` ${word}`)).length >= times;
-    },
-    READY_MS,
-  ).catch((cause) => {
+  await eventually(what, async () => {
+    log = await systemd.run("journalctl", "--unit", unit, "--output=cat", "--no-pager");
+    return log.split("\n").filter((line) => line.includes(` ${word}`)).length >= times;
+  }).catch((cause) => {
     throw new Error(`${what}: ${log.slice(-2_000)}`, { cause });
   });
 }

@@ -15,12 +15,15 @@ const NEW_SPACE_MIB = 64;
 const IDLE_MS = 1_000;
 const SETTLED_CODE = 50_000;
 /** The least of several rounds counts: what comes between adds to some of them, and to slow ones most. */
-const ROUNDS = 5;
+const ROUNDS = 4;
 
 export interface CountedServer extends AsyncDisposable {
   readonly server: ServerProcess;
-  /** What the server did per operation while `run` did so many; it runs several times. */
-  count(operations: number, run: () => Promise<void>): Promise<Counted>;
+  /**
+   * What the server did per operation while `run` did so many; it runs several times.
+   * @param afterwardsMs how long the server has work with them afterwards, which is part of it
+   */
+  count(operations: number, run: () => Promise<void>, afterwardsMs?: number): Promise<Counted>;
 }
 
 /** @param flags further ones of the server */
@@ -75,13 +78,14 @@ export async function startCountedServer(flags: readonly string[] = []): Promise
   });
   return {
     server,
-    async count(operations, run) {
+    async count(operations, run, afterwardsMs = 0) {
       let functions: Counted["functions"];
       const rounds: (Counted & { readonly ms: number })[] = [];
       while (rounds.length < ROUNDS) {
         await take();
         const startedAtMs = performance.now();
         await run();
+        await sleep(afterwardsMs);
         const ms = performance.now() - startedAtMs;
         const counted = await take();
         functions = perOperation(counted.functions, operations) ?? functions;

@@ -39,9 +39,7 @@ function headersFrame(streamId: number, block: Buffer): Buffer {
   return bytes;
 }
 
-test("Node's decoder finds the fields that were encoded, also when the table is full", {
-  timeout: 10_000,
-}, async () => {
+test("Node's decoder finds the fields that were encoded, also when the table is full", async () => {
   const server = createServer();
   const received: IncomingHttpHeaders[] = [];
   const all = new Promise<void>((resolve, reject) => {

@@ -80,7 +80,6 @@ test("CARD-07: connections are spread after a rolling restart, by GOAWAY and the
         const now = await share();
         return now.spread <= 0.1 && now;
       },
-      60_000,
     );
     t.diagnostic(`connections by replica: ${counts}`);
   } finally {

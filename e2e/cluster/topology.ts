@@ -53,7 +53,8 @@ const FLAGS = [
   "--max-mutating-requests-inflight=20",
   "--shutdown-delay-duration=1s",
   "--shutdown-watch-termination-grace-period=1s",
-  "--goaway-chance=0.002",
+  // As often as is allowed, so that connections are spread after few requests.
+  "--goaway-chance=0.02",
 ];
 
 export async function startTopology(options: TopologyOptions = {}): Promise<Topology> {

@@ -17,11 +17,8 @@ import { FINALIZER, LAMP_DEFINITION, LAMPS, type Lamp, lamp, Street } from "./la
 
 const OBJECTS = 30;
 const LONG_FAULTS = 30;
-const DEADLINE_MS = 60_000;
 
-test("a controller with informer, finalizer, status and leader election lives on three replicas with faults", {
-  timeout: 240_000,
-}, async (t) => {
+test("a controller with informer, finalizer, status and leader election lives on three replicas with faults", async (t) => {
   await using cluster = await startCluster({
     store: "etcd",
     replicas: 3,
@@ -94,27 +91,23 @@ class World implements AsyncDisposable {
 
   /** Every object is as its last generation wants it, here and in the street. */
   async settled(): Promise<void> {
-    await eventually(
-      "every lamp is reconciled",
-      async () => {
-        const lamps = await this.#list();
-        assert.equal(lamps.length, this.#lamps - this.#deleted);
-        for (const { metadata, spec, status } of lamps) {
-          assert.deepEqual(metadata?.finalizers, [FINALIZER]);
-          assert.equal(status?.observedGeneration, metadata?.generation);
-          assert.equal(status?.watts, spec.watts);
-          assert.equal(this.street.lit.get(metadata?.uid ?? ""), spec.watts);
-        }
-        return true;
-      },
-      DEADLINE_MS,
-    );
+    await eventually("every lamp is reconciled", async () => {
+      const lamps = await this.#list();
+      assert.equal(lamps.length, this.#lamps - this.#deleted);
+      for (const { metadata, spec, status } of lamps) {
+        assert.deepEqual(metadata?.finalizers, [FINALIZER]);
+        assert.equal(status?.observedGeneration, metadata?.generation);
+        assert.equal(status?.watts, spec.watts);
+        assert.equal(this.street.lit.get(metadata?.uid ?? ""), spec.watts);
+      }
+      return true;
+    });
     assert.deepEqual(this.street.complaints, []);
   }
 
   /** Objects change while the fault lasts; somebody leads again, and all is done. */
   async suffer(fault: Fault, round: number): Promise<void> {
-    const { leader, index } = await eventually("somebody leads", () => this.#leader(), DEADLINE_MS);
+    const { leader, index } = await eventually("somebody leads", () => this.#leader());
     const before = this.street.reigns.length;
     const replica = this.#cluster.replicas[index] as Replica;
     if (fault === "kill its replica") await replica.kill();
@@ -123,11 +116,7 @@ class World implements AsyncDisposable {
     if (fault === "step down") await leader.stepDown();
     if (fault === "kill it") await leader.kill();
     await this.#change(round);
-    await eventually(
-      "there is another leader",
-      () => this.street.reigns.length > before,
-      DEADLINE_MS,
-    );
+    await eventually("there is another leader", () => this.street.reigns.length > before);
     assert.notEqual(this.street.reigns.at(-1)?.identity, leader.identity);
     if (fault === "kill its replica") replica.start();
     if (fault === "pause its replica") replica.resume();
@@ -140,9 +129,9 @@ class World implements AsyncDisposable {
   async end(): Promise<void> {
     (await this.#client.delete(LAMPS)).expect(200);
     const isGone = async () => (await this.#list()).length === 0;
-    await eventually("every object is let go", isGone, DEADLINE_MS);
+    await eventually("every object is let go", isGone);
     const isForgotten = () => this.#controllers.every(({ known }) => known === 0);
-    await eventually("the informers have seen it", isForgotten, DEADLINE_MS);
+    await eventually("the informers have seen it", isForgotten);
     assert.equal(this.street.lit.size, 0);
     assert.equal(this.street.removed, this.#lamps);
     assert.deepEqual(this.street.complaints, []);

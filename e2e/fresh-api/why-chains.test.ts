@@ -10,7 +10,7 @@ import { RecordIndex } from "../../server/recorder/record-index.js";
 import type { RecordedWrite, Timeline } from "../../server/recorder/record-types.js";
 import type { Keelson } from "../../server/start-keelson.js";
 import { SEED } from "../../storage/base/testing/random.js";
-import { eventually } from "../harness/eventually.js";
+import { DEADLINE_MS, eventually } from "../harness/eventually.js";
 import { type ApiObject, HttpsClient } from "../harness/https-client.js";
 import { isLong } from "../harness/is-long.js";
 import { shareApi } from "./running-api.js";
@@ -76,7 +76,7 @@ test(`causes of writes in chains of controllers are found (seed ${SEED})`, async
     }
   }
   const all = expected.reduce((sum, length) => sum + length * SEEDS_EACH, 0);
-  await eventually("the chains end", () => truths.length >= all, isLong ? 600_000 : 60_000);
+  await eventually("the chains end", () => truths.length >= all, isLong ? 600_000 : DEADLINE_MS);
   const records = await recordsOf(admin);
   ending.abort();
   await Promise.all([...running, noise]);

@@ -26,6 +26,7 @@ import { silentLogger } from "../../storage/base/logger.js";
 import type { PartitionObserver } from "../../storage/cache/partition-observer.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
+import { soon } from "./eventually.js";
 import { HttpsClient } from "./https-client.js";
 import { readKubeconfig } from "./server-process.js";
 
@@ -44,7 +45,7 @@ export async function openSharedStore(dataDir: string): Promise<OpenedStore> {
   const config = configOf(dataDir, []);
   const common = { clock: systemClock, metrics, logger: silentLogger };
   const parts = { ...common, config, facts: loadFacts(config.naming) };
-  return await openStore(parts, AbortSignal.timeout(10_000));
+  return await openStore(parts, soon());
 }
 
 export function openKindReplica(options: {
@@ -63,7 +64,7 @@ export function openKindReplica(options: {
     const storage = { ...options.storage, store };
     const quiet = { clock: systemClock, metrics: new Metrics(), logger: silentLogger };
     const common = { ...quiet, config, alike, facts, codecs, storage };
-    const deadline = AbortSignal.timeout(10_000);
+    const deadline = soon();
     const security = await createSecurity(
       { ...common, readAuthorities: storage.readAuthorities },
       deadline,

@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { requireTool } from "../tools/find-tool.js";
-import { eventually } from "./eventually.js";
+import { DEADLINE_MS, eventually } from "./eventually.js";
 import { makeTempDir } from "./temp-dir.js";
 
 export interface KubectlResult {
@@ -30,9 +30,6 @@ export interface KubectlAtTerminal extends RunningKubectl {
   /** Gives the terminal another size, of which its programs are told by a signal. */
   resize(columns: number, rows: number): Promise<void>;
 }
-
-/** One call takes a fraction of a second; more than this means that it hangs. */
-const TIMEOUT_MS = 60_000;
 
 /** Gives a program a terminal; of util-linux. */
 const SCRIPT = "/usr/bin/script";
@@ -78,7 +75,7 @@ export class Kubectl implements AsyncDisposable {
   }
 
   async #finish(child: ChildProcess, input?: string): Promise<KubectlResult> {
-    const timer = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);
+    const timer = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS);
     const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
     child.stdin?.on("error", () => {});
     child.stdin?.end(input ?? "");

@@ -10,7 +10,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { COMMAND, COMMAND_OF_MODULES } from "./command.js";
-import { eventually, HopelessError, within } from "./eventually.js";
+import { DEADLINE_MS, eventually, HopelessError, within } from "./eventually.js";
 import { type Credentials, HttpsClient } from "./https-client.js";
 import { makeTempDir } from "./temp-dir.js";
 
@@ -57,8 +57,6 @@ export interface ServerProcess extends AsyncDisposable {
   waitForExit(): Promise<number | null>;
 }
 
-const READY_DEADLINE_MS = 60_000;
-const EXIT_DEADLINE_MS = 30_000;
 /** The tail of the logs that is kept. */
 const LOG_CHARS_MAX = 4_000_000;
 
@@ -104,9 +102,7 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
 /** Shorter than we wait for its end: what it waits for then is in its log, and not cut off with it. */
 function graceOf(flags: readonly string[]): readonly string[] {
   const name = "--shutdown-grace-period";
-  return flags.some((flag) => flag.startsWith(name))
-    ? []
-    : [`${name}=${EXIT_DEADLINE_MS / 2_000}s`];
+  return flags.some((flag) => flag.startsWith(name)) ? [] : [`${name}=${DEADLINE_MS / 2_000}s`];
 }
 
 /** Runs the server with arguments that make it end, such as `--version` or a bad flag. */
@@ -126,31 +122,23 @@ async function waitUntilReady(
 ): Promise<ServerProcess> {
   const kubeconfig = join(dataDir, "admin.kubeconfig");
   // The file may be an older one: the port that the server prints decides.
-  const port = await eventually(
-    "the server prints its address",
-    () => {
-      if (running.hasEnded) throw new HopelessError("the server ended at start");
-      const found = /https:\/\/(?:127\.0\.0\.1|localhost|0\.0\.0\.0|\[::\]):(\d+)/.exec(
-        running.output,
-      );
-      return found === null ? undefined : Number(found[1]);
-    },
-    READY_DEADLINE_MS,
-  );
+  const port = await eventually("the server prints its address", () => {
+    if (running.hasEnded) throw new HopelessError("the server ended at start");
+    const found = /https:\/\/(?:127\.0\.0\.1|localhost|0\.0\.0\.0|\[::\]):(\d+)/.exec(
+      running.output,
+    );
+    return found === null ? undefined : Number(found[1]);
+  });
   const url = `https://127.0.0.1:${port}`;
   const credentials = await eventually("the kubeconfig is written", async () => {
     const read = await readKubeconfig(kubeconfig);
     return read.url.endsWith(`:${port}`) ? read.credentials : undefined;
   });
   const client = new HttpsClient(url, credentials);
-  await eventually(
-    "/readyz says ok",
-    async () => {
-      if (running.hasEnded) throw new HopelessError("the server ended at start");
-      return (await client.get("/readyz")).status === 200;
-    },
-    READY_DEADLINE_MS,
-  );
+  await eventually("/readyz says ok", async () => {
+    if (running.hasEnded) throw new HopelessError("the server ended at start");
+    return (await client.get("/readyz")).status === 200;
+  });
   const readyAfterMs = performance.now() - started;
 
   const cleanUp = async () => {
@@ -261,7 +249,7 @@ class RunningProgram {
   /** @throws {Error} when it does not end in time; then it is killed */
   async waitForExit(): Promise<number | null> {
     try {
-      await within("the server ends", this.#closed, EXIT_DEADLINE_MS);
+      await within("the server ends", this.#closed);
     } catch (error) {
       const state = this.hasEnded ? "its process has ended" : "its process has not ended";
       throw new Error(`${String(error)}: ${state}\n${this.output.slice(-4_000)}`);

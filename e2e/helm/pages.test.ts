@@ -9,6 +9,7 @@ import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
+import { DEADLINE_MS } from "../harness/eventually.js";
 import { isLong } from "../harness/is-long.js";
 import { startServer } from "../harness/server-process.js";
 import { makeTempDir } from "../harness/temp-dir.js";
@@ -127,7 +128,11 @@ async function runSteps(t: TestContext): Promise<void> {
   for (const step of RUN) {
     const begun = performance.now();
     const line = step.replace("TAG", "0.1.0");
-    await run("sh", ["-ec", helm + kubectl + line], { cwd: folder.path, env, timeout: 120_000 });
+    await run("sh", ["-ec", helm + kubectl + line], {
+      cwd: folder.path,
+      env,
+      timeout: DEADLINE_MS,
+    });
     t.diagnostic(`${Math.round(performance.now() - begun)} ms: ${step.slice(0, 70)}`);
   }
   const { items } = (await server.client.get("/apis/batch/v1/namespaces/keelson/jobs")).expect(200);

@@ -228,7 +228,7 @@ class Release implements AsyncDisposable {
     this.#loops = await this.#start(loops, "loops", this.#ipOf(100 + this.#count));
     await before?.child.end("SIGTERM");
     await before?.[Symbol.asyncDispose]();
-    await eventually("the loops lead", () => this.#loops?.child.output.includes("leading"), 60_000);
+    await eventually("the loops lead", () => this.#loops?.child.output.includes("leading"));
   }
 
   async access() {

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../harness/eventually.js";
+import { eventually, within } from "../harness/eventually.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import { isLong } from "../harness/is-long.js";
 import { RawConnection } from "../harness/raw-http.js";
@@ -84,7 +84,9 @@ for (const { binary, title, skip } of releases) {
 
 test("S1-RV-24, S1-RV-02, S1-ERR-11: without quorum consistent reads fail in bounded time with Retry-After, any-reads go on, and all is well afterwards", async () => {
   await using cluster = await startEtcdCluster(3);
-  await using server = await startServer({ etcdEndpoints: cluster.endpoints, flags: NO_LOOPS });
+  // Not by the deadline of requests, which is longer than the test waits.
+  const flags = [...NO_LOOPS, "--request-timeout=1h"];
+  await using server = await startServer({ etcdEndpoints: cluster.endpoints, flags });
   const { client } = server;
   const created = (await client.post(PATH, toConfigMap("a"))).expect(201).object;
   const [, second, third] = cluster.members;
@@ -99,29 +101,19 @@ test("S1-RV-24, S1-RV-02, S1-ERR-11: without quorum consistent reads fail in bou
   await Promise.all(
     requests.map(async ({ query, delayMs }) => {
       await new Promise((resolve) => setTimeout(resolve, delayMs));
-      const startedAt = performance.now();
-      const answer = await client.get(PATH + query);
-      const tookMs = performance.now() - startedAt;
+      const answer = await within(query, client.get(PATH + query));
       assert.ok(answer.status === 503 || answer.status === 504, `${query}: ${answer.status}`);
       assert.equal(answer.headers["retry-after"], "1");
-      assert.ok(tookMs < 5_000, `${query} took ${tookMs} ms`);
     }),
   );
   for (const query of ["/a?resourceVersion=0", "?resourceVersion=0"]) {
-    const startedAt = performance.now();
     (await client.get(PATH + query)).expect(200);
-    assert.ok(performance.now() - startedAt < 1_000);
   }
   const known = `${PATH}?resourceVersionMatch=Exact&resourceVersion=${revisionOf(created)}`;
   (await client.get(known)).expect(200);
   second?.resume();
   third?.resume();
-  const deadline = performance.now() + 20_000;
-  for (;;) {
-    const answer = await client.get(`${PATH}/a`);
-    if (answer.status === 200) break;
-    assert.ok(performance.now() < deadline, `still ${answer.status}`);
-  }
+  await eventually("there is a quorum", async () => (await client.get(`${PATH}/a`)).status === 200);
   const updated = (await client.put(`${PATH}/a`, toConfigMap("a"))).expect(200).object;
   const read = (await client.get(`${PATH}/a`)).expect(200).object;
   assert.equal(revisionOf(read), revisionOf(updated));

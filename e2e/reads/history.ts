@@ -4,12 +4,9 @@
  * while others write. The writes that were acknowledged must be in it, or the history itself is wrong.
  */
 import assert from "node:assert/strict";
-import { eventually } from "../harness/eventually.js";
+import { eventually, soon } from "../harness/eventually.js";
 import type { ApiObject, HttpsClient, WatchEvent } from "../harness/https-client.js";
 import type { Subject } from "./subjects.js";
-
-/** Generous: it only decides how long a failing test takes. */
-const DEADLINE_MS = 60_000;
 
 /** "a@17": an object at a version. */
 export type Version = string;
@@ -189,8 +186,7 @@ export async function eventsUntil(
   onOpen: () => Promise<void> = async () => {},
 ): Promise<WatchEvent[]> {
   const ended = new AbortController();
-  const deadline = AbortSignal.timeout(DEADLINE_MS);
-  const watch = await client.watch(url, AbortSignal.any([ended.signal, deadline]));
+  const watch = await client.watch(url, AbortSignal.any([ended.signal, soon()]));
   await onOpen();
   const events: WatchEvent[] = [];
   try {

@@ -3,6 +3,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { openEtcdStore } from "../../storage/etcd/etcd-store.js";
 import { type Revision, toRevision } from "../../storage/kv/store.js";
+import { soon } from "../harness/eventually.js";
 import type { Subject } from "./subjects.js";
 
 export interface RawEtcd extends AsyncDisposable {
@@ -20,7 +21,6 @@ export async function openRawEtcd({ etcd }: Subject): Promise<RawEtcd> {
 }
 
 export async function openRawEtcdAt(endpoint: string, prefix: string): Promise<RawEtcd> {
-  const soon = () => AbortSignal.timeout(10_000);
   const store = await openEtcdStore(
     { endpoints: [endpoint], prefix, clock: systemClock, logger: silentLogger },
     soon(),

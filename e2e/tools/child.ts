@@ -5,12 +5,10 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { DEADLINE_MS } from "../harness/eventually.js";
 
 /** How much of a program's last words is kept for error messages. */
 const OUTPUT_CHARS_MAX = 16_384;
-
-/** How long a program may take to say that it is ready, on a machine with other work. */
-const READY_TIMEOUT_MS = 60_000;
 
 /** How long a program may take to end by itself before it is killed. */
 const STOP_TIMEOUT_MS = 5_000;
@@ -95,7 +93,7 @@ export class Child {
 
   /** Calls `isReady` until it says yes. @throws {Error} with the program's last words */
   async waitUntilReady(isReady: () => Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + READY_TIMEOUT_MS;
+    const deadline = performance.now() + DEADLINE_MS;
     while (!(await isReady().catch(() => false))) {
       if (this.hasEnded) throw new Error(`program ended at start: ${this.#output.slice(-2000)}`);
       if (performance.now() > deadline) throw new Error(`not ready: ${this.#output.slice(-2000)}`);

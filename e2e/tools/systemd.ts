@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { eventually } from "../harness/eventually.js";
+import { DEADLINE_MS, eventually } from "../harness/eventually.js";
 import { makeTempDir, type TempDir } from "../harness/temp-dir.js";
 import { Child } from "./child.js";
 import { repositoryRoot } from "./find-tool.js";
@@ -16,7 +16,6 @@ const run = promisify(execFile);
 const SYSTEMD = "/lib/systemd/systemd";
 const HIERARCHIES = ["systemd", "unified"].map((name) => `/sys/fs/cgroup/${name}`);
 const NAMESPACES = ["--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup"];
-const COMMAND_MS = 60_000;
 
 /** Why none can be started here. */
 export async function missingSystemd(): Promise<string | false> {
@@ -69,7 +68,7 @@ export class Systemd implements AsyncDisposable {
     const inside = ["-t", String(this.#pid), "-m", "-p", "-u", "-i", "-n", "-C", "-r", "-w"];
     const env = { PATH: "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" };
     const all = [...inside, program, ...args];
-    const { stdout } = await run("nsenter", all, { env, timeout: COMMAND_MS });
+    const { stdout } = await run("nsenter", all, { env, timeout: DEADLINE_MS });
     return stdout.trim();
   }
 

@@ -27,14 +27,6 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function waitUntilGone(pid: number): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (isRunning(pid)) {
-    assert.ok(performance.now() < deadline, `process ${pid} is still running`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 test("a cluster of three starts, loses a member, gets it back, and stops", async () => {
   await using cluster = await startEtcdCluster(3);
   const [first] = cluster.members;
@@ -86,7 +78,7 @@ test("a killed test process takes its programs with it", async () => {
   const pid = Number(line.toString());
   assert.equal(isRunning(pid), true);
   parent.kill("SIGKILL");
-  await waitUntilGone(pid);
+  await eventually(`process ${pid} is gone`, () => !isRunning(pid));
 });
 
 test("a link may be slow, lossy or silent, and what it carries arrives whole and in order", async () => {
@@ -144,7 +136,7 @@ test("a lab gives each program a cable that can be pulled, and a disk that can b
   await room.freeDisk();
   await run("sh", "-c", `echo word > ${disk}/file`);
   const isReached = () => isRefused(room.address);
-  assert.ok(await isReached());
+  await eventually("the room is reached", isReached);
   await room.unplug();
   assert.equal(await isReached(), false);
   await room.plug();

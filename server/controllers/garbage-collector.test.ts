@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
+import { eventually } from "../../e2e/harness/eventually.js";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
@@ -61,16 +62,12 @@ async function settle(): Promise<void> {
 
 /** The collector retries a race a little later and has nothing pending meanwhile. */
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  await settle();
-  while (!(await condition())) {
-    assert.ok(performance.now() < deadline, "not within 10 s");
-    await systemClock.sleep(10, keepAlive.signal);
+  await eventually(String(condition), async () => {
     await settle();
-  }
+    return await condition();
+  });
 }
 
-const keepAlive = new AbortController();
 const alive = setInterval(() => {}, 1_000);
 after(() => clearInterval(alive));
 

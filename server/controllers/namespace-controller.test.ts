@@ -10,6 +10,7 @@ import { noSignal, openRegistryHarness } from "../registry/testing/registry-harn
 import { createLocalObjects } from "./local-objects.js";
 import { runControllers } from "./run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "./system-namespaces.js";
+import { untilSeen } from "./testing/until-object.js";
 
 const harness = await openRegistryHarness();
 const objects = createLocalObjects(harness.registry);
@@ -36,20 +37,7 @@ function deleteNamespace(name: string) {
   return writes.remove("", "namespaces", name);
 }
 
-/** Waits until the view satisfies a condition, checking at each event. */
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = AbortSignal.timeout(10_000);
-  // Our own timers do not keep a process alive.
-  const alive = setInterval(() => {}, 1_000);
-  const { view } = harness.registry;
-  try {
-    while (!condition()) {
-      await view.waitForRevision((view.revision + 1) as typeof view.revision, deadline);
-    }
-  } finally {
-    clearInterval(alive);
-  }
-}
+const until = (isTrue: () => boolean) => untilSeen(harness.registry, isTrue);
 
 test("system namespaces exist after start, made once by several replicas", async () => {
   const { naming } = harness.registry;

@@ -10,6 +10,7 @@ import { openAccounts } from "../authn/service-account/testing/account-fixtures.
 import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { createLocalObjects } from "./local-objects.js";
 import { runControllers } from "./run-controllers.js";
+import { untilSeen } from "./testing/until-object.js";
 
 const harness = await openRegistryHarness();
 const { naming, view } = harness.registry;
@@ -50,21 +51,7 @@ async function remove(resource: string, namespace: string, name: string): Promis
   await objects.remove(objects.resource("", resource), { namespace, name }, options, noSignal);
 }
 
-/** Waits until the view satisfies a condition, checking at each event. */
-async function until<T>(look: () => T | undefined): Promise<T> {
-  const deadline = AbortSignal.timeout(10_000);
-  // Our own timers do not keep a process alive.
-  const alive = setInterval(() => {}, 1_000);
-  try {
-    for (;;) {
-      const seen = look();
-      if (seen !== undefined) return seen;
-      await view.waitForRevision((view.revision + 1) as typeof view.revision, deadline);
-    }
-  } finally {
-    clearInterval(alive);
-  }
-}
+const until = <T>(look: () => T | undefined) => untilSeen({ view }, look);
 
 const gone = (resource: string, namespace: string, name: string) =>
   until(() => (read(resource, namespace, name) === undefined ? true : undefined));

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { soon } from "../../e2e/harness/eventually.js";
 import { TestAuthority, type TestIdentity } from "../../e2e/harness/test-authority.js";
 import {
   boolean,
@@ -43,7 +44,7 @@ async function ask(identity: TestIdentity, ca: string | undefined, isInsecure = 
     timeoutMs: 5_000,
   });
   try {
-    const { body } = await client.request({ method: "GET", path: "/" }, AbortSignal.timeout(5_000));
+    const { body } = await client.request({ method: "GET", path: "/" }, soon());
     return { text: body.toString(), seen };
   } catch (error) {
     assert.ok(error instanceof TransportError);

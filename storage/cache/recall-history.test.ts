@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { soon } from "../../e2e/harness/eventually.js";
 import { startEtcd } from "../../e2e/tools/etcd.js";
 import { systemClock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
@@ -24,8 +25,6 @@ const AT_A_TIME = 64;
 // Deadlines do not keep a process alive.
 const heartbeat = setInterval(() => {}, 1_000);
 after(() => clearInterval(heartbeat));
-
-const soon = () => AbortSignal.timeout(60_000);
 
 function put(name: string, prefix = "/registry/"): Operation {
   const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name, namespace: "default" } };

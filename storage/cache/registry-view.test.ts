@@ -1,6 +1,7 @@
 /** The view over a store whose every answer the test decides: loading, following, waiting, failing. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { DEADLINE_MS, eventually, soon } from "../../e2e/harness/eventually.js";
 import { type Clock, systemClock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
 import { silentLogger } from "../base/logger.js";
@@ -13,7 +14,7 @@ import { FreshnessBarrier } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
 import { configMap, ScriptedStore } from "./testing/scripted-store.js";
 
-function openView(store: ScriptedStore, deadlineMs = 5_000, clock: Clock = systemClock) {
+function openView(store: ScriptedStore, clock: Clock = systemClock) {
   const view = new RegistryView({
     store,
     prefix: "/registry",
@@ -21,24 +22,17 @@ function openView(store: ScriptedStore, deadlineMs = 5_000, clock: Clock = syste
     logger: silentLogger,
     traits: () => ({}),
   });
-  const freshness = new FreshnessBarrier({ store, view, clock: systemClock, deadlineMs });
-  return { view, freshness, lifecycle: new Lifecycle(silentLogger) };
+  const barrier = (deadlineMs: number) => new FreshnessBarrier({ store, view, clock, deadlineMs });
+  const freshness = barrier(DEADLINE_MS);
+  return { view, freshness, barrier, lifecycle: new Lifecycle(silentLogger) };
 }
 
 // Deadlines do not keep a process alive, and nothing else does here.
 const heartbeat = setInterval(() => {}, 1_000);
 after(() => clearInterval(heartbeat));
 
-const soon = () => AbortSignal.timeout(5_000);
-
 /** Resolves when a condition that other callbacks bring about is true. */
-async function eventually(isTrue: () => boolean): Promise<void> {
-  const deadline = performance.now() + 5_000;
-  while (!isTrue()) {
-    assert.ok(performance.now() < deadline, `not in time: ${isTrue}`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-}
+const until = (isTrue: () => boolean) => eventually(String(isTrue), isTrue);
 
 test("a wait for a revision ends when the view follows nothing any more", async () => {
   const { view, lifecycle } = openView(new ScriptedStore());
@@ -92,12 +86,12 @@ test("S1-RV-01: requests that come while a revision read is on its way share the
   await view.start(lifecycle, soon());
   store.answersAtOnce = false;
   const first = Promise.all([freshness.fresh(), freshness.fresh()]);
-  await eventually(() => store.revisionReads.length === 1);
+  await until(() => store.revisionReads.length === 1);
   const second = freshness.fresh();
   const third = freshness.fresh();
   store.revisionReads[0]?.resolve(toRevision(10));
   assert.deepEqual(await first, [10, 10], "of one turn, so they share one question");
-  await eventually(() => store.revisionReads.length === 2);
+  await until(() => store.revisionReads.length === 2);
   store.deliver({ revision: toRevision(15), events: [] });
   store.revisionReads[1]?.resolve(toRevision(15));
   assert.deepEqual(await Promise.all([second, third]), [15, 15]);
@@ -111,13 +105,14 @@ test("S1-RV-01: requests that come while a revision read is on its way share the
 
 test("S1-RV-24: a store that does not answer fails consistent reads within the deadline, and only them", async () => {
   const store = new ScriptedStore();
-  const { view, freshness, lifecycle } = openView(store, 30);
+  const { view, freshness, barrier, lifecycle } = openView(store);
   await view.start(lifecycle, soon());
+  const impatient = barrier(30);
   store.answersAtOnce = false;
-  await assert.rejects(freshness.fresh(), { code: "Unavailable" });
+  await assert.rejects(impatient.fresh(), { code: "Unavailable" });
   store.answersAtOnce = true;
   store.revision = toRevision(99);
-  await assert.rejects(freshness.fresh(), { code: "Unavailable" }, "the view never gets there");
+  await assert.rejects(impatient.fresh(), { code: "Unavailable" }, "the view never gets there");
   store.revision = view.revision;
   await freshness.fresh();
   assert.equal(view.isSynced, true);
@@ -130,9 +125,9 @@ test("S1-RV-24: a revision read that is not answered is overtaken by the next", 
   await view.start(lifecycle, soon());
   store.answersAtOnce = false;
   const first = freshness.fresh();
-  await eventually(() => store.revisionReads.length === 1);
+  await until(() => store.revisionReads.length === 1);
   const second = freshness.fresh();
-  await eventually(() => store.revisionReads.length === 2);
+  await until(() => store.revisionReads.length === 2);
   store.revisionReads[1]?.resolve(toRevision(10));
   assert.equal(await second, 10, "the second does not wait for the first");
   store.revisionReads[0]?.resolve(toRevision(10));
@@ -148,44 +143,49 @@ test("Fresh: while the store is behind the view, as after a restore of an older 
   store.revision = toRevision(9);
   await assert.rejects(freshness.fresh(), { code: "Unavailable" });
   store.deliver(new StorageError("Compacted", "the history is no longer the same"));
-  await eventually(() => view.revision === 9);
+  await until(() => view.revision === 9);
   assert.equal(await freshness.fresh(), 9);
   await lifecycle[Symbol.asyncDispose]();
 });
 
 test("S1-RV-24: the more requests share a question, the longer the next one waits for company; a lone one never waits", async () => {
   const store = new ScriptedStore();
-  const { view, freshness, lifecycle } = openView(store);
+  const clock = new ManualClock();
+  const { view, freshness, lifecycle } = openView(store, clock);
   await view.start(lifecycle, soon());
   const ask = (count: number) =>
     Promise.all(Array.from({ length: count }, () => freshness.fresh()));
-  const startedAt = performance.now();
+  // Time stands still meanwhile.
   for (let round = 0; round < 50; round++) await ask(1);
-  assert.ok(performance.now() - startedAt < 50 * 1.5, "one after another");
-  const before = performance.now();
   await ask(1_000);
-  await ask(1);
-  assert.ok(performance.now() - before >= 4, "the second waited");
+  const late = ask(1);
+  await clock.untilAsleep();
+  clock.advance(4);
+  await settle();
+  assert.equal(freshness.counts.revisionReads, 51);
+  clock.advance(1);
+  await late;
   assert.equal(freshness.counts.revisionReads, 52);
   await lifecycle[Symbol.asyncDispose]();
 });
 
 test("S1-RV-24: many batches that wait for the view share one progress request", async () => {
   const store = new ScriptedStore();
-  const { view, freshness, lifecycle } = openView(store);
+  const clock = new ManualClock();
+  const { view, freshness, lifecycle } = openView(store, clock);
   await view.start(lifecycle, soon());
   store.revision = toRevision(20);
   const all: Promise<Revision>[] = [];
-  const startedAt = performance.now();
   for (let i = 0; i < 200; i++) {
     all.push(freshness.fresh());
-    await new Promise((resolve) => setImmediate(resolve));
+    await settle();
+    // In all less than the 20 ms after which it is asked for again.
+    clock.advance(0.08);
   }
-  await eventually(() => store.progressRequests > 0);
-  // One at first, and one again each 20 ms.
-  const expected = 2 + (performance.now() - startedAt) / 20;
   assert.ok(freshness.counts.revisionReads > 10, "these were many batches");
-  assert.ok(store.progressRequests <= expected, `${store.progressRequests} progress requests`);
+  assert.equal(store.progressRequests, 1);
+  await clock.advanceInSteps(20, 1);
+  assert.equal(store.progressRequests, 2);
   store.deliver({ revision: toRevision(20), events: [] });
   await Promise.all(all);
   await lifecycle[Symbol.asyncDispose]();
@@ -193,22 +193,24 @@ test("S1-RV-24: many batches that wait for the view share one progress request",
 
 test("S1-RV-24: progress that was asked for earlier is asked for again for a later revision, at once", async () => {
   const store = new ScriptedStore();
-  const { view, freshness, lifecycle } = openView(store);
+  const clock = new ManualClock();
+  const { view, freshness, lifecycle } = openView(store, clock);
   await view.start(lifecycle, soon());
   // Others write all the time; each progress notification has the revision at its request.
   store.onProgress = () => {
     const revision = store.revision;
     setImmediate(() => store.deliver({ revision, events: [] }));
   };
-  const startedAt = performance.now();
   for (let i = 0; i < 20; i++) {
     store.revision = toRevision(store.revision + 1);
     const early = freshness.fresh();
+    await settle();
     store.revision = toRevision(store.revision + 1);
-    await Promise.all([early, freshness.fresh()]);
+    const both = Promise.all([early, freshness.fresh()]);
+    // Less than the 20 ms after which it would be asked for again.
+    await clock.advanceInSteps(10, 1);
+    await both;
   }
-  // Forty waits of 20 ms, the interval of repeated requests, would be 800 ms.
-  assert.ok(performance.now() - startedAt < 400);
   await lifecycle[Symbol.asyncDispose]();
 });
 
@@ -222,7 +224,7 @@ test("S1-RV-02: while the view is loaded anew, any state is still given; a fresh
   store.revision = toRevision(40);
   store.answersAtOnce = false;
   store.deliver(new StorageError("Compacted", "gone"));
-  await eventually(() => store.revisionReads.length === 1);
+  await until(() => store.revisionReads.length === 1);
   assert.equal(view.isSynced, true);
   assert.equal(partition.get("default/old")?.revision, 5, "the old state is whole");
   assert.equal(view.revision, 10);
@@ -248,10 +250,10 @@ test("Unique: a defect in the middle of a batch makes the view unusable until it
     { type: "put", kv: configMap("a", 5) },
   ];
   store.deliver({ revision: toRevision(12), events });
-  await eventually(() => !view.isSynced);
+  await until(() => !view.isSynced);
   store.kvs = [configMap("a", 5), configMap("b", 12)];
   store.answersAtOnce = true;
-  await eventually(() => view.isSynced);
+  await until(() => view.isSynced);
   assert.deepEqual(
     [...view.partition("core/configmaps").snapshot().tree.paths()],
     ["default/a", "default/b"],
@@ -288,7 +290,7 @@ test("S1-UNS-12: a watcher that fails is ended, and the others are told all the 
     const kv = configMap(name, revision);
     store.deliver({ revision: kv.modRevision, events: [{ type: "put", kv }] });
     await view.waitForRevision(kv.modRevision, soon());
-    await eventually(() => told.includes(name));
+    await until(() => told.includes(name));
   }
   assert.deepEqual(told, ["bad is lost", "a", "b"]);
   await lifecycle[Symbol.asyncDispose]();
@@ -551,7 +553,7 @@ test("what an observer says of objects that are being loaded with its own holds 
 test("many watchers get the events of writes under way in one piece, those of another resource at once", async () => {
   const store = new ScriptedStore();
   // It stands still, so nothing leaves because of the time.
-  const { view, lifecycle } = openView(store, 5_000, new ManualClock());
+  const { view, lifecycle } = openView(store, new ManualClock());
   await view.start(lifecycle, lifecycle.signal);
   const seen: string[] = [];
   let pieces = 0;

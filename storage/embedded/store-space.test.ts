@@ -5,6 +5,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { eventually } from "../../e2e/harness/eventually.js";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
 import { temporaryDirectory } from "../base/testing/temporary-directory.js";
@@ -82,9 +83,7 @@ test("H-damage: on a full disk puts are refused, and deletes of the same group t
   const stopped = new AbortController();
   const kept = space.run(stopped.signal);
   const reserve = join(directory, "reserve");
-  while ((await stat(reserve).catch(() => undefined)) === undefined) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await eventually("the reserve is there", async () => await stat(reserve));
   stopped.abort();
   await kept;
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { Http2Session } from "node:http2";
 import { test } from "node:test";
+import { soon } from "../../e2e/harness/eventually.js";
 import { AbortHub } from "../base/abort-hub.js";
 import { systemClock } from "../base/clock.js";
 import { Lifecycle } from "../base/lifecycle.js";
@@ -12,7 +13,6 @@ import { answer, startGrpcServer } from "./testing/grpc-server.js";
 const WATCH = "/etcdserverpb.Watch/Watch";
 const STATUS = "/etcdserverpb.Maintenance/Status";
 const READ = { path: "/etcdserverpb.KV/Range", message: Buffer.from("read") };
-const soon = () => AbortSignal.timeout(10_000);
 
 /** The answer of a member: field 2 is its version. */
 const VERSION = "3.5.16";

@@ -4,6 +4,7 @@
  * disconnect is the death of etcd and its restart.
  */
 import { after, before, describe } from "node:test";
+import { soon } from "../../e2e/harness/eventually.js";
 import { isLong } from "../../e2e/harness/is-long.js";
 import { type EtcdProcess, etcdReleases, startEtcd } from "../../e2e/tools/etcd.js";
 import { systemClock } from "../base/clock.js";
@@ -37,7 +38,7 @@ describe("EtcdStore and the contract", { concurrency: 3 }, () => {
                 clock: systemClock,
                 logger: silentLogger,
               },
-              AbortSignal.timeout(30_000),
+              soon(),
             ),
           { disconnect: async () => await etcd?.restart() },
         );

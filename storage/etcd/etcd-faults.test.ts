@@ -7,6 +7,7 @@ import { cp, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { eventually, HopelessError, soon } from "../../e2e/harness/eventually.js";
 import {
   type EtcdCluster,
   type EtcdProcess,
@@ -36,11 +37,6 @@ function openStore(endpoints: readonly string[], options: Partial<EtcdStoreOptio
   );
 }
 
-/** A signal that lasts longer than any wait of these tests. */
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
-}
-
 function put(store: RevisionedStore, name: string, value: string) {
   const key = `${PREFIX}/${name}`;
   const operations = [{ type: "put", key, value: Buffer.from(value) }] as const;
@@ -64,14 +60,15 @@ async function until(iterator: AsyncIterator<WatchBatch>, revision: Revision) {
 
 /** Retries until it succeeds: after a fault each caller decides by itself to ask again. */
 async function retried<T>(run: () => Promise<T>): Promise<T> {
-  for (let attempt = 0; ; attempt++) {
+  const { value } = await eventually("it succeeds", async () => {
     try {
-      return await run();
+      return { value: await run() };
     } catch (error) {
-      if (attempt > 100 || !(error instanceof StorageError)) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      if (error instanceof StorageError) throw error;
+      throw new HopelessError("not by asking again", { cause: error });
     }
-  }
+  });
+  return value;
 }
 
 const releases = await etcdReleases();
@@ -158,11 +155,8 @@ for (const transport of ["lean", "grpc"] as const) {
       const next = iterator.next();
       etcd.pause();
       try {
-        const startedAt = performance.now();
+        // By the keepalive's silence, and not by the deadline, which would be the reason then.
         await assert.rejects(put(store, "paused", "3"), { code: "Unavailable" });
-        // The keepalive's silence and the attempts to reconnect take far less than a call's
-        // deadline.
-        assert.ok(performance.now() - startedAt < 5_000);
       } finally {
         etcd.resume();
       }
@@ -174,10 +168,8 @@ for (const transport of ["lean", "grpc"] as const) {
       await iterator.return?.();
     });
 
-    test("where nobody listens opening is Unavailable, and soon", async () => {
-      const startedAt = performance.now();
+    test("where nobody listens opening is Unavailable before the caller's deadline", async () => {
       await assert.rejects(open(["http://127.0.0.1:1"]), { code: "Unavailable" });
-      assert.ok(performance.now() - startedAt < 5_000);
     });
 
     test("an endpoint that is no address is Refused", async () => {
@@ -293,10 +285,8 @@ for (const transport of ["lean", "grpc"] as const) {
       await using store = await open(cluster.endpoints, IMPATIENT);
       for (const [index, member] of cluster.members.entries()) {
         member.pause();
-        const startedAt = performance.now();
         const { revision } = await retried(() => putOnce(store, `paused-${index}`));
         assert.ok((await retried(() => store.currentRevision(soon()))) >= revision);
-        assert.ok(performance.now() - startedAt < 9_000);
         member.resume();
       }
     });

@@ -16,6 +16,7 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import { Etcd3 } from "etcd3";
+import { soon } from "../../e2e/harness/eventually.js";
 import { etcdReleases, startEtcd } from "../../e2e/tools/etcd.js";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
@@ -29,10 +30,6 @@ const QUICK_LOG_IN = ["--bcrypt-cost=4"];
 function openStore(endpoint: string, options: Partial<EtcdStoreOptions>) {
   const base = { endpoints: [endpoint], prefix: "/s", clock: systemClock, logger: silentLogger };
   return openEtcdStore({ ...base, ...options }, soon());
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
 }
 
 /**

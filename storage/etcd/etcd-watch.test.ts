@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { after, before, describe, test } from "node:test";
+import { soon } from "../../e2e/harness/eventually.js";
 import { type EtcdProcess, etcdReleases, startEtcd } from "../../e2e/tools/etcd.js";
 import { systemClock } from "../base/clock.js";
 import { silentLogger } from "../base/logger.js";
@@ -198,10 +199,6 @@ for (const { binary, title, skip } of await etcdReleases()) {
       await iterator.return?.();
     });
   });
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
 }
 
 function revisionOf(event: StoreEvent): Revision {

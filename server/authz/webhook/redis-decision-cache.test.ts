@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, beforeEach, test } from "node:test";
 import { Redis } from "ioredis";
-import { eventually } from "../../../e2e/harness/eventually.js";
+import { DEADLINE_MS, eventually } from "../../../e2e/harness/eventually.js";
 import { makeTempDir } from "../../../e2e/harness/temp-dir.js";
 import { TestAuthority } from "../../../e2e/harness/test-authority.js";
 import { freePort } from "../../../e2e/tools/free-port.js";
@@ -20,7 +20,11 @@ import { createUser } from "../../request/user-info.js";
 import type { AuthorizationAttributes } from "../authorizer.js";
 import { type CountingMetrics, countingMetrics } from "../testing/counting-metrics.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
-import { parseRedisUrl, RedisDecisionCache } from "./redis-decision-cache.js";
+import {
+  parseRedisUrl,
+  RedisDecisionCache,
+  type RedisDecisionCacheOptions,
+} from "./redis-decision-cache.js";
 import { WebhookAuthorizer, type WebhookAuthorizerOptions } from "./webhook-authorizer.js";
 
 const never = { signal: new AbortController().signal };
@@ -82,14 +86,15 @@ interface Replica extends AsyncDisposable {
 function openReplica(
   hook: ReturnType<typeof webhook>,
   options: Partial<WebhookAuthorizerOptions> = {},
-  url = redis.url,
+  cacheOptions: Partial<RedisDecisionCacheOptions> = { budgetMs: DEADLINE_MS },
 ): Replica {
   const metrics = countingMetrics();
   const cache = new RedisDecisionCache({
-    connection: parseRedisUrl(url),
+    connection: parseRedisUrl(redis.url),
     clock: systemClock,
     logger: silentLogger,
     metrics,
+    ...cacheOptions,
   });
   const authorizer = new WebhookAuthorizer({
     name: "authz",
@@ -233,35 +238,29 @@ test("S2-AZC-23: garbage in Redis is not a decision", async () => {
 
 test("S2-AZC-23: Redis that does not answer (SIGSTOP) costs its budget three times, then nothing", async () => {
   const hook = webhook();
-  await using a = openReplica(hook);
+  const clock = new ManualClock();
+  await using a = openReplica(hook, {}, { clock });
   await isConnected(a);
-  await a.decide("warm");
   redis.pause();
   try {
-    const durations: number[] = [];
-    for (let i = 0; i < 30; i++) {
-      const startMs = performance.now();
-      assert.equal(await a.decide(`web-${i}`), "allow");
-      durations.push(performance.now() - startMs);
-    }
-    // A busy machine is slower and lets the breaker try once more; a hang would take seconds.
-    assert.ok(Math.max(...durations) < 1_000, durations.map(Math.round).join(" "));
-    const timeouts = a.metrics.of("failed get timeout");
-    assert.ok(timeouts >= 3 && timeouts <= 6, String(timeouts));
+    // The breaker's time stands still: it lets nobody try again.
+    for (let i = 0; i < 30; i++) assert.equal(await a.decide(`web-${i}`), "allow");
+    assert.equal(a.metrics.of("failed get timeout"), 3);
     assert.equal(a.metrics.of("fell back"), 30);
-    assert.equal(hook.calls.length, 31);
+    assert.equal(hook.calls.length, 30);
   } finally {
     redis.resume();
   }
   await eventually("Redis is in use again", async () => {
+    clock.advance(1_000);
     await a.decide(`again-${a.metrics.of("missed")}`);
-    return a.metrics.of("missed") > 31 && (await admin.dbsize()) > 1;
+    return (await admin.dbsize()) > 1;
   });
 });
 
 test("S2-AZC-23: concurrent requests while Redis hangs share one look-up per question", async () => {
   const hook = webhook();
-  await using a = openReplica(hook);
+  await using a = openReplica(hook, {}, {});
   await isConnected(a);
   redis.pause();
   try {
@@ -296,9 +295,7 @@ test("S2-AZC-23: a killed Redis is done without, a restarted one is used again, 
   await a.decide("web");
   await eventually("written", async () => (await admin.dbsize()) === 1);
   await redis.kill();
-  const startMs = performance.now();
   assert.equal(await b.decide("web"), "allow");
-  assert.ok(performance.now() - startMs < 1_000);
   assert.equal(hook.calls.length, 2);
   assert.equal(b.metrics.of("fell back"), 1);
   await redis.restart();
@@ -341,8 +338,8 @@ test("S2-AZC-23: whatever happens to Redis, no decision of any replica is ever a
   };
   // Process caches expire at once, so every question goes to Redis or the webhook.
   const options = { authorizedTtlMs: 30, unauthorizedTtlMs: 30 };
-  await using first = openReplica(hook, options);
-  await using second = openReplica(hook, options);
+  await using first = openReplica(hook, options, {});
+  await using second = openReplica(hook, options, {});
   const replicas = [first, second];
   await Promise.all(replicas.map(isConnected));
   // Redis answers while all is well; the faults leave that partly to chance.
@@ -355,10 +352,18 @@ test("S2-AZC-23: whatever happens to Redis, no decision of any replica is ever a
     }
     return replicas.every(({ metrics }) => metrics.of("hit redis") > 0);
   });
+  let asked = 0;
+  /** Until something has happened so much more often to each replica. */
+  const untilMore = async (what: string, countOf: (replica: Replica) => number, more: number) => {
+    const before = replicas.map(countOf);
+    await eventually(what, () =>
+      replicas.every((replica, at) => countOf(replica) >= (before[at] ?? 0) + more),
+    );
+  };
   const faults: readonly (() => Promise<unknown>)[] = [
     async () => {
       redis.pause();
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      await untilMore("Redis is done without", ({ metrics }) => metrics.of("fell back"), 1);
       redis.resume();
     },
     async () => {
@@ -376,23 +381,21 @@ test("S2-AZC-23: whatever happens to Redis, no decision of any replica is ever a
   ];
   let isOver = false;
   const ask = async (replica: Replica) => {
-    let asked = 0;
-    for (; !isOver; asked++) {
+    for (let turn = 0; !isOver; turn++, asked++) {
       const name = `pod-${pick(300)}`;
       assert.equal(await replica.decide(name), decisionOf(name), `seed ${SEED}, ${name}`);
-      if (asked % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (turn % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    return asked;
   };
   const asking = Promise.all(replicas.flatMap((replica) => [ask(replica), ask(replica)]));
   for (let round = 0; round < 14; round++) {
     await faults[round < faults.length ? round : pick(faults.length)]?.();
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await untilMore("others ask", () => asked, 40);
   }
   isOver = true;
-  const asked = (await asking).reduce((sum, count) => sum + count, 0);
+  await asking;
   await admin.config("SET", "maxmemory", "0");
-  assert.ok(asked > 500, String(asked));
+  assert.ok(asked > 14 * 40, String(asked));
   for (const { metrics } of replicas) {
     assert.ok(metrics.of("fell back") > 0, JSON.stringify(metrics.counts));
   }

@@ -32,12 +32,13 @@ export interface RedisDecisionCacheOptions {
   readonly connection: RedisConnection;
   /** PEM of the authorities for rediss://; undefined = those of the system. */
   readonly ca?: string;
+  /** The longest time that a decision waits for Redis. */
+  readonly budgetMs?: number;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<DecisionCacheMetrics, "failed">;
 }
 
-/** The longest time that a decision waits for Redis. */
 const BUDGET_MS = 50;
 /** Lookups that start within this time share a deadline. */
 const BUDGET_SLACK_MS = 5;
@@ -107,7 +108,10 @@ export class RedisDecisionCache implements SharedDecisionCache, AsyncDisposable 
   /** Starts to connect in the background. */
   constructor(options: RedisDecisionCacheOptions) {
     this.#options = options;
-    this.#deadline = new SharedDeadline(BUDGET_MS - BUDGET_SLACK_MS, BUDGET_SLACK_MS);
+    this.#deadline = new SharedDeadline(
+      (options.budgetMs ?? BUDGET_MS) - BUDGET_SLACK_MS,
+      BUDGET_SLACK_MS,
+    );
     this.#breaker = new CircuitBreaker(options.clock);
     this.#trust = trustOf(options.ca);
     this.#redis = new Redis(toRedisOptions(options.connection, () => this.#trust));

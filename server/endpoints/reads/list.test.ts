@@ -1,6 +1,7 @@
 /** Lists from memory and from the store's history: the same answers from either. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { soon } from "../../../e2e/harness/eventually.js";
 import { openTestReads, type TestReads } from "./testing/test-reads.js";
 
 interface List {
@@ -104,7 +105,7 @@ test("S1-LIST-10: a selector that leaves out nearly everything gives others thei
     );
   }
   const last = await reads.put("z");
-  await view.waitForRevision(last, AbortSignal.timeout(10_000));
+  await view.waitForRevision(last, soon());
   let turns = 0;
   const counting = setInterval(() => turns++, 0);
   const found = await list(reads, "?labelSelector=name%3Do-24999");

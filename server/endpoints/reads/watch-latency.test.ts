@@ -17,11 +17,13 @@ function eventOf(appendedAtMs: number): ObjectEvent {
 
 test("the stages of a delivery add up to what it took since the commit", () => {
   const { seen, latency } = open();
-  latency.start(eventOf(performance.now() - 1_000), -10_000)?.();
+  const appendedAtMs = performance.now() - 1_000;
+  latency.start(eventOf(appendedAtMs), -10_000)?.();
+  const since = (performance.now() - appendedAtMs) / 1_000;
   const [view = 0] = seen.view ?? [];
   const [socket = 0] = seen.socket ?? [];
   const [total = 0] = seen.total ?? [];
-  assert.ok(view >= 1 && view < 1.5, `${view}`);
+  assert.ok(view >= 1 && view <= since, `${view} of ${since}`);
   assert.ok(Math.abs(total - (view + socket + 0.5)) < 1e-6);
 });
 
@@ -33,9 +35,10 @@ test("what a watch is sent from before it was opened is not counted", () => {
 test("a few hundred deliveries a second are measured, however many there are", () => {
   const { seen, latency } = open();
   const event = eventOf(performance.now());
-  const until = performance.now() + 50;
-  let count = 0;
-  for (; performance.now() < until; count++) latency.start(event, 0)?.();
+  const before = performance.now();
+  for (let count = 0; count < 1_000_000; count++) latency.start(event, 0)?.();
+  // One each 5 ms, and those at first, before it is known how many there are.
+  const most = 20 + (performance.now() - before) / 5;
   const measured = seen.total?.length ?? 0;
-  assert.ok(count > 10_000 && measured > 2 && measured < 200, `${measured} of ${count}`);
+  assert.ok(measured > 2 && measured < most, `${measured} of a million, at most ${most}`);
 });

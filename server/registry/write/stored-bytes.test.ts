@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { soon } from "../../../e2e/harness/eventually.js";
 import { finishNow } from "../../../storage/base/steps.js";
 import type { AdmissionAttributes, AdmissionPlugin } from "../../admission/admission.js";
 import { AdmissionChain } from "../../admission/chain.js";
@@ -123,10 +124,7 @@ for (const [name, { values, write }] of Object.entries(WRITERS)) {
     const { view, store } = harness.registry;
     for (const resource of [revisions, configMaps]) {
       const prefix = view.keys.partitionPrefix(resource.partition);
-      const { kvs } = await store.range(
-        { prefix, after: "", limit: 0 },
-        AbortSignal.timeout(5_000),
-      );
+      const { kvs } = await store.range({ prefix, after: "", limit: 0 }, soon());
       const texts = kvs.map(({ value }) => value.toString());
       assert.equal(texts.length, 1);
       assert.ok(texts.every((text) => text.includes('"data":{"n":"1"}')));

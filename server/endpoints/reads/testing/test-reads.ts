@@ -2,6 +2,7 @@
  * The read verbs behind a plain HTTP server, over a real registry on the embedded store, for tests of
  * this folder. Objects are stored as given, so a test controls every byte.
  */
+import { soon } from "../../../../e2e/harness/eventually.js";
 import { type Clock, systemClock } from "../../../../storage/base/clock.js";
 import { type Logger, silentLogger } from "../../../../storage/base/logger.js";
 import type { Revision } from "../../../../storage/kv/store.js";
@@ -90,14 +91,13 @@ export async function openTestReads(
   });
   const write = async (name: string, value: string | undefined): Promise<Revision> => {
     const key = `/registry/core/configmaps/default/${name}`;
-    const soon = AbortSignal.timeout(5_000);
-    const { kv } = await store.get(key, {}, soon);
+    const { kv } = await store.get(key, {}, soon());
     const compares = [{ key, modRevision: kv?.modRevision ?? (0 as const) }];
     const operation =
       value === undefined
         ? ({ type: "delete", key } as const)
         : ({ type: "put", key, value: Buffer.from(value) } as const);
-    return (await store.commit({ compares, operations: [operation] }, soon)).revision;
+    return (await store.commit({ compares, operations: [operation] }, soon())).revision;
   };
   return {
     server,
