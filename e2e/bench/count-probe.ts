@@ -57,15 +57,15 @@ session.connect();
 session.post("Profiler.enable");
 session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
 
-let calendarMs = Date.now();
+const calendar = { ms: Date.now() };
 globalThis.Date = new Proxy(Date, {
   construct: (target, args, newTarget) =>
-    Reflect.construct(target, args.length === 0 ? [calendarMs] : args, newTarget),
-  get: (target, name) => (name === "now" ? () => calendarMs : Reflect.get(target, name)),
+    Reflect.construct(target, args.length === 0 ? [calendar.ms] : args, newTarget),
+  get: (target, name) => (name === "now" ? () => calendar.ms : Reflect.get(target, name)),
 });
 
 process.on("SIGUSR2", () => {
-  calendarMs += 1_000;
+  calendar.ms += 1_000;
   const bytes = process.memoryUsage().heapUsed - before.bytes;
   const atMs = performance.now();
   const functions = takeCode();
