@@ -1,6 +1,10 @@
 /** Whether a node may take a pod: the rules of a scheduler that can be told from the two alone, and room. */
 
-import type { NodeRequirement, NodeSelectorTerm, Toleration } from "../registry/core/pod-types.js";
+import type {
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  Toleration,
+} from "../registry/core/pod-types.js";
 import type { Taint } from "../registry/core/validate-scheduling.js";
 import {
   addQuantities,
@@ -75,7 +79,7 @@ function matchesTerm({ matchExpressions, matchFields }: NodeSelectorTerm, node: 
   );
 }
 
-function meets({ operator, values }: NodeRequirement, found: string | undefined): boolean {
+function meets({ operator, values }: NodeSelectorRequirement, found: string | undefined): boolean {
   const list = values ?? [];
   switch (operator) {
     case "In":

@@ -18,7 +18,7 @@ import type {
   PodAffinity,
   PodSpec,
   PodTemplateSpec,
-  Profile,
+  SeccompProfile,
 } from "./pod-types.js";
 import { isFraction, warnOfFraction, warnOfVolumes } from "./volume-warnings.js";
 
@@ -339,7 +339,7 @@ function hides({ value = "", valueFrom }: EnvVar = { name: "" }, name: string): 
   return Boolean(valueFrom) || value === reference || !value.includes(reference);
 }
 
-function annotationOf({ type, localhostProfile }: Profile): string | undefined {
+function annotationOf({ type, localhostProfile }: SeccompProfile): string | undefined {
   if (type === "Unconfined") return "unconfined";
   if (type === "RuntimeDefault") return "runtime/default";
   return type === "Localhost" ? `localhost/${localhostProfile ?? ""}` : undefined;

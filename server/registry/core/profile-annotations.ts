@@ -11,8 +11,10 @@ import { forbiddenField, invalidValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import { type Maybe, validateLocalPath } from "../../api/validation-values.js";
-import type { Container, PodSpec, Profile } from "./pod-types.js";
+import type { AppArmorProfile, Container, PodSpec, SeccompProfile } from "./pod-types.js";
 import { isAppArmorProfile } from "./validate-security.js";
+
+type Profile = AppArmorProfile | SeccompProfile;
 
 type Annotations = Readonly<Record<string, string>>;
 

@@ -34,7 +34,7 @@ import { parseJson } from "../../schema/parse-json.js";
 import { warnOfAddress } from "../generic/address-warnings.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { WarningList } from "../generic/warning-list.js";
-import type { Quantities } from "./pod-types.js";
+import type { ResourceList } from "./pod-types.js";
 import { validateResourceAmount } from "./resource-amounts.js";
 import { type Taint, validateTaints } from "./validate-scheduling.js";
 import { validateReachableIp } from "./validate-service.js";
@@ -47,8 +47,8 @@ interface Node extends ApiObject {
     readonly taints?: Maybe<readonly Taint[]>;
   };
   status?: {
-    readonly capacity?: Maybe<Quantities>;
-    readonly allocatable?: Maybe<Quantities>;
+    readonly capacity?: Maybe<ResourceList>;
+    readonly allocatable?: Maybe<ResourceList>;
     readonly declaredFeatures?: Maybe<readonly string[]>;
     readonly addresses?: Maybe<readonly { readonly type: string; readonly address: string }[]>;
   };

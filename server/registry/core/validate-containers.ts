@@ -23,8 +23,8 @@ import type { PodCheck } from "./pod-check.js";
 import type {
   Container,
   ContainerPort,
+  ContainerRestartRule,
   EphemeralContainer,
-  RestartRule,
   VolumeMount,
 } from "./pod-types.js";
 import { validateEnv, validateEnvFrom } from "./validate-environment.js";
@@ -209,7 +209,7 @@ function validateRestartPolicy(
 }
 
 function validateRestartRules(
-  rules: readonly RestartRule[],
+  rules: readonly ContainerRestartRule[],
   field: string,
   errors: FieldError[],
 ): void {

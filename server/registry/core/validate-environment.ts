@@ -19,12 +19,12 @@ import {
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type {
-  EnvFrom,
+  EnvFromSource,
   EnvVar,
-  FieldRef,
-  FileKeyRef,
-  KeyRef,
-  ResourceFieldRef,
+  FileKeySelector,
+  ObjectFieldSelector,
+  ResourceFieldSelector,
+  SecretKeySelector,
 } from "./pod-types.js";
 
 /** Printable ASCII except "=". */
@@ -111,7 +111,7 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
 
 /** A reference to a field of the pod: the downward API. */
 export function validateFieldRef(
-  { apiVersion = "", fieldPath }: FieldRef,
+  { apiVersion = "", fieldPath }: ObjectFieldSelector,
   field: string,
   { paths, errors }: { paths: ReadonlySet<string>; errors: FieldError[] },
 ): void {
@@ -154,7 +154,7 @@ const BYTE_DIVISORS = /^1([kMGTPE]|[KMGTPE]i)?$/;
 const CPU_DIVISORS = /^1m?$/;
 
 export function validateResourceFieldRef(
-  { containerName = "", resource, divisor }: ResourceFieldRef,
+  { containerName = "", resource, divisor }: ResourceFieldSelector,
   field: string,
   { isVolume, errors }: { isVolume: boolean; errors: FieldError[] },
 ): void {
@@ -179,13 +179,17 @@ export function validateResourceFieldRef(
   errors.push(invalidValue(`${field}.divisor`, resource, why));
 }
 
-function validateKeyRef({ name = "", key }: KeyRef, field: string, errors: FieldError[]): void {
+function validateKeyRef(
+  { name = "", key }: SecretKeySelector,
+  field: string,
+  errors: FieldError[],
+): void {
   validateDnsSubdomain(name, `${field}.name`, errors);
   if (key === "") errors.push(requiredValue(`${field}.key`));
   else errors.push(...invalidValues(`${field}.key`, key, checkConfigKey(key)));
 }
 
-function validateFileKeyRef(ref: FileKeyRef, field: string, { errors }: PodCheck): void {
+function validateFileKeyRef(ref: FileKeySelector, field: string, { errors }: PodCheck): void {
   const { key, volumeName, path } = ref;
   if (key === "") errors.push(requiredValue(`${field}.key`));
   else validateEnvName(key, `${field}.key`, errors);
@@ -215,7 +219,7 @@ export function validateEnvFiles(field: string, { errors, spec }: PodCheck): voi
 }
 
 export function validateEnvFrom(
-  sources: readonly EnvFrom[],
+  sources: readonly EnvFromSource[],
   field: string,
   errors: FieldError[],
 ): void {

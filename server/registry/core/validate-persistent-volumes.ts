@@ -13,7 +13,7 @@ import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 import { type Rules, validated } from "../generic/validated.js";
-import type { NodeSelector, Quantities } from "./pod-types.js";
+import type { NodeSelector, ResourceList } from "./pod-types.js";
 import { isPositiveAmount, wholeAmount } from "./resource-amounts.js";
 import { NOT_POSITIVE, validateNodeSelector } from "./validate-scheduling.js";
 import {
@@ -30,7 +30,7 @@ import { validateDriverName } from "./validate-volumes.js";
 import { validateForeignSource } from "./volume-sources.js";
 
 export interface VolumeSpec {
-  readonly capacity?: Maybe<Quantities>;
+  readonly capacity?: Maybe<ResourceList>;
   readonly accessModes?: Maybe<readonly string[]>;
   readonly persistentVolumeReclaimPolicy?: string;
   readonly storageClassName?: string;
@@ -174,7 +174,7 @@ function validateOwn(spec: VolumeSpec, { field, errors }: VolumeUse): void {
   validateVolumeMode(spec.volumeMode, `${field}.volumeMode`, errors);
 }
 
-function validateCapacity(sent: Quantities | null, field: string, errors: FieldError[]): void {
+function validateCapacity(sent: ResourceList | null, field: string, errors: FieldError[]): void {
   const capacity = sent ?? {};
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(requiredValue(field));

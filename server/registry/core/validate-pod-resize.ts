@@ -9,7 +9,7 @@ import type { Naming } from "../../api/naming.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 import { qualityOfService } from "./pod-qos.js";
-import type { Container, PodSpec, Quantities, Resources } from "./pod-types.js";
+import type { Container, PodSpec, ResourceList, ResourceRequirements } from "./pod-types.js";
 import type { PodStatus } from "./validate-pod-status.js";
 
 /** The part of a pod that a resize is judged by. */
@@ -83,10 +83,10 @@ function runsWhereResized({ status }: ResizedPod): boolean {
 
 /** @returns the pod's own resources with the CPU and memory of before */
 function validateOwnResources(
-  next: Maybe<Resources>,
-  before: Maybe<Resources>,
+  next: Maybe<ResourceRequirements>,
+  before: Maybe<ResourceRequirements>,
   errors: FieldError[],
-): Maybe<Resources> {
+): Maybe<ResourceRequirements> {
   if (!hasAmounts(next) && !hasAmounts(before)) return next;
   if (before && !next) {
     errors.push(forbiddenField("spec.resources", "pod-level resources cannot be removed"));
@@ -105,7 +105,7 @@ function validateOwnResources(
   return before;
 }
 
-function hasAmounts(resources: Maybe<Resources>): boolean {
+function hasAmounts(resources: Maybe<ResourceRequirements>): boolean {
   const { limits, requests } = amountsOf(resources);
   return Object.keys(limits).length + Object.keys(requests).length > 0;
 }
@@ -127,8 +127,8 @@ function validateOrder(spec: PodSpec, before: PodSpec, errors: FieldError[]): vo
 }
 
 function validateKept(
-  next: Maybe<Resources>,
-  before: Maybe<Resources>,
+  next: Maybe<ResourceRequirements>,
+  before: Maybe<ResourceRequirements>,
   field: string,
   errors: FieldError[],
 ): void {
@@ -138,7 +138,7 @@ function validateKept(
   }
 }
 
-function loses(next: Maybe<Quantities>, before: Maybe<Quantities>): boolean {
+function loses(next: Maybe<ResourceList>, before: Maybe<ResourceList>): boolean {
   return Object.keys(before ?? {}).some((name) => next?.[name] === undefined);
 }
 
@@ -179,7 +179,10 @@ function isSameBut(container: Container, was: Container | undefined): boolean {
 }
 
 /** The amounts with the CPU and memory of before. */
-function masks(resources: Resources, before: Maybe<Resources>): Resources {
+function masks(
+  resources: ResourceRequirements,
+  before: Maybe<ResourceRequirements>,
+): ResourceRequirements {
   const mask = (list: "limits" | "requests") => {
     const amounts: Record<string, string> = { ...resources[list] };
     for (const name of ["cpu", "memory"]) {
@@ -192,7 +195,7 @@ function masks(resources: Resources, before: Maybe<Resources>): Resources {
   return present({ ...resources, limits: mask("limits"), requests: mask("requests") });
 }
 
-function amountsOf(resources: Maybe<Resources>) {
+function amountsOf(resources: Maybe<ResourceRequirements>) {
   return { limits: resources?.limits ?? {}, requests: resources?.requests ?? {} };
 }
 

@@ -30,7 +30,7 @@ import { containerTotals } from "../../schema/defaults/pod-resources.js";
 import { formatQuantity } from "../../schema/quantity.js";
 import { validatePodAnnotations } from "./pod-annotations.js";
 import type { PodCheck } from "./pod-check.js";
-import type { DnsConfig, PodClaim, PodSpec, PodTemplateSpec } from "./pod-types.js";
+import type { PodDNSConfig, PodResourceClaim, PodSpec, PodTemplateSpec } from "./pod-types.js";
 import { validateProfilesMatch } from "./profile-annotations.js";
 import {
   compareAmounts,
@@ -127,7 +127,11 @@ const PREEMPTIONS = ["PreemptLowerPriority", "Never"];
 /** In the order of the messages. */
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 
-function validateClaims(claims: readonly PodClaim[], field: string, errors: FieldError[]): void {
+function validateClaims(
+  claims: readonly PodResourceClaim[],
+  field: string,
+  errors: FieldError[],
+): void {
   const isRepeated = repeats();
   claims.forEach((claim, index) => {
     const at = `${field}[${index}]`;
@@ -254,7 +258,7 @@ function validateDns(field: string, { errors, spec }: PodCheck): void {
   if (dnsConfig) validateDnsConfig(dnsConfig, at, errors);
 }
 
-function validateDnsConfig(config: DnsConfig, field: string, errors: FieldError[]): void {
+function validateDnsConfig(config: PodDNSConfig, field: string, errors: FieldError[]): void {
   const nameservers = config.nameservers ?? [];
   if (nameservers.length > NAMESERVERS_MAX) {
     const why = `must not have more than ${NAMESERVERS_MAX} nameservers`;

@@ -12,7 +12,7 @@ import {
   type Whole,
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
-import type { Handler, Lifecycle, Probe } from "./pod-types.js";
+import type { Lifecycle, LifecycleHandler, Probe, ProbeHandler } from "./pod-types.js";
 
 /** Liveness and startup probes need exactly one success. */
 export function validateRepeatedProbe(probe: Probe, field: string, check: PodCheck): void {
@@ -58,6 +58,8 @@ export function validateLifecycle(lifecycle: Lifecycle, field: string, check: Po
   if (lifecycle.postStart) validateHandler(lifecycle.postStart, `${field}.postStart`, check);
   if (lifecycle.preStop) validateHandler(lifecycle.preStop, `${field}.preStop`, check);
 }
+
+type Handler = ProbeHandler & LifecycleHandler;
 
 const HANDLERS = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] as const;
 

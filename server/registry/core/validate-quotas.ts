@@ -17,7 +17,7 @@ import type { Maybe } from "../../api/validation-values.js";
 import { repeats } from "../../api/validation-values.js";
 import type { StrategyContext } from "../../kinds/strategy.js";
 import { type Rules, validated } from "../generic/validated.js";
-import type { Quantities } from "./pod-types.js";
+import type { ResourceList } from "./pod-types.js";
 import {
   allowsOvercommit,
   compareAmounts,
@@ -29,11 +29,11 @@ import {
 
 interface ResourceQuota extends ApiObject {
   spec?: QuotaSpec;
-  status?: { hard?: Maybe<Quantities>; used?: Maybe<Quantities> };
+  status?: { hard?: Maybe<ResourceList>; used?: Maybe<ResourceList> };
 }
 
 interface QuotaSpec {
-  readonly hard?: Maybe<Quantities>;
+  readonly hard?: Maybe<ResourceList>;
   readonly scopes?: Maybe<readonly string[]>;
   readonly scopeSelector?: Maybe<{ readonly matchExpressions?: Maybe<readonly ScopeTerm[]> }>;
 }
@@ -66,7 +66,7 @@ const quotaRules: Rules<ResourceQuota> = {
 
 type Check = Pick<StrategyContext, "naming"> & { readonly errors: FieldError[] };
 
-function validateAmounts(amounts: Maybe<Quantities>, field: string, check: Check): void {
+function validateAmounts(amounts: Maybe<ResourceList>, field: string, check: Check): void {
   const { naming, errors } = check;
   const { labelDomain } = naming;
   for (const name in amounts) {
@@ -180,11 +180,11 @@ interface LimitRange extends ApiObject {
 
 interface LimitItem {
   readonly type: string;
-  readonly max?: Maybe<Quantities>;
-  readonly min?: Maybe<Quantities>;
-  readonly default?: Maybe<Quantities>;
-  readonly defaultRequest?: Maybe<Quantities>;
-  readonly maxLimitRequestRatio?: Maybe<Quantities>;
+  readonly max?: Maybe<ResourceList>;
+  readonly min?: Maybe<ResourceList>;
+  readonly default?: Maybe<ResourceList>;
+  readonly defaultRequest?: Maybe<ResourceList>;
+  readonly maxLimitRequestRatio?: Maybe<ResourceList>;
 }
 
 const LIMIT_TYPES = ["Pod", "Container", "PersistentVolumeClaim"];

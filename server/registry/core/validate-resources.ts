@@ -18,7 +18,7 @@ import {
   validateDnsLabel,
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
-import type { Quantities, ResizePolicy, Resources } from "./pod-types.js";
+import type { ContainerResizePolicy, ResourceList, ResourceRequirements } from "./pod-types.js";
 import {
   allowsOvercommit,
   compareAmounts,
@@ -31,7 +31,7 @@ import {
 
 /** Requests and limits of a container, or of a pod as a whole. */
 export function validateResources(
-  { limits, requests, claims }: Resources,
+  { limits, requests, claims }: ResourceRequirements,
   field: string,
   {
     errors,
@@ -80,9 +80,9 @@ export function validateResources(
   });
 }
 
-const NO_AMOUNTS: Quantities = {};
+const NO_AMOUNTS: ResourceList = {};
 
-function hasOnlyHugePages(limits: Maybe<Quantities>, requests: Maybe<Quantities>): boolean {
+function hasOnlyHugePages(limits: Maybe<ResourceList>, requests: Maybe<ResourceList>): boolean {
   let isHuge = false;
   for (const amounts of [limits, requests]) {
     for (const name in amounts) {
@@ -130,7 +130,7 @@ const RESIZABLE = ["cpu", "memory"];
 const RESIZE_POLICIES = ["NotRequired", "RestartContainer"];
 
 export function validateResizePolicies(
-  policies: readonly ResizePolicy[],
+  policies: readonly ContainerResizePolicy[],
   field: string,
   { errors, spec }: PodCheck,
 ): void {

@@ -23,12 +23,12 @@ import {
 } from "../../api/validation-values.js";
 import type {
   Affinity,
-  NodeRequirement,
   NodeSelector,
+  NodeSelectorRequirement,
   NodeSelectorTerm,
   PodAffinity,
   PodAffinityTerm,
-  SpreadConstraint,
+  TopologySpreadConstraint,
 } from "./pod-types.js";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -89,7 +89,7 @@ function validateNodeTerm(term: NodeSelectorTerm, field: string, check: TermChec
 }
 
 function validateNodeRequirement(
-  { key, operator, values }: NodeRequirement,
+  { key, operator, values }: NodeSelectorRequirement,
   field: string,
   { errors, isLenient }: TermCheck,
 ): void {
@@ -114,7 +114,7 @@ function validateNodeRequirement(
 }
 
 function validateNodeField(
-  { key, operator, values }: NodeRequirement,
+  { key, operator, values }: NodeSelectorRequirement,
   field: string,
   errors: FieldError[],
 ): void {
@@ -245,11 +245,11 @@ const NODE_POLICIES = ["Honor", "Ignore"];
 const WHEN_UNSATISFIABLE = ["DoNotSchedule", "ScheduleAnyway"];
 
 export function validateSpreading(
-  constraints: readonly SpreadConstraint[],
+  constraints: readonly TopologySpreadConstraint[],
   field: string,
   errors: FieldError[],
 ): void {
-  const identityOf = ({ topologyKey, whenUnsatisfiable }: SpreadConstraint) =>
+  const identityOf = ({ topologyKey, whenUnsatisfiable }: TopologySpreadConstraint) =>
     `{${topologyKey}, ${whenUnsatisfiable}}`;
   const last = new Map(constraints.map((constraint, index) => [identityOf(constraint), index]));
   constraints.forEach((constraint, index) => {

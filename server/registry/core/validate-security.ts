@@ -19,11 +19,13 @@ import {
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
 import type {
+  AppArmorProfile,
   Container,
   PodSecurityContext,
   PodSpec,
-  Profile,
+  SeccompProfile,
   SecurityContext,
+  WindowsSecurityContextOptions,
 } from "./pod-types.js";
 
 export function validateSecurityContext(
@@ -139,7 +141,7 @@ function withDots(sysctl: string): string {
   return sysctl.replaceAll(/[./]/g, (one) => (one === "/" ? "." : "/"));
 }
 
-function isSet(profile: Profile): boolean {
+function isSet(profile: AppArmorProfile | SeccompProfile): boolean {
   return profile.localhostProfile !== undefined && profile.localhostProfile !== null;
 }
 
@@ -147,7 +149,7 @@ const PROFILE_TYPES = ["Localhost", "RuntimeDefault", "Unconfined"];
 
 /** @returns whether it is one that is known */
 function validateProfileType(
-  { type }: Profile,
+  { type }: AppArmorProfile | SeccompProfile,
   field: string,
   { of, errors }: { of: string; errors: FieldError[] },
 ): boolean {
@@ -157,7 +159,11 @@ function validateProfileType(
   return false;
 }
 
-function validateSeccomp(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
+function validateSeccomp(
+  profile: Maybe<SeccompProfile>,
+  field: string,
+  errors: FieldError[],
+): void {
   if (!profile) return;
   validateProfileType(profile, field, { of: "seccompProfile", errors });
   const at = `${field}.localhostProfile`;
@@ -177,13 +183,17 @@ function validateSeccomp(profile: Maybe<Profile>, field: string, errors: FieldEr
 const APPARMOR_BYTES_MAX = 4_095;
 
 /** Whether a field may hold the profile. */
-export function isAppArmorProfile(profile: Profile): boolean {
+export function isAppArmorProfile(profile: AppArmorProfile): boolean {
   const errors = new Problems();
   validateAppArmor(profile, "", errors);
   return errors.length === 0;
 }
 
-function validateAppArmor(profile: Maybe<Profile>, field: string, errors: FieldError[]): void {
+function validateAppArmor(
+  profile: Maybe<AppArmorProfile>,
+  field: string,
+  errors: FieldError[],
+): void {
   if (!profile) return;
   if (!validateProfileType(profile, field, { of: "appArmorProfile", errors })) return;
   const at = `${field}.localhostProfile`;
@@ -204,7 +214,7 @@ function validateAppArmor(profile: Maybe<Profile>, field: string, errors: FieldE
 const CREDENTIAL_SPEC_KIB_MAX = 64;
 
 function validateWindows(
-  options: Maybe<Record<string, unknown>>,
+  options: Maybe<WindowsSecurityContextOptions>,
   field: string,
   errors: FieldError[],
 ): void {

@@ -15,13 +15,13 @@ import type { FieldError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import { type LabelSelector, validateLabelSelector } from "../../api/validation-selectors.js";
 import { type Maybe, validateDnsLabel, validateDnsSubdomain } from "../../api/validation-values.js";
-import type { Quantities } from "./pod-types.js";
+import type { ResourceList } from "./pod-types.js";
 import { compareAmounts, isPositiveAmount, wholeAmount } from "./resource-amounts.js";
 
 export interface ClaimSpec {
   readonly accessModes?: Maybe<readonly string[]>;
   readonly selector?: Maybe<LabelSelector>;
-  readonly resources?: Maybe<{ readonly requests?: Maybe<Quantities> }>;
+  readonly resources?: Maybe<{ readonly requests?: Maybe<ResourceList> }>;
   readonly volumeName?: string;
   readonly storageClassName?: Maybe<string>;
   readonly volumeMode?: Maybe<string>;
@@ -41,8 +41,8 @@ export interface ClaimObject extends ApiObject {
   spec?: ClaimSpec;
   status?: {
     phase?: string;
-    capacity?: Quantities;
-    allocatedResources?: Quantities;
+    capacity?: ResourceList;
+    allocatedResources?: ResourceList;
     allocatedResourceStatuses?: Readonly<Record<string, string>>;
   };
 }

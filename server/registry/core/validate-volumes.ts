@@ -21,7 +21,7 @@ import {
   type Whole,
 } from "../../api/validation-values.js";
 import type { PodCheck } from "./pod-check.js";
-import type { FieldRef, ResourceFieldRef, Volume } from "./pod-types.js";
+import type { ObjectFieldSelector, ResourceFieldSelector, Volume } from "./pod-types.js";
 import { validateClaimTemplateMetadata } from "./template-metadata.js";
 import {
   VOLUME_FIELDS,
@@ -229,8 +229,8 @@ function validateFilePath(path: string, field: string, errors: FieldError[]): vo
 
 interface DownwardFile {
   readonly path: string;
-  readonly fieldRef?: Maybe<FieldRef>;
-  readonly resourceFieldRef?: Maybe<ResourceFieldRef>;
+  readonly fieldRef?: Maybe<ObjectFieldSelector>;
+  readonly resourceFieldRef?: Maybe<ResourceFieldSelector>;
   readonly mode?: Maybe<Whole>;
 }
 

@@ -7,14 +7,14 @@ import type { FieldError } from "../../api/status.js";
 import { validateLabels } from "../../api/validation-metadata.js";
 import { validateTolerations } from "../../api/validation-tolerations.js";
 import { type Maybe, validateDnsLabel } from "../../api/validation-values.js";
-import type { Quantities, Toleration } from "../core/pod-types.js";
+import type { ResourceList, Toleration } from "../core/pod-types.js";
 import { validateResourceAmount, validateResourceName } from "../core/resource-amounts.js";
 import { checkImmutable } from "../generic/status-parts.js";
 import { type Rules, validated } from "../generic/validated.js";
 
 interface RuntimeClass extends ApiObject {
   handler?: string;
-  overhead?: Maybe<{ readonly podFixed?: Maybe<Quantities> }>;
+  overhead?: Maybe<{ readonly podFixed?: Maybe<ResourceList> }>;
   scheduling?: Maybe<{
     readonly nodeSelector?: Maybe<Readonly<Record<string, string>>>;
     readonly tolerations?: Maybe<readonly Toleration[]>;
