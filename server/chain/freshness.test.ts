@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../storage/kv/store.js";
 import { parseRequestInfo } from "../request/request-info.js";
-import type { RequestContext } from "../request/request-state.js";
+import { ClientGoneError, type RequestContext } from "../request/request-state.js";
 import type { RequestStep } from "../request/step.js";
 import { createUser } from "../request/user-info.js";
 import { withFreshCredentials, withFreshPolicy } from "./freshness.js";
@@ -75,4 +75,27 @@ test("S2-AZ-17: who may do everything does not wait, unless the question is abou
   assert.deepEqual(await waits("GET", PODS, ADMIN, as), ["policy"]);
   const review = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
   assert.deepEqual(await waits("POST", review, ADMIN), ["policy"]);
+});
+
+test("39.8: a request whose client has gone when the view is fresh ends there", async () => {
+  const gone = new AbortController();
+  const barrier = {
+    async fresh() {
+      gone.abort(new ClientGoneError());
+      return toRevision(7);
+    },
+    rest: () => undefined,
+  };
+  const state = {
+    info: parseRequestInfo("GET", PODS),
+    isFresh: false,
+    receivedAtMs: 0,
+    deadlineMs: Number.POSITIVE_INFINITY,
+    signal: gone.signal,
+    get isGone() {
+      return gone.signal.aborted;
+    },
+  };
+  const ctx = { state, req: { headers: token } } as unknown as RequestContext;
+  await assert.rejects(async () => withFreshCredentials(barrier).check(ctx), ClientGoneError);
 });

@@ -114,6 +114,29 @@ test("H5, CVE-2023-44487: who takes back one request after the other loses the c
   assert.match(text, /apiserver_http2_connections_ended_total\{reason="resets"\} 1/);
 });
 
+test("39.8, H5: what is read together with the misuse that ends a connection is refused unseen", async () => {
+  const { streamBegun } = PeerConduct.prototype;
+  const begun = mock.method(PeerConduct.prototype, "streamBegun", streamBegun).mock;
+  try {
+    await using front = await openFront({
+      handler(ctx) {
+        ctx.body = "{}";
+      },
+    });
+    const client = await front.connect({ ALPNProtocols: ["h2"] });
+    client.on("error", () => {});
+    const received: Buffer[] = [];
+    client.on("data", (data: Buffer) => void received.push(data));
+    const piece = Array.from({ length: 900 }, (_, index) => takenBack(index));
+    client.write(Buffer.concat([PREFACE, SETTINGS, ...piece]));
+    await once(client, "close");
+    assert.ok(begun.callCount() < 400, `${begun.callCount()} requests were seen`);
+    assert.equal(goawayOf(received), NGHTTP2_ENHANCE_YOUR_CALM);
+  } finally {
+    mock.restoreAll();
+  }
+});
+
 test("39.8, H5: who is ended for a flood is read no further, though answers are still written", async () => {
   let socket: Socket | undefined;
   const { take } = StreamTurns.prototype;
@@ -167,7 +190,7 @@ test("39.8, H5: what many connections take back is made in many turns, and other
   let all = 0;
   let mostInTurn = 0;
   let reading: ReadingTurns | undefined;
-  mock.method(ReadingTurns.prototype, "begun", function (this: ReadingTurns) {
+  mock.method(ReadingTurns.prototype, "begun", function (this: ReadingTurns, weight?: number) {
     reading = this;
     if (inTurn++ === 0) {
       setImmediate(() => {
@@ -176,7 +199,7 @@ test("39.8, H5: what many connections take back is made in many turns, and other
     }
     all++;
     mostInTurn = Math.max(mostInTurn, inTurn);
-    begun.call(this);
+    begun.call(this, weight);
   });
   try {
     await using front = await openFront({
@@ -210,6 +233,18 @@ test("39.8, H5: what many connections take back is made in many turns, and other
   } finally {
     mock.restoreAll();
   }
+});
+
+test("39.8: streams of HTTP/2 end the reading of a turn sooner than requests of HTTP/1.1", () => {
+  const reading = new ReadingTurns();
+  let stops = 0;
+  reading.add({ stopReading: () => void stops++, startReading() {} });
+  const turns = new StreamTurns(() => {}, reading);
+  const opened = { stream: new EventEmitter() } as unknown as OpenedStream;
+  for (let count = 0; count < 124; count++) turns.take(opened);
+  assert.equal(stops, 0);
+  turns.take(opened);
+  assert.equal(stops, 1);
 });
 
 test("39.2: what many connections of HTTP/1.1 send without waiting is read in many turns, and all answered", async () => {

@@ -92,6 +92,8 @@ export class PeerConduct {
 
   /** @param rawHeaders names and values by turns; unknown = as long as they may be */
   streamBegun({ endAfterHeaders }: ServerHttp2Stream, rawHeaders?: readonly string[]): void {
+    // What has been read already has hundreds of requests more: Node.js refuses those of a closed session.
+    if (this.#isEnded) closeCalmly(this.#session);
     this.#unexplained -= rawHeaders === undefined ? HEADERS_BYTES_MAX : sizeOf(rawHeaders);
     if (!endAfterHeaders) this.#bodies++;
   }
@@ -183,10 +185,15 @@ function sizeOf(rawHeaders: readonly string[]): number {
  */
 function endCalmly(session: ServerHttp2Session, socket: Socket): void {
   if (session.destroyed) return;
-  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   // The socket of a session that is not closed is cut as soon as it has been written.
-  session.close();
+  closeCalmly(session);
   socket.once("resume", () => socket.pause());
   session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function closeCalmly(session: ServerHttp2Session): void {
+  if (session.closed || session.destroyed) return;
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  session.close();
 }

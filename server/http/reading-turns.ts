@@ -33,9 +33,13 @@ export class ReadingTurns {
     this.#connections.delete(connection);
   }
 
-  /** One of the connections has begun a request; `endTurn` follows in the same turn of the loop. */
-  begun(): void {
-    if (++this.#begun < BEGUN_PER_TURN || this.#hasStopped) return;
+  /**
+   * One of the connections has begun a request; `endTurn` follows in the same turn of the loop.
+   * @param weight 1 = as a request of HTTP/1.1
+   */
+  begun(weight = 1): void {
+    this.#begun += weight;
+    if (this.#begun < BEGUN_PER_TURN || this.#hasStopped) return;
     if (this.#connections.size > CONNECTIONS_MAX) return;
     this.#hasStopped = true;
     for (const connection of this.#connections) connection.stopReading();

@@ -9,6 +9,9 @@ import type { ReadingTurns } from "./reading-turns.js";
 /** Requests of one connection that begin in one turn; more than a client has at once in ordinary use. */
 const BEGUN_PER_TURN = 16;
 
+/** A stream is made and ended by Node.js, beside the request that it is. */
+const STREAM_WEIGHT = 2;
+
 export class StreamTurns {
   readonly #begin: (opened: OpenedStream) => void;
   readonly #reading: Pick<ReadingTurns, "begun" | "endTurn">;
@@ -26,7 +29,7 @@ export class StreamTurns {
   }
 
   take(opened: OpenedStream): void {
-    this.#reading.begun();
+    this.#reading.begun(STREAM_WEIGHT);
     if (this.#begun === 0) setImmediate(this.#nextTurn);
     if (this.#begun++ < BEGUN_PER_TURN) this.#begin(opened);
     else {

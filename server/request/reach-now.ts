@@ -17,6 +17,7 @@ export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal
   readonly trace?: Trace | undefined;
   /** On which it came. */
   readonly connection: object;
+  readonly isGone: boolean;
   /** Set once the view has held everything acknowledged before the request; it stays true. */
   isFresh: boolean;
 };
@@ -40,6 +41,8 @@ export async function reachNow(freshness: Barrier, request: Waiting): Promise<vo
     await (isInHurry ? orAborted(fresh, request.signal) : fresh);
     const rest = freshness.rest(request.connection);
     if (rest !== undefined) await rest;
+    // Nobody would read the answer: what was taken back at once costs no more.
+    if (request.isGone) request.signal.throwIfAborted();
     request.isFresh = true;
   } catch (error) {
     failure = error;

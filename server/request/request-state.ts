@@ -208,6 +208,11 @@ export class RequestState {
     return this.#request.socket;
   }
 
+  /** Whether the client has given up, or its connection has ended. */
+  get isGone(): boolean {
+    return this.#response.closed || this.#response.destroyed;
+  }
+
   get bodyBytes(): number {
     return this.body?.length ?? 0;
   }
