@@ -175,7 +175,7 @@ describe("start", () => {
 
 describe("shutdown", () => {
   test("S1-WATCH-27: readiness fails first, requests finish, watches end, exit 0", async () => {
-    await using server = await startServer({ flags: ["--shutdown-delay-duration=2s"] });
+    await using server = await startServer({ flags: ["--shutdown-delay-duration=6s"] });
     await furnished(server.client);
     const events = await server.client.watch(`${CONFIG_MAPS}?watch=1`);
     const names: string[] = [];

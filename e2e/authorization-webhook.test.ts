@@ -41,7 +41,7 @@ function webhook(name: string, kubeConfigFile: string, options: object = {}): ob
     type: "Webhook",
     name,
     webhook: {
-      timeout: "2s",
+      timeout: "30s",
       subjectAccessReviewVersion: "v1",
       matchConditionSubjectAccessReviewVersion: "v1",
       failurePolicy: "Deny",

@@ -10,7 +10,7 @@ import { after, before, describe, test } from "node:test";
 import { parse, stringify } from "yaml";
 import { eventually } from "./harness/eventually.js";
 import { HttpsClient } from "./harness/https-client.js";
-import { Kubectl } from "./harness/kubectl.js";
+import { Kubectl, PATIENTLY } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
 
@@ -135,7 +135,7 @@ describe("control planes as a platform offers them", () => {
     assert.match(await platform(["get", "cp", "shop"]), /shop/);
     await platform(["patch", "cp", "shop", "--type=merge", "-p", '{"spec":{"suspended":false}}']);
     await eventually("it goes on", async () => (await carol.run(["get", "ns", "web"])).code === 0);
-    await platform(["delete", "controlplane", "shop", "--timeout=60s"]);
+    await platform(["delete", "controlplane", "shop", PATIENTLY]);
     assert.equal((await root.run(["get", "cp", "shop"])).code, 1);
   });
 

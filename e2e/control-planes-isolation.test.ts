@@ -315,7 +315,7 @@ describe("names that are planted in one control plane", () => {
       clientConfig,
       failurePolicy,
       rules: [rule("configmaps")],
-      timeoutSeconds: 1,
+      timeoutSeconds: 30,
       ...sent,
     };
   }

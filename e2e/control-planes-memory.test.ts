@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { POOLED_BYTES } from "../server/endpoints/chunk-pool.js";
-import { startKeelson } from "../server/start-keelson.js";
 import { HttpsClient } from "./harness/https-client.js";
+import { startKeelson } from "./harness/start-api.js";
 
 const COUNT = 12;
 

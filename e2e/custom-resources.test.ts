@@ -9,7 +9,7 @@ import { DEFINITIONS, definitionOf } from "./fixtures/definitions.js";
 import { WIDGETS, widget, widgetDefinition, widgetVersion } from "./fixtures/widgets.js";
 import { eventually, soon } from "./harness/eventually.js";
 import { furnished } from "./harness/furnished-namespace.js";
-import { Kubectl } from "./harness/kubectl.js";
+import { Kubectl, PATIENTLY } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { openStore, STORE_NAMES_OF_SLOW_TESTS } from "./harness/stores.js";
 
@@ -356,7 +356,7 @@ async function remove({ kubectl, server }: Session): Promise<void> {
     "-p",
     json({ metadata: { finalizers: null } }),
   ]);
-  await kubectl.ok(["wait", "--for=delete", `crd/${WIDGETS}`, "--timeout=20s"]);
+  await kubectl.ok(["wait", "--for=delete", `crd/${WIDGETS}`, PATIENTLY]);
   const gone = await server.client.get("/apis/example.com/v1/namespaces/default/widgets");
   assert.equal(gone.status, 404);
   // Nothing of the old objects comes back with a new definition of the same name.

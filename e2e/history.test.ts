@@ -7,9 +7,9 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { showDiff, showHistory } from "../server/commands/history.js";
 import { parseDiffOptions, parseHistoryOptions } from "../server/config/history-options.js";
-import { startKeelson } from "../server/start-keelson.js";
 import { COMMAND } from "./harness/command.js";
 import { HttpsClient } from "./harness/https-client.js";
+import { startKeelson } from "./harness/start-api.js";
 
 const run = promisify(execFile);
 const never = new AbortController().signal;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CoreV1Api, KubeConfig, makeInformer, type V1ConfigMap } from "@kubernetes/client-node";
-import { eventually } from "./harness/eventually.js";
+import { DEADLINE_MS, eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { isLong } from "./harness/is-long.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -81,7 +81,7 @@ async function writeConcurrently(client: () => HttpsClient): Promise<void> {
 async function writeOnce(client: () => HttpsClient, writer: number, count: number): Promise<void> {
   const name = nameOf(Math.floor(Math.random() * (OBJECTS + 100)));
   const object = toConfigMap(name, { writer: String(writer), count: String(count) });
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + DEADLINE_MS;
   for (;;) {
     try {
       const answer =

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { furnished } from "./harness/furnished-namespace.js";
-import { Kubectl } from "./harness/kubectl.js";
+import { Kubectl, PATIENTLY } from "./harness/kubectl.js";
 import { startServer } from "./harness/server-process.js";
 
 const SHOP = fileURLToPath(new URL("../../e2e/fixtures/shop", import.meta.url));
@@ -202,7 +202,7 @@ test("S1-TABLE-07: kubectl get shows what people know", async (t) => {
 
   // A control loop has counted for the first time.
   const hard = ["--for=jsonpath={.status.hard.pods}=10", "resourcequota/quota"];
-  await kubectl.ok(["wait", "--timeout=30s", ...hard]);
+  await kubectl.ok(["wait", PATIENTLY, ...hard]);
 
   for (const [args, header, row] of TABLES) {
     await t.test(`S1-TABLE-07: get ${args}`, async () => {

@@ -171,7 +171,7 @@ test("S2-LOG-04: no secret of any place that a request has is in logs, records o
         admissionReviewVersions: ["v1"],
         sideEffects: "None",
         failurePolicy: "Ignore",
-        timeoutSeconds: 1,
+        timeoutSeconds: 30,
       },
     ],
   });

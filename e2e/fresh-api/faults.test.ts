@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { startKeelson } from "../../server/start-keelson.js";
 import { COMMAND } from "../harness/command.js";
 import { HttpsClient } from "../harness/https-client.js";
+import { startKeelson } from "../harness/start-api.js";
 import { shareApi } from "./running-api.js";
 
 const theApi = shareApi({ faults: true, users: [{ name: "nobody" }] });

@@ -1,7 +1,8 @@
 /** The API that all tests of a file share, and its administrator's client. */
 import { after, before } from "node:test";
-import { type Keelson, type KeelsonOptions, startKeelson } from "../../server/start-keelson.js";
+import type { Keelson, KeelsonOptions } from "../../server/start-keelson.js";
 import { HttpsClient } from "../harness/https-client.js";
+import { startKeelson } from "../harness/start-api.js";
 
 export interface RunningApi {
   readonly api: Keelson;

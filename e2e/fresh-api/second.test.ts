@@ -1,8 +1,9 @@
 /** The second API of a process begins with what the first one made, and is as much an API of its own. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Keelson, startKeelson } from "../../server/start-keelson.js";
+import type { Keelson } from "../../server/start-keelson.js";
 import { type ApiObject, HttpsClient } from "../harness/https-client.js";
+import { startKeelson } from "../harness/start-api.js";
 
 const COLLECTIONS = [
   "/api/v1/namespaces",

@@ -4,10 +4,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Explanation } from "../../server/recorder/record-types.js";
-import { type Keelson, startKeelson } from "../../server/start-keelson.js";
+import type { Keelson } from "../../server/start-keelson.js";
 import { eventually } from "../harness/eventually.js";
 import { type ApiObject, HttpsClient } from "../harness/https-client.js";
-import { Kubectl } from "../harness/kubectl.js";
+import { Kubectl, PATIENTLY } from "../harness/kubectl.js";
+import { startKeelson } from "../harness/start-api.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { missingHelm, runHelm } from "../helm/chart.js";
 import { shareApi } from "./running-api.js";
@@ -74,21 +75,21 @@ test("People 2: kubectl's rollouts, waits and logs end on a simulated cluster, w
   assert.equal((await admin.get(leases)).items.length, 2);
   await using kubectl = await Kubectl.open({ kubeconfig: api.kubeconfigPath });
   await kubectl.ok(["create", "deployment", "web", "--image=app:1", "--replicas=3", "--port=80"]);
-  await kubectl.ok(["rollout", "status", "deployment/web", "--timeout=10s"]);
+  await kubectl.ok(["rollout", "status", "deployment/web", PATIENTLY]);
   await kubectl.ok(["expose", "deployment", "web", "--type=LoadBalancer"]);
   await kubectl.ok([
     "wait",
     "--for=jsonpath={.status.loadBalancer.ingress}",
     "service/web",
-    "--timeout=10s",
+    PATIENTLY,
   ]);
   assert.match(await kubectl.ok(["logs", "deployment/web"]), /^simulated: .* with image app:1$/m);
   await kubectl.ok(["set", "image", "deployment/web", "app=app:2"]);
-  await kubectl.ok(["rollout", "status", "deployment/web", "--timeout=10s"]);
+  await kubectl.ok(["rollout", "status", "deployment/web", PATIENTLY]);
   await kubectl.ok(["rollout", "undo", "deployment/web"]);
-  await kubectl.ok(["rollout", "status", "deployment/web", "--timeout=10s"]);
+  await kubectl.ok(["rollout", "status", "deployment/web", PATIENTLY]);
   await kubectl.ok(["create", "job", "once", "--image=app:1"]);
-  await kubectl.ok(["wait", "--for=condition=complete", "job/once", "--timeout=10s"]);
+  await kubectl.ok(["wait", "--for=condition=complete", "job/once", PATIENTLY]);
   assert.match(await kubectl.fails(["exec", "deployment/web", "--", "ls"]), /node is simulated/);
   await api.settled();
   const pods = await podsOf(admin, "web");
@@ -304,11 +305,11 @@ for (const helm of ["helm-3", "helm-4"] as const) {
     const env = { KUBECONFIG: api.kubeconfigPath, ...Object.fromEntries(places) };
     const { code, stdout, stderr } = await runHelm(
       helm,
-      ["install", helm, folder.path, "--wait", "--timeout=20s"],
+      ["install", helm, folder.path, "--wait", PATIENTLY],
       env,
     );
     assert.equal(code, 0, stdout + stderr);
-    const gone = await runHelm(helm, ["uninstall", helm, "--wait", "--timeout=20s"], env);
+    const gone = await runHelm(helm, ["uninstall", helm, "--wait", PATIENTLY], env);
     assert.equal(gone.code, 0, gone.stdout + gone.stderr);
   });
 }

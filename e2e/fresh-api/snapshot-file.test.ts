@@ -9,10 +9,10 @@ import { promisify } from "node:util";
 import { loadSnapshot } from "../../server/commands/load-snapshot.js";
 import { saveSnapshot } from "../../server/commands/save-snapshot.js";
 import { parseSnapshotOptions } from "../../server/config/snapshot-options.js";
-import { startKeelson } from "../../server/start-keelson.js";
 import { ANYTHING, definitionOf, versionOf } from "../fixtures/definitions.js";
 import { COMMAND } from "../harness/command.js";
 import { type ApiObject, HttpsClient } from "../harness/https-client.js";
+import { startKeelson } from "../harness/start-api.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 
 const run = promisify(execFile);

@@ -1,8 +1,9 @@
 /** What a test asks of its API and does to it, against running ones: requests, rest, snapshots. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Keelson, startKeelson } from "../../server/start-keelson.js";
+import type { Keelson } from "../../server/start-keelson.js";
 import { HttpsClient } from "../harness/https-client.js";
+import { startKeelson } from "../harness/start-api.js";
 import { shareApi } from "./running-api.js";
 
 const theApi = shareApi({

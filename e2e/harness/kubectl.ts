@@ -31,6 +31,9 @@ export interface KubectlAtTerminal extends RunningKubectl {
   resize(columns: number, rows: number): Promise<void>;
 }
 
+/** For kubectl and Helm, which have deadlines of their own: long, and shorter than ours, so that they say what they waited for. */
+export const PATIENTLY = `--timeout=${DEADLINE_MS / 2_000}s`;
+
 /** Gives a program a terminal; of util-linux. */
 const SCRIPT = "/usr/bin/script";
 

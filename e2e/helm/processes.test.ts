@@ -1,7 +1,7 @@
 /** What the chart says, as processes: the rendered commands of a whole release come up and end well. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../harness/eventually.js";
+import { eventually, soon } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { missingHelm, type Rendered, renderChart } from "./chart.js";
 import { credentialsOf, findRendered as find, specOf, untilReady } from "./release-pods.js";
@@ -130,11 +130,12 @@ async function observeLoops({ ip, child }: RunningPod, deployment: Rendered): Pr
   const [container] = specOf(deployment).containers;
   const [{ containerPort }] = container.ports;
   const deadlineMs = container.livenessProbe.timeoutSeconds * 1_000;
-  const ask = (path: string) =>
-    fetch(`http://${ip}:${containerPort}${path}`, { signal: AbortSignal.timeout(deadlineMs) });
+  const ask = (path: string, signal = soon()) =>
+    fetch(`http://${ip}:${containerPort}${path}`, { signal });
   // A node restarts loops that hang.
   child.signal("SIGSTOP");
-  await assert.rejects(ask(container.livenessProbe.httpGet.path), { name: "TimeoutError" });
+  const probed = ask(container.livenessProbe.httpGet.path, AbortSignal.timeout(deadlineMs));
+  await assert.rejects(probed, { name: "TimeoutError" });
   child.signal("SIGCONT");
   for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
     assert.equal((await ask(container[probe].httpGet.path)).status, 200, probe);

@@ -42,7 +42,7 @@ export interface StartOrder {
   readonly isBrief?: boolean;
 }
 
-export const DEADLINE_MS = 30_000;
+export const DEADLINE_MS = 60_000;
 /** Whoever has files watched is told what is wrong with them, also without a log. */
 const MISTAKES: Logger = {
   ...silentLogger,

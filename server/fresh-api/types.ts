@@ -72,7 +72,7 @@ export interface KeelsonOptions {
   readonly runsIn?: "process" | "child";
   /** Whether its log goes to standard error. Default false. */
   readonly logs?: boolean;
-  /** How long the start may take, in milliseconds. Default 30,000. */
+  /** How long the start may take, in milliseconds. Default 60,000. */
   readonly deadlineMs?: number;
 }
 
