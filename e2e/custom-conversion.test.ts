@@ -339,6 +339,36 @@ describe("conversion by webhook", () => {
     (await client.delete(`${V1}/red`)).expect(200);
   });
 
+  test("39.2: of what a webhook answers no more values are taken than clients may send, and they are not parsed", async () => {
+    await create(V2, "v2", "filled", { address: "x:1" });
+    const answer = async (filling: string) => {
+      hook.answer = (call) => {
+        const { body } = convert(call);
+        return { body: JSON.stringify(body).replace('"port":', `"more":${filling},"port":`) };
+      };
+      return (await client.get(`${V1}/filled`)).expect(500).text;
+    };
+    const lists = (count: number) => `[${Array(count).fill("[]").join(",")}]`;
+    assert.match(await answer(lists(1_000_000)), /the answer has more than 250000 values/);
+    assert.match(await answer(lists(70_000)), /index 0: it holds more values than a client may/);
+    assert.match(await answer(`"${"x".repeat(9_000_000)}"`), /more than 8388608 bytes/);
+    hook.answer = (call) => convert(call);
+    (await client.get(`${V1}/filled`)).expect(200);
+  });
+
+  test("39.3: a page of more bytes than are remembered is converted in several calls", async () => {
+    for (let index = 0; index < 20; index++) {
+      await create(V2, "v2", `large-${index}`, { address: `${"x".repeat(1_000_000)}:1` });
+    }
+    const before = hook.calls.length;
+    const path = `${V1}?limit=20&fieldSelector=metadata.namespace%3Ddefault`;
+    const listed = (await client.get(path)).expect(200).items;
+    assert.ok(listed.length === 20 && hook.calls.length - before > 1);
+    for (const { name } of listed.map(({ metadata }) => metadata)) {
+      if (name?.startsWith("large-")) (await client.delete(`${V2}/${name}`)).expect(200);
+    }
+  });
+
   test("a slow webhook delays nobody else", async () => {
     await create(V2, "v2", "slow", { address: "x:1" });
     let release = () => {};

@@ -8,7 +8,7 @@ import { formatGroupVersion } from "../api/names.js";
 import type { Naming } from "../api/naming.js";
 import { firstOf } from "../api/shown-value.js";
 import { userHeaders } from "../client/forwarded-headers.js";
-import { readAnswer } from "../client/read-answer.js";
+import { parseAnswer, readAnswer } from "../client/read-answer.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import type { ResourceFact } from "../schema/model.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -40,7 +40,7 @@ export interface RemoteLeftovers {
 const TIMEOUT_MS = 30_000;
 /** Objects of a list; more are only counted. */
 const PAGE = 500;
-const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+const ANSWER_LIMITS = { bytes: 16 * 1024 * 1024, values: 250_000 };
 const SHOWN_CHARS_MAX = 1_000;
 
 export class RemoteContent {
@@ -158,7 +158,7 @@ export class RemoteContent {
     );
     if (status === 404 || status === 405) return { items: [], more: 0 };
     if (status !== 200) throw new Error(reasonOf(status, text));
-    const { items, metadata } = parseJson(text) as MetadataList;
+    const { items, metadata } = (await parseAnswer(text)) as MetadataList;
     const more = metadata?.remainingItemCount ?? (metadata?.continue ? 1 : 0);
     return { items: items ?? [], more };
   }
@@ -184,7 +184,7 @@ export class RemoteContent {
     });
     return {
       status: statusCode,
-      text: (await readAnswer(body, ANSWER_BYTES_MAX, `the answer of ${path}`)).toString("utf8"),
+      text: (await readAnswer(body, ANSWER_LIMITS, `the answer of ${path}`)).toString("utf8"),
     };
   }
 }

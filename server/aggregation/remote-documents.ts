@@ -5,7 +5,7 @@
  */
 import { formatGroupVersion } from "../api/names.js";
 import { userHeaders } from "../client/forwarded-headers.js";
-import { readAnswer } from "../client/read-answer.js";
+import { ANSWER_VALUES_MAX, readAnswer } from "../client/read-answer.js";
 import type { ServedGroupVersion } from "../endpoints/discovery/served.js";
 import { createUser, MASTERS_GROUP } from "../request/user-info.js";
 import type { ResourceFact } from "../schema/model.js";
@@ -22,8 +22,10 @@ export interface RemotePublication {
 /** Upstream's user for these requests. */
 const ASKER = createUser({ name: "system:kube-aggregator", groups: [MASTERS_GROUP] });
 const TIMEOUT_MS = 5_000;
-/** Larger documents are ignored. */
+export const OPENAPI_V2 = "/openapi/v2";
+/** Larger documents are ignored. OpenAPI v2 is of all that the server has: that of a Keelson has 130,000 values. */
 const DOCUMENT_BYTES_MAX = 16 * 1024 * 1024;
+const OPENAPI_VALUES_MAX = 1_000_000;
 
 interface Known {
   readonly etag: string;
@@ -114,6 +116,7 @@ export class RemoteDocuments {
 
   /** @throws {Error} if there is no timely answer, or it is too large */
   async fetch(remote: RemoteServer, path: string, etag: string): Promise<Fetched> {
+    const values = path === OPENAPI_V2 ? OPENAPI_VALUES_MAX : ANSWER_VALUES_MAX;
     const headers = ["accept", "application/json", ...userHeaders(ASKER)];
     if (etag !== "") headers.push("if-none-match", etag);
     const ended = new AbortController();
@@ -129,7 +132,9 @@ export class RemoteDocuments {
       return {
         status: statusCode,
         etag: typeof tag === "string" ? tag : "",
-        body: (await readAnswer(body, DOCUMENT_BYTES_MAX, subject)).toString("utf8"),
+        body: (await readAnswer(body, { bytes: DOCUMENT_BYTES_MAX, values }, subject)).toString(
+          "utf8",
+        ),
       };
     } finally {
       clearTimeout(timer);

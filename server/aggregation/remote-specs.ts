@@ -8,15 +8,14 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 import { formatGroupVersion } from "../api/names.js";
+import { parseAnswer } from "../client/read-answer.js";
 import { encodeGnostic } from "../endpoints/openapi/gnostic.js";
 import { partBelow, type RemoteSpec } from "../endpoints/openapi/merge-v2.js";
 import type { SchemaObject } from "../endpoints/openapi/schema-object.js";
-import { parseJson } from "../schema/parse-json.js";
 import type { RemoteService } from "./api-services.js";
-import type { Fetched } from "./remote-documents.js";
+import { type Fetched, OPENAPI_V2 } from "./remote-documents.js";
 import type { RemoteServer } from "./remote-server.js";
 
-const PATH = "/openapi/v2";
 /** Each group-version of a server requests a fetch; within this time only the first one is made. */
 const ASKED_AGAIN_MS = 15_000;
 
@@ -92,13 +91,13 @@ export class RemoteSpecs {
       known.services.every((service, index) => service === services[index]);
     const nowMs = clock.monotonic();
     if (isSame && nowMs - known.askedAtMs < ASKED_AGAIN_MS) return;
-    const answer = await fetch(serverOf(first), PATH, isSame ? known.etag : "");
+    const answer = await fetch(serverOf(first), OPENAPI_V2, isSame ? known.etag : "");
     if (isSame) this.#known.set(server, { ...known, askedAtMs: nowMs });
     if (isSame && (answer.status === 304 || (answer.etag !== "" && answer.etag === known.etag))) {
       return;
     }
-    if (answer.status !== 200) throw new Error(`${PATH}: status ${answer.status}`);
-    const document = parseJson(answer.body);
+    if (answer.status !== 200) throw new Error(`${OPENAPI_V2}: status ${answer.status}`);
+    const document = await parseAnswer(answer.body);
     const specs = new Map<string, RemoteSpec>();
     for (const service of services) {
       const spec = partBelow(document, `/apis/${formatGroupVersion(service)}/`);

@@ -25,7 +25,12 @@ function clientFor(
   clock = new ManualClock(),
 ): HttpsClient {
   const credentials = new ConfiguredCredentials(config.user, clock);
-  return new HttpsClient({ endpoint: config, credentials, timeoutMs, responseBytesMax: 1_000 });
+  return new HttpsClient({
+    endpoint: config,
+    credentials,
+    timeoutMs,
+    answerLimits: { bytes: 1_000 },
+  });
 }
 
 test("S2-TR-01: requests go to the exact address with a client certificate, over one connection", async () => {

@@ -14,7 +14,7 @@ import { type Address, UnreachableService } from "../outbound/services.js";
 import { TlsSettings } from "../outbound/tls-connections.js";
 import type { ClusterEndpoint } from "./client-config.js";
 import type { CredentialSource, Credentials } from "./credentials.js";
-import { AnswerTooLarge, readAnswer } from "./read-answer.js";
+import { ANSWER_VALUES_MAX, type AnswerLimits, AnswerTooLarge, readAnswer } from "./read-answer.js";
 
 export interface HttpsClientOptions {
   readonly endpoint: ClusterEndpoint;
@@ -23,7 +23,8 @@ export interface HttpsClientOptions {
   readonly defaultAuthorities?: readonly string[];
   /** The time limit of a request, from its start to the end of the answer. */
   readonly timeoutMs: number;
-  readonly responseBytesMax?: number;
+  /** Of answers that are read whole; default: those of a review. */
+  readonly answerLimits?: AnswerLimits;
   /** Sent as User-Agent. */
   readonly userAgent?: string;
   /**
@@ -71,7 +72,7 @@ export class TransportError extends Error {
 }
 
 /** Reviews are small; larger answers are rejected. */
-const RESPONSE_BYTES_MAX = 1024 * 1024;
+const REVIEW_LIMITS: AnswerLimits = { bytes: 1024 * 1024, values: ANSWER_VALUES_MAX };
 /** Connections to one server; further requests wait within their deadline. */
 const CONNECTIONS_MAX = 256;
 /** Addresses with kept connections: a service's endpoints come and go. */
@@ -209,11 +210,11 @@ export class HttpsClient {
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<IncomingResponse> {
-    const { responseBytesMax = RESPONSE_BYTES_MAX } = this.#options;
+    const { answerLimits = REVIEW_LIMITS } = this.#options;
     const limit = startLimit(timeoutMs, signal);
     try {
       const answer = await this.#ask(outgoing, credentials, limit.signal);
-      const collected = await readAnswer(answer.body, responseBytesMax);
+      const collected = await readAnswer(answer.body, answerLimits);
       // A connection becomes free one turn after its answer; without this wait the pool would open another one.
       await nextTurn();
       return { status: answer.statusCode, headers: answer.headers, body: collected };

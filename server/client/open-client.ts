@@ -4,12 +4,13 @@ import type { ClientConfig, ClientUser } from "./client-config.js";
 import { ConfiguredCredentials, type CredentialSource } from "./credentials.js";
 import { ExecCredentials, type ExecEnvironment, processEnvironment } from "./exec-credentials.js";
 import { HttpsClient } from "./https-client.js";
+import type { AnswerLimits } from "./read-answer.js";
 
 export interface OpenClientOptions {
   readonly clock: Clock;
   /** The time limit of one request. */
   readonly timeoutMs: number;
-  readonly responseBytesMax?: number;
+  readonly answerLimits?: AnswerLimits;
   readonly userAgent?: string;
   /** PEM bundles to trust if the configuration has none, for example the machine's. */
   readonly defaultAuthorities?: readonly string[];

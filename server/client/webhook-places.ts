@@ -7,6 +7,7 @@ import { type ConnectionCounts, sumOfCounts } from "../outbound/connection-pools
 import type { Address, ServiceReference } from "../outbound/services.js";
 import type { CredentialSource } from "./credentials.js";
 import { HttpsClient } from "./https-client.js";
+import type { AnswerLimits } from "./read-answer.js";
 
 /** The address of a webhook, as configurations and definitions have it. */
 export interface WebhookClientConfig {
@@ -31,7 +32,7 @@ export interface WebhookPlacesOptions {
   readonly credentialsFor?: ((host: string) => CredentialSource | undefined) | undefined;
   /** The number of endpoints with kept connections; the least recently used are closed. */
   readonly placesMax: number;
-  readonly responseBytesMax: number;
+  readonly answerLimits: AnswerLimits;
 }
 
 export interface WebhookPlace {
@@ -81,7 +82,7 @@ export class WebhookPlaces {
   }
 
   #open({ url, service, caBundle }: WebhookClientConfig): WebhookPlace {
-    const { resolve, credentialsFor, responseBytesMax } = this.#options;
+    const { resolve, credentialsFor, answerLimits } = this.#options;
     const ca = caBundle ? Buffer.from(caBundle, "base64").toString("utf8") : undefined;
     let target: URL;
     let address: (() => Address) | undefined;
@@ -99,7 +100,7 @@ export class WebhookPlaces {
       endpoint: { server: target.origin, ca, serverName: undefined, isInsecure: false },
       credentials: credentialsFor?.(host) ?? NO_CREDENTIALS,
       timeoutMs: TIMEOUT_DEFAULT_MS,
-      responseBytesMax,
+      answerLimits,
       ...(address !== undefined && { address }),
     });
     return { client, url: `https://${host}${target.pathname}`, path: target.pathname };

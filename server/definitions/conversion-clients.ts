@@ -18,8 +18,8 @@ import type { AskWebhook } from "./webhook-converter.js";
 /** Of all attempts of a call. */
 const TIMEOUT_MS = 30_000;
 const PLACES_MAX = 256;
-/** For a call's maximum number of objects of the usual size. */
-const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
+/** Some times what is asked in one call (webhook-conversion.ts). */
+const ANSWER_LIMITS = { bytes: 8 * 1024 * 1024, values: 250_000 };
 
 export class ConversionClients implements Disposable {
   readonly #places: WebhookPlaces;
@@ -28,7 +28,7 @@ export class ConversionClients implements Disposable {
     this.#places = new WebhookPlaces({
       ...options,
       placesMax: PLACES_MAX,
-      responseBytesMax: RESPONSE_BYTES_MAX,
+      answerLimits: ANSWER_LIMITS,
     });
   }
 

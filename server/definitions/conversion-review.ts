@@ -10,6 +10,7 @@ import { Problems } from "../api/problems.js";
 import { firstOf } from "../api/shown-value.js";
 import { validateAnnotations, validateLabels } from "../api/validation-metadata.js";
 import { jsonToText } from "../codec/json.js";
+import { isLargeValue } from "../endpoints/writes/body-values.js";
 
 /** The answer is missing or invalid; the message is for the client. */
 export class ConversionFailure extends Error {
@@ -41,9 +42,9 @@ export function writeReview(question: ReviewQuestion): JsonObject {
   };
 }
 
-/** The converted objects, in the order of the request. @throws {ConversionFailure} */
-export function readReview(answer: JsonValue, question: ReviewQuestion): readonly JsonObject[] {
-  const { group, version, uid, desiredVersion, objects } = question;
+/** What it says the objects are now, in the order of the request. @throws {ConversionFailure} */
+export function readReview(answer: JsonValue, question: ReviewQuestion): readonly JsonValue[] {
+  const { group, version, uid, objects } = question;
   const apiVersion = `${group}/${version}`;
   if (!isJsonObject(answer)) throw new ConversionFailure("expected a ConversionReview");
   if (answer.kind !== "ConversionReview" || answer.apiVersion !== apiVersion) {
@@ -73,20 +74,22 @@ export function readReview(answer: JsonValue, question: ReviewQuestion): readonl
   if (converted.length !== objects.length) {
     throw new ConversionFailure(`returned ${converted.length} objects, expected ${objects.length}`);
   }
-  return converted.map((object, index) =>
-    accept(objects[index] as JsonObject, object, desiredVersion, index),
-  );
+  return converted;
 }
 
-function accept(
-  sent: JsonObject,
+/** The object if it may be what was sent, in the desired version. @throws {ConversionFailure} */
+export function acceptConverted(
   answered: JsonValue,
-  desiredVersion: string,
   index: number,
+  { objects, desiredVersion }: ReviewQuestion,
 ): JsonObject {
+  const sent = objects[index] as JsonObject;
   const refuse = (why: string) => new ConversionFailure(`returned invalid ${why}`);
   if (!isJsonObject(answered))
     throw refuse(`converted object at index ${index}: must be an object`);
+  if (isLargeValue(answered)) {
+    throw refuse(`object at index ${index}: it holds more values than a client may send`);
+  }
   if (answered.apiVersion !== desiredVersion) {
     const why = `(expected ${desiredVersion}, received ${String(answered.apiVersion ?? "")})`;
     throw refuse(`object at index ${index}: invalid groupVersion ${why}`);

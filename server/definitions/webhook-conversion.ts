@@ -3,10 +3,11 @@
  * an earlier storage version of the definition. An object stored under an older schema is first
  * updated to the current one of its own version.
  */
+import { ShortTurns } from "../../storage/base/short-turns.js";
 import type { Revision } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
-import type { Conversion } from "../kinds/conversion.js";
+import { type Conversion, withConversions } from "../kinds/conversion.js";
 import { parseJson } from "../schema/parse-json.js";
 import type { CustomCodec } from "./custom-codec.js";
 import { reencoded, refreshed, remembered } from "./stored-under-older-schemas.js";
@@ -25,6 +26,30 @@ export interface WebhookConversionOptions {
   readonly revision: Revision;
   /** For the beginning of the served text. */
   readonly kind: string;
+}
+
+/** Objects of one call: a page of a list, */
+const BATCH_OBJECTS_MAX = 500;
+/** of so many bytes; a larger one has a call of its own. */
+const BATCH_BYTES_MAX = 2 * 1024 * 1024;
+
+/** @internal exported for its test */
+export function* batchesOf<Sized extends { readonly bytes: Buffer }>(
+  objects: readonly Sized[],
+): Generator<readonly Sized[]> {
+  let batch: Sized[] = [];
+  let bytes = 0;
+  for (const object of objects) {
+    const isFull = bytes + object.bytes.length > BATCH_BYTES_MAX && batch.length > 0;
+    if (isFull || batch.length === BATCH_OBJECTS_MAX) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(object);
+    bytes += object.bytes.length;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 export function convertsByWebhook(options: WebhookConversionOptions): Conversion {
@@ -77,10 +102,19 @@ export function convertsByWebhook(options: WebhookConversionOptions): Conversion
         object.corruption !== undefined || isAsServed(object) || converted.has(object),
       async prepare(objects, signal) {
         const readable = objects.filter((object) => object.corruption === undefined);
-        const asked = readable.map((object) => parse(ofToday(object)));
-        await converter.prepare(asked, servedVersion, signal);
-        // The results are also kept with the objects, as the converter may evict them.
-        for (const object of readable) ofView(object);
+        const turns = new ShortTurns();
+        for (const batch of batchesOf(readable)) {
+          const asked = batch.map((object) => parse(ofToday(object)));
+          await converter.prepare(asked, servedVersion, signal);
+          // The results are also kept with the objects, as the converter may evict them, even meanwhile.
+          for (const object of batch) {
+            await withConversions(
+              () => ofView(object),
+              () => signal,
+            );
+            await turns.rest();
+          }
+        }
       },
     },
   };

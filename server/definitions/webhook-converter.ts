@@ -5,12 +5,22 @@
  */
 import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { inShortTurns } from "../../storage/base/short-turns.js";
+import type { Steps } from "../../storage/base/steps.js";
 import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
 import { failedConversion, type StatusError } from "../api/status.js";
+import { parseAnswer } from "../client/read-answer.js";
 import { NotConverted } from "../kinds/conversion.js";
 import { stringifyJson } from "../schema/json-text.js";
 import { parseJson } from "../schema/parse-json.js";
-import { ConversionFailure, metadataOf, readReview, writeReview } from "./conversion-review.js";
+import {
+  acceptConverted,
+  ConversionFailure,
+  metadataOf,
+  type ReviewQuestion,
+  readReview,
+  writeReview,
+} from "./conversion-review.js";
 
 /** Sends a review and returns the answer. @throws {Error} with a message for the client */
 export type AskWebhook = (body: string, signal: AbortSignal) => Promise<string>;
@@ -25,8 +35,6 @@ export interface WebhookConverterOptions {
 }
 
 const REMEMBERED_BYTES_MAX = 16 * 1024 * 1024;
-/** Maximum objects of one call: a page of a list. */
-const OBJECTS_MAX = 500;
 
 export class WebhookConverter {
   readonly #options: WebhookConverterOptions;
@@ -56,16 +64,14 @@ export class WebhookConverter {
     return this.#known.has(keyOf(object, desiredVersion));
   }
 
-  /** @throws {StatusError} 500 with the webhook's message */
+  /** All in one call. @throws {StatusError} 500 with the webhook's message */
   async prepare(
     objects: readonly ApiObject[],
     desiredVersion: string,
     signal: AbortSignal,
   ): Promise<void> {
     const wanted = objects.filter((object) => !this.isKnown(object, desiredVersion));
-    for (let at = 0; at < wanted.length; at += OBJECTS_MAX) {
-      await this.#ask(wanted.slice(at, at + OBJECTS_MAX), desiredVersion, signal);
-    }
+    if (wanted.length > 0) await this.#ask(wanted, desiredVersion, signal);
   }
 
   async #ask(
@@ -81,19 +87,33 @@ export class WebhookConverter {
       desiredVersion,
       objects: objects as unknown as readonly JsonObject[],
     };
-    let converted: readonly JsonObject[];
     try {
       const answer = await ask(stringifyJson(writeReview(question)), signal);
-      converted = readReview(parseAnswer(answer), question);
+      const converted = readReview(await parsed(answer), question);
+      await inShortTurns(this.#keep(converted, question, objects));
     } catch (error) {
       if (signal.aborted) throw error;
       throw this.#failure(objects, error);
     }
-    converted.forEach((object, index) => {
-      const { labels, annotations } = metadataOf(object);
-      const kept: JsonObject = { ...object, metadata: { labels, annotations } };
-      this.#known.set(keyOf(objects[index] as ApiObject, desiredVersion), stringifyJson(kept));
-    });
+  }
+
+  /** An answer is taken whole or not at all. @throws {ConversionFailure} */
+  *#keep(
+    answered: readonly JsonValue[],
+    question: ReviewQuestion,
+    objects: readonly ApiObject[],
+  ): Steps<void> {
+    const texts: string[] = [];
+    for (const [index, object] of answered.entries()) {
+      const accepted = acceptConverted(object, index, question);
+      const { labels, annotations } = metadataOf(accepted);
+      texts.push(stringifyJson({ ...accepted, metadata: { labels, annotations } }));
+      yield;
+    }
+    for (const [index, text] of texts.entries()) {
+      this.#known.set(keyOf(objects[index] as ApiObject, question.desiredVersion), text);
+      yield;
+    }
   }
 
   #failure([first]: readonly ApiObject[], error: unknown): StatusError {
@@ -105,9 +125,9 @@ export class WebhookConverter {
   }
 }
 
-function parseAnswer(text: string): JsonValue {
+async function parsed(text: string): Promise<JsonValue> {
   try {
-    return parseJson(text);
+    return await parseAnswer(text);
   } catch (error) {
     throw new ConversionFailure(`the answer is not JSON: ${(error as Error).message}`);
   }

@@ -28,7 +28,7 @@ export async function connect(
   return openClient(server === undefined ? config : { ...config, server }, {
     clock: systemClock,
     timeoutMs: REQUEST_TIMEOUT_MS,
-    responseBytesMax: RESPONSE_BYTES_MAX,
+    answerLimits: { bytes: RESPONSE_BYTES_MAX },
     userAgent,
   });
 }

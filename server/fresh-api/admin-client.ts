@@ -40,7 +40,7 @@ export class AdminClient implements Asker {
       endpoint: { server: url, isInsecure: false, ca, serverName: undefined },
       credentials: { current: () => credentials, rejected: () => {} },
       timeoutMs: REQUEST_MS,
-      responseBytesMax: RESPONSE_BYTES_MAX,
+      answerLimits: { bytes: RESPONSE_BYTES_MAX },
       userAgent,
     });
   }

@@ -95,7 +95,7 @@ export class Peers implements Disposable {
         rejected() {},
       },
       timeoutMs: TIMEOUT_MS,
-      responseBytesMax: RESPONSE_BYTES_MAX,
+      answerLimits: { bytes: RESPONSE_BYTES_MAX },
       userAgent: USER_AGENT,
     });
     this.#clients.set(address, client);

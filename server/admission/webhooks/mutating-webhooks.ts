@@ -9,6 +9,7 @@ import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { JsonPatchFailure } from "../../api/json-patch-failure.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
+import { ANSWER_VALUES_MAX, holdsTooManyValues } from "../../client/read-answer.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf, waitForOthers } from "../../request/lazy-signal.js";
 import { JsonSyntaxError } from "../../schema/json-parser.js";
@@ -207,6 +208,7 @@ class MutatingRun {
 function decodePatch(hook: string, patch: string): JsonObject[] {
   const fail = (why: string, cause?: unknown) =>
     new CallFailure(hook, `received undecodable patch in webhook response: ${why}`, { cause });
+  if (holdsTooManyValues(patch)) throw fail(`it has more than ${ANSWER_VALUES_MAX} values`);
   let decoded: JsonValue;
   try {
     decoded = parseJson(Buffer.from(patch));

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../../storage/base/clock.js";
 import type { Naming } from "../../api/naming.js";
 import { type IncomingResponse, TransportError } from "../../client/https-client.js";
+import { ANSWER_VALUES_MAX } from "../../client/read-answer.js";
 import { requestUnlessBusy } from "../../client/retry-after.js";
 import {
   type WebhookPlace,
@@ -51,7 +52,7 @@ export class WebhookCaller {
     this.#places = new WebhookPlaces({
       ...options,
       placesMax: PLACES_MAX,
-      responseBytesMax: RESPONSE_BYTES_MAX,
+      answerLimits: { bytes: RESPONSE_BYTES_MAX, values: ANSWER_VALUES_MAX },
     });
   }
 

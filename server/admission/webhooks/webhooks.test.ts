@@ -172,6 +172,10 @@ test("patches that are none are the server's error, whatever the failure policy"
   const unusable: [JsonObject, RegExp][] = [
     [undecodable("{"), /: received undecodable patch in webhook response: /],
     [undecodable("{}"), /: received undecodable patch in webhook response: /],
+    [
+      undecodable(`[${"[],".repeat(500_000)}[]]`),
+      /patch in webhook response: it has more than 60000 values$/,
+    ],
     [{ allowed: true, patchType: "Merge", patch: "e30=" }, /unsupported patch type "Merge"$/],
     [{ allowed: true, patch: "e30=" }, /returned response.patch but not response.patchType$/],
     [

@@ -5,7 +5,7 @@
  */
 import type { Certificate } from "../../../storage/x509/certificate.js";
 import { maySign } from "../../../storage/x509/verify-path.js";
-import { readAnswer } from "../../client/read-answer.js";
+import { ANSWER_VALUES_MAX, readAnswer } from "../../client/read-answer.js";
 import { ConnectionPools } from "../../outbound/connection-pools.js";
 import { TlsSettings } from "../../outbound/tls-connections.js";
 
@@ -24,7 +24,7 @@ export type Fetcher = (wanted: FetchRequest, signal: AbortSignal) => Promise<str
 /** For connection, redirects and answer together. */
 const DEADLINE_MS = 10_000;
 /** Discovery documents and key sets have a few KiB; the largest known ones about 100. */
-const ANSWER_BYTES_MAX = 1024 * 1024;
+const ANSWER_LIMITS = { bytes: 1024 * 1024, values: ANSWER_VALUES_MAX };
 const REDIRECTIONS_MAX = 3;
 
 export const fetchText: Fetcher = async (wanted, signal) => {
@@ -78,7 +78,7 @@ async function ask(
     const { location } = headers;
     // The connection ends below, which is an error of a body that nobody reads.
     body.on("error", () => {});
-    const answer = statusCode === 200 ? await readAnswer(body, ANSWER_BYTES_MAX) : undefined;
+    const answer = statusCode === 200 ? await readAnswer(body, ANSWER_LIMITS) : undefined;
     const text = answer?.toString("utf8") ?? "";
     return { status: statusCode, location: [location].flat()[0], text };
   } catch (error) {

@@ -94,6 +94,15 @@ export function refuseLargeValue(
   if (countDown(value, limits.values, limits) < 0) throw tooMany(limits, "values");
 }
 
+/** Whether a client could not send the value. */
+export function isLargeValue(value: JsonValue): boolean {
+  try {
+    return countDown(value, BODY_LIMITS.values, BODY_LIMITS) < 0;
+  } catch {
+    return true;
+  }
+}
+
 /** @returns how many values are left; below 0 = the count ended there. @throws {StatusError} 413 */
 function countDown(value: JsonValue, left: number, limits: BodyLimits): number {
   let rest = left - 1;
