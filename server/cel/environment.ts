@@ -56,6 +56,7 @@ export type { StructShapes } from "./checker.js";
 export type { Declared, DeclaredRoots } from "./cost/declared.js";
 export { scalarOf } from "./cost/declared.js";
 export { CelCompileError, CelEvaluationError } from "./errors.js";
+export { PAUSE_COST } from "./frame.js";
 export { Late, LateObject } from "./late.js";
 export type { ItemIdentity, ObjectMember } from "./types.js";
 
@@ -159,6 +160,8 @@ export interface PausingEvaluation {
    * @throws {CelEvaluationError} as evaluateWithin
    */
   goOn(): Evaluated | undefined;
+  /** What the last piece has taken, in steps. */
+  readonly pieceCost: number;
 }
 
 /** An evaluation in steps. @throws {CelEvaluationError} */
@@ -251,6 +254,9 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
     const evaluateWithin = (bindings: Readonly<Record<string, unknown>>, limit: number) =>
       runIn(new Frame(planned, bindings, limit), toResult);
     const begin = (frame: Frame, finish: (value: Value) => unknown): PausingEvaluation => ({
+      get pieceCost() {
+        return frame.pieceEffort;
+      },
       goOn() {
         frame.beginAgain();
         try {

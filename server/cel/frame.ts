@@ -42,6 +42,9 @@ export const PAUSE_COST = 20_000;
 /** Calls that cost less than this share of it are made again. */
 const KEPT_SHARE = 1 / 40;
 
+/** A larger flat cost is no measure of work. */
+const FLAT_COST_MAX = 1_000;
+
 /** The evaluation has paused; not an error. */
 export const PAUSED = Symbol("paused");
 
@@ -115,9 +118,14 @@ export class Frame {
     if (slots !== undefined) Object.assign(this.slots, slots);
   }
 
+  /** What has been done since the last pause. */
+  get pieceEffort(): number {
+    return this.#effort - this.#since;
+  }
+
   /** Everything that was begun must have been kept. @throws {PAUSED} */
   pauseIfLong(): void {
-    if (this.#effort - this.#since > this.#pieceCost) throw PAUSED;
+    if (this.pieceEffort > this.#pieceCost) throw PAUSED;
   }
 
   /** A call: made, or kept from an earlier piece. */
@@ -172,6 +180,12 @@ export class Frame {
   spend(cost: number): void {
     this.#cost += cost;
     if (!(this.#cost <= this.#limit)) throw new BudgetExceeded(this.#limit);
+  }
+
+  /** Of a call whose cost goes by its name: 350,000 for a question to the authorizer, which are no steps of ours. */
+  spendFlat(cost: number): void {
+    this.spend(cost);
+    if (cost > FLAT_COST_MAX) this.#since += cost;
   }
 
   /** What upstream counts. */

@@ -182,7 +182,8 @@ export function invocation(
   return (frame) => {
     const values = operands(args, frame, costOf);
     const overload = dispatch(values);
-    frame.spend(typeof running === "number" ? running : costOf(values));
+    if (typeof running === "number") frame.spendFlat(running);
+    else frame.spend(costOf(values));
     if (overload === undefined) throw noOverload(name, values);
     const result = overload.invoke(values, frame);
     if (typeof running === "object") frame.spend(running.ofResult(result));

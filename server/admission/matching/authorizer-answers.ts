@@ -22,8 +22,8 @@ export type AskForPermission = (
   signal: AbortSignal,
 ) => AuthorizationAnswer | Promise<AuthorizationAnswer>;
 
-/** Aborts an evaluation until an answer arrives; not an error. */
-class AnswerAwaited {
+/** Aborts an evaluation until an answer arrives, or its next turn; not an error. */
+export class AnswerAwaited {
   readonly arrival: Promise<void>;
 
   constructor(arrival: Promise<void>) {

@@ -2,8 +2,9 @@
  * Match conditions: expressions that decide whether a rule applies to a write. One false condition
  * excludes the rule even if others fail; errors without a false one are left to the failure policy.
  */
-import type { CelEnvironment, CelProgram } from "../../cel/environment.js";
+import type { CelEnvironment, CelProgram, PausingEvaluation } from "../../cel/environment.js";
 import { rethrowAwaited } from "./authorizer-answers.js";
+import type { EvaluationTurns } from "./evaluation-turns.js";
 
 /** A match condition as configurations spell it. */
 export interface WrittenCondition {
@@ -50,32 +51,62 @@ export function lazily<T>(make: () => T): () => T | Error {
   };
 }
 
-export function evaluateConditions(
-  conditions: readonly Condition[],
-  bindings: Readonly<Record<string, unknown>>,
-): ConditionsResult {
-  const problems: string[] = [];
-  let budget = CONDITIONS_COST_MAX;
-  for (const { name, expression, program } of conditions) {
-    const compiled = program();
-    if (compiled instanceof Error) {
-      problems.push(`compilation error: ${compiled.message}`);
-      continue;
-    }
-    try {
-      const { value, cost } = compiled.evaluateWithin(bindings, budget);
-      budget = Math.max(0, budget - cost);
-      if (value === false) return { matches: false, failed: name };
-      if (value !== true)
-        problems.push(`cel evaluation error: expression '${expression}' is not a boolean`);
-    } catch (error) {
-      rethrowAwaited(error);
-      const { isOverBudget, message } = error as { isOverBudget?: boolean; message: string };
-      if (isOverBudget === true) budget = 0;
-      problems.push(`expression '${expression}' resulted in error: ${message}`);
-    }
+/** The conditions of one rule under evaluation, for one write. */
+export class ConditionsRun {
+  readonly #conditions: readonly Condition[];
+  readonly #bindings: Readonly<Record<string, unknown>>;
+  readonly #problems: string[] = [];
+  #budget = CONDITIONS_COST_MAX;
+  /** How many have been evaluated. */
+  #at = 0;
+  #evaluation: PausingEvaluation | undefined;
+  #result: ConditionsResult | undefined;
+
+  constructor(conditions: readonly Condition[], bindings: Readonly<Record<string, unknown>>) {
+    this.#conditions = conditions;
+    this.#bindings = bindings;
   }
-  if (problems.length === 0) return { matches: true };
-  const text = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;
-  return { matches: "unknown", error: new Error(text) };
+
+  get isEmpty(): boolean {
+    return this.#conditions.length === 0;
+  }
+
+  get result(): ConditionsResult | undefined {
+    return this.#result;
+  }
+
+  /** Goes on where it was aborted. Throws to abort. */
+  finish(turns: EvaluationTurns): ConditionsResult {
+    this.#result ??= this.#evaluate(turns);
+    return this.#result;
+  }
+
+  #evaluate(turns: EvaluationTurns): ConditionsResult {
+    const problems = this.#problems;
+    for (; this.#at < this.#conditions.length; this.#at++) {
+      const { name, expression, program } = this.#conditions[this.#at] as Condition;
+      const compiled = program();
+      if (compiled instanceof Error) {
+        problems.push(`compilation error: ${compiled.message}`);
+        continue;
+      }
+      this.#evaluation ??= compiled.begin(this.#bindings, this.#budget);
+      try {
+        const { value, cost } = turns.finish(this.#evaluation);
+        this.#budget = Math.max(0, this.#budget - cost);
+        if (value === false) return { matches: false, failed: name };
+        if (value !== true)
+          problems.push(`cel evaluation error: expression '${expression}' is not a boolean`);
+      } catch (error) {
+        rethrowAwaited(error);
+        const { isOverBudget, message } = error as { isOverBudget?: boolean; message: string };
+        if (isOverBudget === true) this.#budget = 0;
+        problems.push(`expression '${expression}' resulted in error: ${message}`);
+      }
+      this.#evaluation = undefined;
+    }
+    if (problems.length === 0) return { matches: true };
+    const text = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;
+    return { matches: "unknown", error: new Error(text) };
+  }
 }

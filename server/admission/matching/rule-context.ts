@@ -10,7 +10,8 @@ import type { AdmissionAttributes, AdmissionOperation, RuleFinding } from "../ad
 import type { ManifestSource } from "../static/manifest-source.js";
 import type { AdmissionView } from "../stored-objects.js";
 import { type AskForPermission, AuthorizerAnswers } from "./authorizer-answers.js";
-import { type Condition, type ConditionsResult, evaluateConditions } from "./conditions.js";
+import type { ConditionsResult, ConditionsRun } from "./conditions.js";
+import { EvaluationTurns } from "./evaluation-turns.js";
 import { bindingsOf, requestOf } from "./request-environment.js";
 import { WriteSubject } from "./write-subject.js";
 
@@ -96,6 +97,7 @@ export function isExempt(
 export class RuleMatcher {
   readonly context: RuleContext;
   readonly subject: WriteSubject;
+  readonly turns: EvaluationTurns;
   readonly #answers: AuthorizerAnswers;
 
   constructor(
@@ -106,6 +108,7 @@ export class RuleMatcher {
   ) {
     this.context = context;
     this.subject = new WriteSubject(attributes, served, context.view);
+    this.turns = new EvaluationTurns(attributes.pause);
     this.#answers = new AuthorizerAnswers(context.ask, attributes.user, signal);
   }
 
@@ -115,16 +118,16 @@ export class RuleMatcher {
     return bindingsOf(this.subject, resource, request, this.#answers.value);
   }
 
-  /** Measured. Throws to abort while an answer of the authorizer is missing. */
+  /** Measured. Throws to abort while an answer of the authorizer is missing, or its turn is used up. */
   judgeConditions(
-    conditions: readonly Condition[],
-    bindings: Readonly<Record<string, unknown>>,
+    conditions: ConditionsRun,
     rule: Omit<ConditionsOf, "operation">,
   ): ConditionsResult {
+    if (conditions.result !== undefined) return conditions.result;
     const { metrics, nowMs } = this.context;
     const { operation } = this.subject.attributes;
     const startMs = nowMs();
-    const result = evaluateConditions(conditions, bindings);
+    const result = conditions.finish(this.turns);
     metrics.conditionsEvaluated({ ...rule, operation }, result, (nowMs() - startMs) / 1000);
     return result;
   }

@@ -1,12 +1,14 @@
 /**
  * Evaluates one policy on one write with one parameter. Variables are evaluated on first use, and all
  * expressions share one budget. An evaluation has no side effects, because it may run again when an answer
- * of the authorizer arrives; the caller gets its findings.
+ * of the authorizer arrives, or in its next turn; the caller gets its findings. What it has found by then it keeps.
  */
 import type { ApiObject } from "../../api/meta.js";
-import { type CelProgram, LateObject } from "../../cel/environment.js";
+import { type CelProgram, LateObject, type PausingEvaluation } from "../../cel/environment.js";
 import { Failure } from "../../cel/errors.js";
 import { rethrowAwaited } from "../matching/authorizer-answers.js";
+import { ConditionsRun } from "../matching/conditions.js";
+import type { EvaluationTurns } from "../matching/evaluation-turns.js";
 import {
   type AuditAnnotation,
   type Compiled,
@@ -54,28 +56,47 @@ export class ExpressionError extends Error {
   }
 }
 
+/** What an evaluation takes of its surroundings. */
+export interface EvaluationParts {
+  readonly turns: EvaluationTurns;
+  readonly nowMs: () => number;
+}
+
 export class Evaluation {
+  /** The match conditions, which see no variables and, as upstream, no namespace. */
+  readonly conditions: ConditionsRun;
+  readonly startMs: number;
   readonly #bindings: Record<string, unknown>;
-  readonly #nowMs: () => number;
+  readonly #parts: EvaluationParts;
+  /** Expressions that have been begun, and have not ended. */
+  readonly #underWay = new Map<
+    Compiled,
+    { readonly evaluation: PausingEvaluation; readonly limit: number }
+  >();
+  readonly #objections: Objection[] = [];
+  readonly #annotations: { key: string; value: string }[] = [];
+  /** How many validations, and then annotations, have been judged. */
+  #judged = 0;
+  /** The validation under judgement turned out to be false after so long. */
+  #falseAfterMs: number | undefined;
   #left = POLICY_COST_MAX;
+  #sinceMs: number;
 
   /** @param bindings all bindings but variables and parameters */
   constructor(
-    { variables, variableNames, paramKind }: Policy,
+    { variables, variableNames, paramKind, conditions }: Policy,
     bindings: Readonly<Record<string, unknown>>,
     params: ApiObject | null,
-    nowMs: () => number,
+    parts: EvaluationParts,
   ) {
-    this.#nowMs = nowMs;
+    this.#parts = parts;
+    this.startMs = parts.nowMs();
+    this.#sinceMs = this.startMs;
     const own: Record<string, unknown> = { ...bindings };
     if (paramKind !== undefined) own.params = params;
     own.variables = this.#lazily(variables, variableNames);
     this.#bindings = own;
-  }
-
-  /** For match conditions, which see no variables and, as upstream, no namespace. */
-  get conditionBindings(): Readonly<Record<string, unknown>> {
-    return { ...this.#bindings, namespaceObject: null };
+    this.conditions = new ConditionsRun(conditions, { ...own, namespaceObject: null });
   }
 
   /** Replaces the object that the policy sees; variables are evaluated again. */
@@ -84,43 +105,59 @@ export class Evaluation {
     this.#bindings.variables = this.#lazily(variables, variableNames);
   }
 
+  /** Goes on where it was aborted. */
   validate({ validations, auditAnnotations }: Policy): Findings {
-    const objections: Objection[] = [];
-    for (const [index, validation] of validations.entries()) {
-      const objection = this.#judge(validation, index);
+    const objections = this.#objections;
+    const annotations = this.#annotations;
+    while (this.#judged < validations.length) {
+      const objection = this.#judge(validations[this.#judged] as Validation, this.#judged);
+      this.#next();
       if (objection === undefined) continue;
       objections.push(objection);
-      if (objection.cause === "budget") return { objections, annotations: [] };
+      if (objection.cause === "budget") return { objections, annotations };
     }
-    // Upstream pays for these from a budget of their own.
-    this.#left = POLICY_COST_MAX;
-    const annotations: { key: string; value: string }[] = [];
-    for (const annotation of auditAnnotations) {
+    for (let at = this.#judged - validations.length; at < auditAnnotations.length; at++) {
+      // Upstream pays for these from a budget of their own.
+      if (at === 0 && this.#underWay.size === 0) this.#left = POLICY_COST_MAX;
+      const annotation = auditAnnotations[at] as AuditAnnotation;
       const value = this.#annotation(annotation, objections);
+      this.#next();
       if (value !== undefined) annotations.push({ key: annotation.key, value });
     }
     return { objections, annotations };
   }
 
+  #next(): void {
+    this.#judged++;
+    this.#falseAfterMs = undefined;
+    this.#sinceMs = this.#parts.nowMs();
+  }
+
   /** The value of an expression as JSON. @throws {ExpressionError} */
   evaluate(expression: string, compiled: Compiled): unknown {
     return this.#run(expression, compiled, (program, limit) =>
-      program.evaluateWithin(this.#bindings, limit),
+      program.begin(this.#bindings, limit),
     );
   }
 
   #judge(validation: Validation, index: number): Objection | undefined {
     const { expression, program, reason } = validation;
-    const startMs = this.#nowMs();
     try {
-      if (this.evaluate(expression, program) === true) return undefined;
-      const milliseconds = this.#nowMs() - startMs;
+      if (this.#falseAfterMs === undefined) {
+        if (this.evaluate(expression, program) === true) return undefined;
+        this.#falseAfterMs = this.#milliseconds;
+      }
+      const milliseconds = this.#falseAfterMs;
       return { message: this.#message(validation), reason, index, cause: "false", milliseconds };
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
       const { message, kind: cause } = error;
-      return { message, reason: "", index, cause, milliseconds: this.#nowMs() - startMs };
+      return { message, reason: "", index, cause, milliseconds: this.#milliseconds };
     }
+  }
+
+  get #milliseconds(): number {
+    return this.#parts.nowMs() - this.#sinceMs;
   }
 
   /** The message of a false expression: the message expression's value, else the message, else the expression. */
@@ -144,7 +181,6 @@ export class Evaluation {
     { expression, program }: AuditAnnotation,
     objections: Objection[],
   ): string | undefined {
-    const startMs = this.#nowMs();
     try {
       const value = this.evaluate(expression, program);
       if (typeof value !== "string" || value.trim() === "") return undefined;
@@ -152,7 +188,7 @@ export class Evaluation {
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
       const { message, kind: cause } = error;
-      const milliseconds = this.#nowMs() - startMs;
+      const milliseconds = this.#milliseconds;
       const isAnnotation = true;
       objections.push({ message, reason: "", index: -1, cause, milliseconds, isAnnotation });
       return undefined;
@@ -162,21 +198,29 @@ export class Evaluation {
   #run(
     expression: string,
     compiled: Compiled,
-    evaluate: (program: CelProgram, limit: number) => { value: unknown; cost: number },
+    begin: (program: CelProgram, limit: number) => PausingEvaluation,
   ): unknown {
     const program = compiled();
     if (program instanceof Error) {
       throw new ExpressionError(`compilation error: ${program.message}`, "compile");
     }
-    if (this.#left <= 0) throw new ExpressionError(OUT_OF_BUDGET, "budget");
-    const limit = Math.min(this.#left, EXPRESSION_COST_MAX);
+    let underWay = this.#underWay.get(compiled);
+    if (underWay === undefined) {
+      if (this.#left <= 0) throw new ExpressionError(OUT_OF_BUDGET, "budget");
+      const limit = Math.min(this.#left, EXPRESSION_COST_MAX);
+      underWay = { evaluation: begin(program, limit), limit };
+      this.#underWay.set(compiled, underWay);
+    }
+    const { evaluation, limit } = underWay;
     try {
       // The cost of variables that it reads is charged to them.
-      const { value, cost } = evaluate(program, limit);
+      const { value, cost } = this.#parts.turns.finish(evaluation);
       this.#left -= cost;
+      this.#underWay.delete(compiled);
       return value;
     } catch (error) {
       rethrowAwaited(error);
+      this.#underWay.delete(compiled);
       if (error instanceof ExpressionError) throw error;
       const { isOverBudget, message } = error as { isOverBudget?: boolean; message: string };
       if (isOverBudget === true) {
@@ -207,7 +251,7 @@ export class Evaluation {
     if (variable === undefined) return { value: undefined };
     try {
       const value = this.#run(variable.expression, variable.program, (program, limit) =>
-        program.evaluateForBinding(this.#bindings, limit),
+        program.beginForBinding(this.#bindings, limit),
       );
       return { value };
     } catch (error) {

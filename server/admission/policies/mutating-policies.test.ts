@@ -5,6 +5,7 @@ import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../../api/meta.js";
 import { refusal } from "../../api/testing/refusal.js";
 import { openRuleHarness, type RuleHarness } from "../../registry/testing/rule-harness.js";
+import { askedDuring, dear } from "../testing/turns-during.js";
 
 const harness: RuleHarness = await openRuleHarness();
 const GROUP = "admissionregistration.k8s.io/v1";
@@ -252,4 +253,21 @@ test("deletes are not changed, and conditions decide who is", async () => {
   const { object } = await create({ marked: "x" });
   assert.deepEqual(object.data, { marked: "x", made: "x!" });
   await harness.remove("configmaps", object.metadata.name ?? "");
+});
+
+test("39.3: mutations of many steps go on where they were, each on what the one before it has made", async () => {
+  const next = `${dear("/next")} ? string(int(object.data.a) + 1) : ''`;
+  await enforce({
+    matchConditions: [{ name: "dear", expression: dear("/condition") }],
+    variables: [{ name: "next", expression: next }],
+    mutations: [
+      merge(`Object{data: {"a": variables.next}}`),
+      patch(`[JSONPatch{op: "add", path: "/data/b", value: variables.next}]`),
+      merge(`${dear("/last")} ? Object{data: {"a": variables.next}} : Object{}`),
+    ],
+  });
+  const { result, paths, turns } = await askedDuring(harness, () => create());
+  assert.deepEqual(result.object.data, { a: "3", b: "3" });
+  assert.deepEqual(paths, ["/condition", "/next", "/last"]);
+  assert.equal(turns.size, 3);
 });

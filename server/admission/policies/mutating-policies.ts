@@ -4,6 +4,7 @@
  * apply, or a JSON patch.
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import type { ApiObject } from "../../api/meta.js";
 import { StatusError } from "../../api/status.js";
 import { Late } from "../../cel/environment.js";
@@ -15,7 +16,7 @@ import type {
   AdmissionPlugin,
   AdmissionResource,
 } from "../admission.js";
-import { whenAnswered } from "../matching/authorizer-answers.js";
+import { rethrowAwaited, whenAnswered } from "../matching/authorizer-answers.js";
 import type { Candidate } from "../matching/criteria-index.js";
 import { type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import { fromServed } from "../matching/write-subject.js";
@@ -23,8 +24,8 @@ import { Rounds } from "../rounds.js";
 import { Evaluation, ExpressionError } from "./evaluation.js";
 import { Exclusions } from "./excluded.js";
 import { mutated } from "./mutated.js";
-import { ParamFinder, type ParamUse } from "./params.js";
-import type { Binding, Policy } from "./policy.js";
+import { PARAMS_STEP_COST, ParamFinder, type Params, type ParamUse } from "./params.js";
+import type { Binding, Mutation, Policy } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
 import { errorTypeOf } from "./validating-policies.js";
 
@@ -34,11 +35,34 @@ interface Check {
   readonly milliseconds: number;
 }
 
-interface Tried {
+/** One policy with one binding on one write, which goes on where it was aborted. */
+class Attempt {
+  readonly policy: Policy;
+  readonly binding: Binding;
+  readonly resource: ServedResource;
   /** One for each mutation. */
-  readonly checks: Check[];
+  readonly checks: Check[] = [];
   /** Failures that the policy ignores. */
-  readonly ignored: ExpressionError[];
+  readonly ignored: ExpressionError[] = [];
+  startMs = 0;
+  finding: Steps<Params> | undefined;
+  params: Params | undefined;
+  /** Before the first mutation, with its text. */
+  before: { readonly object: ApiObject; readonly text: string } | undefined;
+  /** How many parameters are done with. */
+  at = 0;
+  /** What the mutations so far have made of it. */
+  shown: ApiObject | undefined;
+  evaluation: Evaluation | undefined;
+  /** How many mutations the evaluation is done with. */
+  mutations = 0;
+  mutationMs = 0;
+
+  constructor(policy: Policy, binding: Binding, resource: ServedResource) {
+    this.policy = policy;
+    this.binding = binding;
+    this.resource = resource;
+  }
 }
 
 export class MutatingPolicies implements AdmissionPlugin {
@@ -137,72 +161,79 @@ export class MutatingPolicies implements AdmissionPlugin {
         if (policy.isReinvocable) memory.asked(id);
         return one(at + 1, before || changed);
       };
-      const answer = whenAnswered(() => this.#apply(matcher, policy, binding, resource));
+      const attempt = new Attempt(policy, binding, resource);
+      attempt.startMs = this.#context.nowMs();
+      const answer = whenAnswered(() => this.#apply(matcher, attempt));
       return answer instanceof Promise ? answer.then(settle) : settle(answer);
     };
     return one(0, false);
   }
 
-  /** Changes the object only as its last step, because it may run again. */
-  #apply(
-    matcher: RuleMatcher,
-    policy: Policy,
-    binding: Binding,
-    resource: ServedResource,
-  ): boolean {
+  /** Changes the object only as its last step, because it may be aborted before. */
+  #apply(matcher: RuleMatcher, attempt: Attempt): boolean {
     const { nowMs } = this.#context;
-    const { subject } = matcher;
-    const { attributes } = subject;
-    const startMs = nowMs();
-    let params: readonly (ApiObject | null)[];
+    const { subject, turns } = matcher;
+    const { policy, binding, resource, startMs } = attempt;
     try {
-      params = this.#params.find(policy, binding, subject.isNamespace ? "" : subject.namespace);
+      attempt.finding ??= this.#params.find(policy, binding, subject);
+      attempt.params ??= turns.finishSteps(attempt.finding, PARAMS_STEP_COST);
     } catch (error) {
+      rethrowAwaited(error);
       misfit(matcher, policy, binding, error as Error);
       return false;
     }
-    const before = subject.object(resource);
-    if (before === undefined) return false;
-    const text = resource.codec.encode(before);
-    let shown: ApiObject = before;
-    const tried: Tried = { checks: [], ignored: [] };
+    if (attempt.before === undefined) {
+      const object = subject.object(resource);
+      if (object === undefined) return false;
+      attempt.before = { object, text: resource.codec.encode(object) };
+    }
+    const { object: before, text } = attempt.before;
+    attempt.shown ??= before;
     try {
-      for (const param of params) {
-        shown = this.#mutate(matcher, policy, param, resource, shown, tried);
+      for (; attempt.at < attempt.params.length; attempt.at++) {
+        const param = attempt.params[attempt.at] ?? null;
+        attempt.shown = this.#mutate(matcher, attempt, param, attempt.shown);
+        attempt.evaluation = undefined;
       }
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      measure(matcher, policy, binding, tried);
+      measure(matcher, attempt);
       explain(matcher, policy, binding, nowMs() - startMs, error);
       throw refusal(matcher, policy, binding, error.message, "Invalid");
     }
+    const { shown } = attempt;
     const changed = shown !== before && resource.codec.encode(shown) !== text;
     if (changed) {
-      attributes.object = fromServed(shown, resource);
+      subject.attributes.object = fromServed(shown, resource);
       subject.forgetVersions();
     }
-    measure(matcher, policy, binding, tried);
-    explain(matcher, policy, binding, nowMs() - startMs, tried.ignored[0], changed);
+    measure(matcher, attempt);
+    explain(matcher, policy, binding, nowMs() - startMs, attempt.ignored[0], changed);
     return changed;
   }
 
   /** @throws {ExpressionError} if a condition or mutation failed and failures are not ignored */
   #mutate(
     matcher: RuleMatcher,
-    policy: Policy,
+    attempt: Attempt,
     param: ApiObject | null,
-    resource: ServedResource,
     object: ApiObject,
-    { checks, ignored }: Tried,
   ): ApiObject {
     const { nowMs } = this.#context;
-    const bindings = matcher.bindings(resource);
-    bindings.object = object;
-    bindings.namespaceObject = new Late(() => this.#params.namespaceOf(matcher.subject));
-    const evaluation = new Evaluation(policy, bindings, param, nowMs);
-    if (policy.conditions.length > 0) {
+    const { policy, resource, ignored } = attempt;
+    if (attempt.evaluation === undefined) {
+      const bindings = matcher.bindings(resource);
+      bindings.object = object;
+      bindings.namespaceObject = new Late(() => this.#params.namespaceOf(matcher.subject));
+      const { turns } = matcher;
+      attempt.evaluation = new Evaluation(policy, bindings, param, { turns, nowMs });
+      attempt.mutations = 0;
+      attempt.mutationMs = nowMs();
+    }
+    const { evaluation } = attempt;
+    if (!evaluation.conditions.isEmpty) {
       const rule = { name: policy.name, kind: "policy", step: "admit" } as const;
-      const result = matcher.judgeConditions(policy.conditions, evaluation.conditionBindings, rule);
+      const result = matcher.judgeConditions(evaluation.conditions, rule);
       if (result.matches === false) return object;
       if (result.matches === "unknown") {
         const error = new ExpressionError(result.error.message, "error");
@@ -211,24 +242,28 @@ export class MutatingPolicies implements AdmissionPlugin {
         return object;
       }
     }
-    let shown = object;
-    for (const mutation of policy.mutations) {
-      const startMs = nowMs();
-      let cause: ExpressionError["kind"] | undefined;
+    while (attempt.mutations < policy.mutations.length) {
+      const mutation = policy.mutations[attempt.mutations] as Mutation;
+      const ended = (cause: ExpressionError["kind"] | undefined) => {
+        const endMs = nowMs();
+        attempt.checks.push({ cause, milliseconds: endMs - attempt.mutationMs });
+        attempt.mutationMs = endMs;
+        attempt.mutations++;
+      };
+      const shown = attempt.shown ?? object;
       try {
-        shown = mutated(evaluation, mutation, resource, shown);
+        attempt.shown = mutated(evaluation, mutation, resource, shown);
+        ended(undefined);
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw error;
-        cause = error.kind;
+        ended(error.kind);
         if (!policy.ignoresFailures) throw error;
         // The mutations before and after it count all the same, as upstream.
         ignored.push(error);
-      } finally {
-        checks.push({ cause, milliseconds: nowMs() - startMs });
       }
-      evaluation.renew(shown, policy);
+      evaluation.renew(attempt.shown, policy);
     }
-    return shown;
+    return attempt.shown ?? object;
   }
 }
 
@@ -263,7 +298,7 @@ function refusal(
   return new StatusError({ ...status, message: text, reason, details });
 }
 
-function measure(matcher: RuleMatcher, policy: Policy, binding: Binding, { checks }: Tried): void {
+function measure(matcher: RuleMatcher, { policy, binding, checks }: Attempt): void {
   for (const { cause, milliseconds } of checks) {
     matcher.context.metrics.policyMutated({
       policy: policy.name,

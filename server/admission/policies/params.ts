@@ -4,6 +4,7 @@
  * calls).
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import { objectPath, type PartitionId } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { ApiObject } from "../../api/meta.js";
@@ -20,6 +21,13 @@ export type Params = readonly (ApiObject | null)[];
 
 const WITHOUT: Params = [null];
 
+/** Of parameters that are read in one step: some 100 us. */
+const STEP_BYTES = 8 * 1024;
+/** What such a step takes, in steps of expressions. */
+export const PARAMS_STEP_COST = 1_500;
+/** Objects whose labels are looked at in one step. */
+const STEP_OBJECTS = 200;
+
 export class ParamFinder {
   readonly #context: Pick<RuleContext, "view" | "catalog">;
   /** Each state of a parameter is parsed once. */
@@ -30,7 +38,11 @@ export class ParamFinder {
   }
 
   /** @throws {Error} if the binding does not fit the policy or a parameter is missing */
-  find({ paramKind }: Policy, { paramRef }: Binding, namespace: string): Params {
+  *find(
+    { paramKind }: Policy,
+    { paramRef }: Binding,
+    { isNamespace, namespace }: Pick<WriteSubject, "isNamespace" | "namespace">,
+  ): Steps<Params> {
     const { view, catalog } = this.#context;
     if (paramKind === undefined) return WITHOUT;
     const resource = resourceOf(catalog.current, paramKind);
@@ -41,18 +53,30 @@ export class ParamFinder {
     }
     if (paramRef === undefined) return WITHOUT;
     const { name, selector, namespace: ownNamespace, parameterNotFoundAction } = paramRef;
-    const from = namespaceOf(resource, ownNamespace || undefined, namespace);
+    const from = namespaceOf(resource, ownNamespace || undefined, isNamespace ? "" : namespace);
     const partition = view.partition(resource.partition);
     const found: ApiObject[] = [];
     if (name) {
       const stored = partition.get(objectPath(from, name));
       if (stored !== undefined) found.push(this.#paramOf(stored, resource));
     } else if (selector) {
+      let looks = 0;
+      let bytes = 0;
+      const all: StoredObject[] = [];
       partition.snapshot().tree.visit(from, "", (stored) => {
-        const takes = isEmptySelector(selector) || selectorMatches(selector, stored.labels);
-        if (takes && stored.corruption === undefined) found.push(this.#paramOf(stored, resource));
+        all.push(stored);
         return undefined;
       });
+      for (const stored of all) {
+        if (++looks % STEP_OBJECTS === 0) yield;
+        const takes = isEmptySelector(selector) || selectorMatches(selector, stored.labels);
+        if (!takes || stored.corruption !== undefined) continue;
+        found.push(this.#paramOf(stored, resource));
+        bytes += stored.length;
+        if (bytes < STEP_BYTES) continue;
+        bytes = 0;
+        yield;
+      }
     } else {
       throw new Error("one of name or selector must be provided");
     }

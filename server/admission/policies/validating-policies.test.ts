@@ -6,6 +6,8 @@ import type { JsonObject } from "../../api/meta.js";
 import { refusal } from "../../api/testing/refusal.js";
 import { openRuleHarness, type RuleHarness } from "../../registry/testing/rule-harness.js";
 import type { RuleFinding } from "../admission.js";
+import { askedDuring, dear, LOOPS } from "../testing/turns-during.js";
+import { ParamFinder } from "./params.js";
 
 const harness: RuleHarness = await openRuleHarness();
 const GROUP = "admissionregistration.k8s.io/v1";
@@ -287,6 +289,73 @@ test("an expression without end is stopped by its budget", async () => {
   const expression = `${list}.all(a, ${list}.all(b, ${list}.all(c, ${list}.all(d, a+b+c+d >= 0))))`;
   await enforce({ validations: [{ expression }] });
   assert.match((await refusal(create())).message, /actual cost limit exceeded/);
+});
+
+test("39.3: what policies cost is spread over turns, and they say what they say at once", async () => {
+  const policies: string[] = [];
+  for (const part of ["one", "two"]) {
+    const spec = {
+      matchConditions: [{ name: "dear", expression: dear(`/${part}/condition`) }],
+      variables: [
+        { name: "all", expression: dear(`/${part}/all`) },
+        { name: "text", expression: `${dear(`/${part}/text`)} && variables.all ? '${part}' : ''` },
+      ],
+      validations: [
+        { expression: "variables.all && variables.text != ''" },
+        {
+          expression: `${dear(`/${part}/second`)} && object.data.a == '2'`,
+          messageExpression: `${LOOPS} ? variables.text + ' is not ' + object.data.a : ''`,
+        },
+      ],
+      auditAnnotations: [
+        { key: "said", valueExpression: `${dear(`/${part}/said`)} ? variables.text : ''` },
+      ],
+    };
+    policies.push(await enforce(spec, { validationActions: ["Audit"] }));
+  }
+  const { result, paths, turns } = await askedDuring(harness, () => create());
+  // Each expression is asked once, in a turn of its own.
+  assert.deepEqual([paths.length, new Set(paths).size, turns.size], [10, 10, 10]);
+  const [one, two] = policies;
+  assert.equal(result.annotations.get(`${one}/said`), "one");
+  assert.equal(result.annotations.get(`${two}/said`), "two");
+  const told = JSON.parse(
+    result.annotations.get("validation.policy.admission.k8s.io/validation_failure") ?? "",
+  ) as { message: string; expressionIndex: number }[];
+  assert.deepEqual(
+    told.map(({ message, expressionIndex }) => [message, expressionIndex]),
+    [
+      ["one is not 1", 1],
+      ["two is not 1", 1],
+    ],
+  );
+});
+
+test("39.3: parameters that a selector takes are looked at and read in steps", () => {
+  const resource = harness.base.part("", "v1", "secrets", "");
+  const bytes = Buffer.from(JSON.stringify({ metadata: { name: "a" }, type: "x".repeat(2_000) }));
+  const objects = Array.from({ length: 1_000 }, (_, at) => ({
+    labels: at < 100 ? { set: "s" } : {},
+    bytes,
+    length: bytes.length,
+  }));
+  const tree = {
+    visit: (_from: string, _after: string, take: (one: object) => void) => objects.forEach(take),
+  };
+  const finder = new ParamFinder({
+    view: { partition: () => ({ snapshot: () => ({ tree }) }) },
+    catalog: { current: { findKind: () => resource } },
+  } as never);
+  const steps = finder.find(
+    { paramKind: { apiVersion: "v1", kind: "Secret" } } as never,
+    { paramRef: { selector: { matchLabels: { set: "s" } } } } as never,
+    { isNamespace: false, namespace: "default" },
+  );
+  let count = 1;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) count++;
+  assert.equal(step.value.length, 100);
+  assert.ok(count >= 20, String(count));
 });
 
 test("an explanation names every policy, matched or not, and why", async () => {

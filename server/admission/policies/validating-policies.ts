@@ -4,7 +4,7 @@
  * warnings and audit annotations are emitted once, at the end.
  */
 
-import type { ApiObject } from "../../api/meta.js";
+import type { Steps } from "../../../storage/base/steps.js";
 import { StatusError } from "../../api/status.js";
 import { Late } from "../../cel/environment.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
@@ -15,11 +15,11 @@ import type {
   AdmissionPlugin,
   AdmissionResource,
 } from "../admission.js";
-import { whenAnswered } from "../matching/authorizer-answers.js";
+import { rethrowAwaited, whenAnswered } from "../matching/authorizer-answers.js";
 import { type RuleContext, RuleMatcher } from "../matching/rule-context.js";
 import { Evaluation, type Findings, type Objection } from "./evaluation.js";
 import { Exclusions } from "./excluded.js";
-import { ParamFinder, type ParamUse } from "./params.js";
+import { PARAMS_STEP_COST, ParamFinder, type Params, type ParamUse } from "./params.js";
 import type { Binding, Policy, ValidationAction } from "./policy.js";
 import { PolicySet } from "./policy-set.js";
 
@@ -78,11 +78,8 @@ export class ValidatingPolicies implements AdmissionPlugin {
         continue;
       }
       const { policy, resource, bindings } = bound;
-      results.push(
-        whenAnswered(() =>
-          bindings.flatMap((binding) => this.#judge(matcher, policy, binding, resource)),
-        ),
-      );
+      const judged = bindings.map((binding) => new Judgement(matcher, policy, binding, resource));
+      results.push(whenAnswered(() => judged.flatMap((one) => one.finish(this.#params))));
     }
     if (results.some((result) => result instanceof Promise)) {
       return Promise.all(results).then((all) => publish(matcher, all.flat()));
@@ -90,46 +87,76 @@ export class ValidatingPolicies implements AdmissionPlugin {
     publish(matcher, (results as PolicyResult[][]).flat());
     return undefined;
   }
+}
 
-  #judge(
-    matcher: RuleMatcher,
-    policy: Policy,
-    binding: Binding,
-    resource: ServedResource,
-  ): PolicyResult[] {
-    const { nowMs } = this.#context;
-    const { subject } = matcher;
-    let params: readonly (ApiObject | null)[];
+/** One policy with one binding on one write, which goes on where it was aborted. */
+class Judgement {
+  readonly #matcher: RuleMatcher;
+  readonly #policy: Policy;
+  readonly #binding: Binding;
+  readonly #resource: ServedResource;
+  readonly #results: PolicyResult[] = [];
+  #finding: Steps<Params> | undefined;
+  #params: Params | undefined;
+  #bindings: Readonly<Record<string, unknown>> | undefined;
+  /** With the parameter behind those that have results. */
+  #evaluation: Evaluation | undefined;
+
+  constructor(matcher: RuleMatcher, policy: Policy, binding: Binding, resource: ServedResource) {
+    this.#matcher = matcher;
+    this.#policy = policy;
+    this.#binding = binding;
+    this.#resource = resource;
+  }
+
+  /** One result for each parameter. Throws to abort. */
+  finish(finder: ParamFinder): readonly PolicyResult[] {
+    const { subject, turns, context } = this.#matcher;
+    const policy = this.#policy;
     try {
-      params = this.#params.find(policy, binding, subject.isNamespace ? "" : subject.namespace);
+      this.#finding ??= finder.find(policy, this.#binding, subject);
+      this.#params ??= turns.finishSteps(this.#finding, PARAMS_STEP_COST);
     } catch (error) {
-      return [misfit(policy, binding, error as Error)];
+      rethrowAwaited(error);
+      this.#params = [];
+      this.#results.push(misfit(policy, this.#binding, error as Error));
     }
-    const bindings = matcher.bindings(resource);
-    bindings.namespaceObject = new Late(() => this.#params.namespaceOf(subject));
-    return params.map((param): PolicyResult => {
-      const startMs = nowMs();
-      const evaluation = new Evaluation(policy, bindings, param, nowMs);
-      const rule = { name: policy.name, kind: "policy", step: "validate" } as const;
-      const result =
-        policy.conditions.length === 0
-          ? ({ matches: true } as const)
-          : matcher.judgeConditions(policy.conditions, evaluation.conditionBindings, rule);
-      const ended = (findings: Findings, skipped?: string): PolicyResult => ({
-        policy,
-        binding,
-        findings,
-        milliseconds: nowMs() - startMs,
-        ...(skipped !== undefined && { skipped }),
-      });
-      if (result.matches === false) {
-        return ended(NOTHING, `match condition ${JSON.stringify(result.failed)} is false`);
-      }
-      if (result.matches === "unknown") {
-        return ended(objectionsOf(result.error.message, nowMs() - startMs));
-      }
-      return ended(evaluation.validate(policy));
+    this.#bindings ??= {
+      ...this.#matcher.bindings(this.#resource),
+      namespaceObject: new Late(() => finder.namespaceOf(subject)),
+    };
+    const { nowMs } = context;
+    while (this.#results.length < this.#params.length) {
+      const param = this.#params[this.#results.length] ?? null;
+      this.#evaluation ??= new Evaluation(policy, this.#bindings, param, { turns, nowMs });
+      this.#results.push(this.#resultOf(this.#evaluation));
+      this.#evaluation = undefined;
+    }
+    return this.#results;
+  }
+
+  #resultOf(evaluation: Evaluation): PolicyResult {
+    const policy = this.#policy;
+    const { nowMs } = this.#matcher.context;
+    const { startMs, conditions } = evaluation;
+    const rule = { name: policy.name, kind: "policy", step: "validate" } as const;
+    const result = conditions.isEmpty
+      ? ({ matches: true } as const)
+      : this.#matcher.judgeConditions(conditions, rule);
+    const ended = (findings: Findings, skipped?: string): PolicyResult => ({
+      policy,
+      binding: this.#binding,
+      findings,
+      milliseconds: nowMs() - startMs,
+      ...(skipped !== undefined && { skipped }),
     });
+    if (result.matches === false) {
+      return ended(NOTHING, `match condition ${JSON.stringify(result.failed)} is false`);
+    }
+    if (result.matches === "unknown") {
+      return ended(objectionsOf(result.error.message, nowMs() - startMs));
+    }
+    return ended(evaluation.validate(policy));
   }
 }
 

@@ -6,6 +6,7 @@ import { badRequest, StatusError } from "../../api/status.js";
 import { checkQualifiedName } from "../../api/validation-names.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { whenAnswered } from "../matching/authorizer-answers.js";
+import { ConditionsRun } from "../matching/conditions.js";
 import { type Candidate, match } from "../matching/criteria-index.js";
 import type { AdmissionStep, RuleMatcher } from "../matching/rule-context.js";
 import { CallFailure, refusalOf } from "./failures.js";
@@ -45,9 +46,10 @@ export function invocationOf(
   }
   const { resource } = found;
   if (hook.conditions.length === 0) return { hook, resource };
+  const conditions = new ConditionsRun(hook.conditions, matcher.bindings(resource));
   return whenAnswered(() => {
     const rule = { name: hook.name, kind: "webhook", step: asker.step } as const;
-    const result = matcher.judgeConditions(hook.conditions, matcher.bindings(resource), rule);
+    const result = matcher.judgeConditions(conditions, rule);
     if (result.matches === true) return { hook, resource };
     if (result.matches === "unknown" && !hook.ignoresFailures) {
       throw matcher.refuse(result.error.message);

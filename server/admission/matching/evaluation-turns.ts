@@ -1,0 +1,56 @@
+/**
+ * EvaluationTurns: what the rules of one plugin take of the thread for one write. Expressions are synchronous, and one
+ * policy may cost ten million steps; there may be hundreds. So an evaluation that has used up its turn is aborted, as one
+ * that waits for an authorizer is, and goes on in a later turn of the event loop with what it has kept.
+ */
+import { nextSharedTurn } from "../../../storage/base/next-turn.js";
+import type { Steps } from "../../../storage/base/steps.js";
+import { type Evaluated, PAUSE_COST, type PausingEvaluation } from "../../cel/environment.js";
+import { AnswerAwaited } from "./authorizer-answers.js";
+
+/** What each evaluation takes besides its cost. */
+const EACH_COST = 100;
+
+export class EvaluationTurns {
+  readonly #nextTurn: () => Promise<void>;
+  #cost = 0;
+  #resting: Promise<void> | undefined;
+
+  constructor(nextTurn: () => Promise<void> = nextSharedTurn) {
+    this.#nextTurn = nextTurn;
+  }
+
+  /** @throws {AnswerAwaited} in between; call it again with the same evaluation @throws {CelEvaluationError} */
+  finish(evaluation: PausingEvaluation): Evaluated {
+    for (;;) {
+      this.#requireRest();
+      try {
+        const done = evaluation.goOn();
+        if (done !== undefined) return done;
+      } finally {
+        this.#cost += EACH_COST + evaluation.pieceCost;
+      }
+    }
+  }
+
+  /** The same for other work. @param cost of a step */
+  finishSteps<Result>(steps: Steps<Result>, cost: number): Result {
+    for (;;) {
+      this.#requireRest();
+      const step = steps.next();
+      this.#cost += cost;
+      if (step.done === true) return step.value;
+    }
+  }
+
+  /** @throws {AnswerAwaited} if the turn is used up */
+  #requireRest(): void {
+    if (this.#cost > PAUSE_COST) {
+      this.#resting ??= this.#nextTurn().then(() => {
+        this.#resting = undefined;
+        this.#cost = 0;
+      });
+    }
+    if (this.#resting !== undefined) throw new AnswerAwaited(this.#resting);
+  }
+}
