@@ -443,8 +443,9 @@ test("39.3: the answer of a review is encoded in steps, which do not hold the th
     },
   };
   const ask = createSender({ ...harness, part: () => review } as never, services);
-  const answer = await ask("POST", CONFIG_MAPS, { metadata: { name: "long" } });
-  clearImmediate(counting);
+  const answer = await ask("POST", CONFIG_MAPS, { metadata: { name: "long" } }).finally(() =>
+    clearImmediate(counting),
+  );
   assert.deepEqual([answer.status, answer.body], [201, { kind: "Review" }]);
   assert.equal(new Set(turnsOfSteps).size, 3, String(turnsOfSteps));
 });
