@@ -97,4 +97,9 @@ test("S2-VERS-06: what everything else depends on cannot be turned off", () => {
     assert.throws(() => served(config), /v1\/namespaces cannot be turned off/);
   }
   assert.ok(served({ "api/ga": false, "v1/namespaces": true }).has("v1/namespaces"));
+  for (const key of ["coordination.k8s.io/v1", "coordination.k8s.io/v1/leases"]) {
+    const config = new Map([[key, false]]);
+    assert.throws(() => enabledResources(config, facts, true), /leases cannot be turned off/);
+    assert.doesNotThrow(() => enabledResources(config, facts, false));
+  }
 });

@@ -12,11 +12,13 @@ export const GENERAL_KEYS: readonly string[] = ["api/all", "api/ga", "api/beta",
 
 /**
  * The predicate that the flag describes.
+ * @param elects whether this process takes part in the election of the control loops
  * @throws {RangeError} naming the first key that stands for nothing, or what the server cannot do without
  */
 export function enabledResources(
   config: RuntimeConfig,
   facts: Facts,
+  elects = false,
 ): (fact: ResourceFact) => boolean {
   const stages = new Map(facts.groupVersions.map((gv) => [formatGroupVersion(gv), gv.stability]));
   const keys = new Map<string, boolean>();
@@ -41,16 +43,25 @@ export function enabledResources(
       fact.onByDefault
     );
   };
-  if (!facts.resources.some((fact) => isNamespaces(fact) && isEnabled(fact))) {
+  const isServed = (inGroup: (group: string) => boolean, plural: string) =>
+    facts.resources.some(
+      (fact) =>
+        inGroup(fact.group) &&
+        fact.resource === plural &&
+        fact.subresource === "" &&
+        isEnabled(fact),
+    );
+  if (!isServed((group) => group === "", "namespaces")) {
     throw new RangeError(
       "--runtime-config: v1/namespaces cannot be turned off, as every object that is in one depends on it",
     );
   }
+  if (elects && !isServed((group) => group.startsWith("coordination."), "leases")) {
+    throw new RangeError(
+      "--runtime-config: leases cannot be turned off in a process that runs control loops (--run-controllers), as a Lease says who leads",
+    );
+  }
   return isEnabled;
-}
-
-function isNamespaces({ group, resource, subresource }: ResourceFact): boolean {
-  return group === "" && resource === "namespaces" && subresource === "";
 }
 
 function isKnown(key: string, facts: Facts): boolean {

@@ -45,7 +45,6 @@ export async function ensureApiServices(
   signal: AbortSignal,
 ): Promise<void> {
   const resource = apiServicesOf(parts.objects, naming);
-  if (resource === undefined) return;
   const work = { ...parts, resource, label: labelOf(naming), signal };
   await untilDone(parts.objects, () => keepUp(work, served()), signal);
 }
@@ -61,7 +60,6 @@ export async function runApiServices(
 ): Promise<void> {
   const { objects } = parts;
   const resource = apiServicesOf(objects, naming);
-  if (resource === undefined) return;
   const work = { ...parts, resource, label: labelOf(naming), signal };
   /** The list at the last sync, unless an APIService was written since. */
   let seen: readonly LocalGroupVersion[] | undefined;
@@ -172,7 +170,6 @@ export async function reportAvailability(
   signal: AbortSignal,
 ): Promise<void> {
   const resource = apiServicesOf(objects, naming);
-  if (resource === undefined) return;
   const existing = objects.get(resource, { namespace: "", name });
   if (existing === undefined) return;
   await writeAvailability({ objects, clock, resource, signal }, existing, found);
@@ -203,7 +200,6 @@ async function writeAvailability(
   );
 }
 
-function apiServicesOf(objects: ObjectsApi, naming: Naming): ControlledResource | undefined {
-  const group = `apiregistration.${naming.groupDomain}`;
-  return objects.resources.find((one) => one.group === group && one.resource === "apiservices");
+function apiServicesOf(objects: ObjectsApi, naming: Naming): ControlledResource {
+  return objects.resource(`apiregistration.${naming.groupDomain}`, "apiservices");
 }

@@ -8,6 +8,7 @@ import type { Catalog } from "../kinds/catalog.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import { remembered } from "../kinds/remembered.js";
 import type { MainResource } from "../kinds/served-resource.js";
+import { NotServed } from "./if-served.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 
 export class ControlledResources {
@@ -30,10 +31,10 @@ export class ControlledResources {
     });
   }
 
-  /** @throws {Error} if it is not served */
+  /** @throws {NotServed} */
   require(group: string, resource: string): ControlledResource {
     const found = this.all.find((known) => known.group === group && known.resource === resource);
-    if (found === undefined) throw new Error(`${resource} of group "${group}" is not served`);
+    if (found === undefined) throw new NotServed(`${resource} of group "${group}" is not served`);
     return found;
   }
 

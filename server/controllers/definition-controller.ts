@@ -33,10 +33,6 @@ export async function runDefinitionController(
 ): Promise<void> {
   const { objects, clock, logger, naming } = options;
   const group = `apiextensions.${naming.groupDomain}`;
-  const isServed = objects.resources.some(
-    (one) => one.group === group && one.resource === "customresourcedefinitions",
-  );
-  if (!isServed) return;
   const definitions = objects.resource(group, "customresourcedefinitions");
   const queue = new WorkQueue(clock);
   /** Definitions without accepted names. */

@@ -38,8 +38,6 @@ export async function runFlowControlDefaults(
   signal: AbortSignal,
 ): Promise<void> {
   const kinds = kindsOf(parts.objects, naming);
-  // The group may be disabled by flag.
-  if (kinds === undefined) return;
   const all = { concerns: () => true };
   await runSyncLoop(
     {
@@ -64,9 +62,7 @@ type Work = FlowControlLoopParts & { readonly signal: AbortSignal };
 /** Once. Reads are as fresh as the view. */
 export async function ensureFlowControlDefaults(work: Work): Promise<void> {
   const { objects, naming } = work;
-  const kinds = kindsOf(objects, naming);
-  if (kinds === undefined) return;
-  const { levels, schemas } = kinds;
+  const { levels, schemas } = kindsOf(objects, naming);
   const [mandatory, suggested] = [mandatoryObjects(naming), suggestedObjects(naming)];
   for (const one of mandatory.levels) await ensure(work, levels, one, true);
   for (const one of suggested.levels) await ensure(work, levels, one, false);
@@ -79,11 +75,8 @@ export async function ensureFlowControlDefaults(work: Work): Promise<void> {
 
 function kindsOf(objects: ObjectsApi, naming: Naming) {
   const group = `flowcontrol.apiserver.${naming.groupDomain}`;
-  const find = (resource: string) =>
-    objects.resources.find((one) => one.group === group && one.resource === resource);
-  const levels = find("prioritylevelconfigurations");
-  const schemas = find("flowschemas");
-  return levels === undefined || schemas === undefined ? undefined : { levels, schemas };
+  const levels = objects.resource(group, "prioritylevelconfigurations");
+  return { levels, schemas: objects.resource(group, "flowschemas") };
 }
 
 async function ensure(

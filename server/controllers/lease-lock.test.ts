@@ -24,10 +24,12 @@ class LeaseStore {
   isDown = false;
   /** While a write is under way. */
   onPut = () => {};
+  beforePut: (() => Promise<void>) | undefined;
   #version = 0;
 
   api(): ObjectsApi {
     const put = async (object: ApiObject): Promise<ApiObject> => {
+      await this.beforePut?.();
       if (this.isDown) throw serviceUnavailable("down");
       this.onPut();
       const resourceVersion = String(++this.#version);
@@ -85,6 +87,7 @@ function contender(store: LeaseStore, clock: ManualClock, identity: string) {
   const state = { isLeading: false, terms: 0 };
   const lock = new LeaseLock({
     objects: store.api(),
+    leases: LEASES,
     clock,
     logger: silentLogger,
     namespace: "kube-system",
@@ -163,4 +166,52 @@ test("one that ends while it takes the lock gives it back at once", async () => 
   await a.end();
   assert.notEqual(store.lease, undefined);
   assert.equal(store.holder, undefined);
+});
+
+test("loops that fail at once are begun again after pauses that grow, and others may lead meanwhile", async () => {
+  const [store, clock] = [new LeaseStore(), new ManualClock(Date.parse("2030-01-01T00:00:00Z"))];
+  let writes = 0;
+  store.onPut = () => writes++;
+  let begun = 0;
+  const stop = new AbortController();
+  const failing = new LeaseLock({
+    objects: store.api(),
+    leases: LEASES,
+    clock,
+    logger: silentLogger,
+    namespace: "kube-system",
+    name: "lock",
+    identity: "failing",
+  }).run(async () => {
+    // Without a pause this test would never end.
+    if (++begun > 50) stop.abort();
+    throw new Error("a loop cannot begin");
+  }, stop.signal);
+  await clock.advanceInSteps(60_000);
+  // At 0, 2, 6, 14 and 30 s; each takes the lock and gives it back.
+  assert.deepEqual([begun, writes], [5, 10]);
+  const other = contender(store, clock, "other");
+  await settle();
+  assert.equal(other.state.isLeading, true);
+  stop.abort();
+  await failing;
+  await other.end();
+});
+
+test("a leader whose renewal gets no answer stops 10 s after the last one that did was sent", async () => {
+  const [store, clock] = [new LeaseStore(), new ManualClock(Date.parse("2030-01-01T00:00:00Z"))];
+  const a = contender(store, clock, "a");
+  await settle();
+  let answer = () => {};
+  store.beforePut = () => new Promise((resolve) => (answer = resolve));
+  // Sent at 2 s, answered at 7 s: the next one is sent at 9 s and never answered, so 12 s is the end.
+  await clock.advanceInSteps(7_000);
+  answer();
+  await clock.advanceInSteps(4_500);
+  assert.equal(a.state.isLeading, true);
+  await clock.advanceInSteps(1_000);
+  assert.equal(a.state.isLeading, false);
+  store.beforePut = undefined;
+  answer();
+  await a.end();
 });

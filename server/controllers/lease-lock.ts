@@ -8,7 +8,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
 import type { LeasePulse } from "./lease-pulse.js";
-import type { ObjectsApi } from "./objects-api.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 
 /** Lifetime of a lease without renewal; client-go's default. */
 const LEASE_DURATION_SECONDS = 15;
@@ -16,9 +16,12 @@ const LEASE_DURATION_SECONDS = 15;
 const RENEW_DEADLINE_MS = 10_000;
 /** Delay between attempts to take or renew. */
 const RETRY_PERIOD_MS = 2_000;
+/** The longest pause of a process whose loops fail again and again; shorter than what its health check bears. */
+const REST_MS_MAX = 32_000;
 
 export interface LeaseLockOptions {
   readonly objects: ObjectsApi;
+  readonly leases: ControlledResource;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly namespace: string;
@@ -58,12 +61,15 @@ export class LeaseLock {
 
   /**
    * Runs `lead` whenever this process holds the lock, until `signal` aborts. The signal for `lead`
-   * aborts when the lock is lost. Releases the lock at the end.
+   * aborts when the lock is lost. Releases the lock at the end. If `lead` fails, the lock is released, so that another
+   * process may do better, and this one pauses, longer each time.
    */
   async run(lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock, logger, identity, name, pulse } = this.#options;
+    let failures = 0;
     while (!signal.aborted) {
       pulse?.beat();
+      const sentAtMs = clock.monotonic();
       if (!(await this.#tryTake(signal))) {
         if (!(await sleep(clock, RETRY_PERIOD_MS, signal))) return;
         continue;
@@ -73,35 +79,52 @@ export class LeaseLock {
       const lost = new AbortController();
       // It may have aborted while the lock was taken.
       const leading = AbortSignal.any([signal, lost.signal]);
+      let hasFailed = false;
       const led = lead(leading).catch((error: unknown) => {
-        if (!leading.aborted) logger.error({ err: error }, "a control loop failed");
+        if (leading.aborted) return;
+        logger.error({ err: error }, "a control loop failed");
+        hasFailed = true;
         lost.abort();
       });
-      await this.#keep(leading, signal);
+      await this.#keep(sentAtMs, leading, signal);
       pulse?.lead(false);
       lost.abort(new Error("no longer leading"));
       await led;
       logger.info({ lease: name, identity }, "no longer leading");
+      if (!hasFailed) continue;
+      if (clock.monotonic() - sentAtMs > REST_MS_MAX) failures = 0;
+      await this.#release();
+      await sleep(clock, Math.min(RETRY_PERIOD_MS * 2 ** failures++, REST_MS_MAX), signal);
     }
     await this.#release();
   }
 
-  /** Renews until renewal fails for too long. */
-  async #keep(leading: AbortSignal, signal: AbortSignal): Promise<void> {
+  /**
+   * Renews until renewal fails for too long. Counted from when a renewal was sent: whoever waits for the lock may have seen
+   * it then, however late its answer comes.
+   */
+  async #keep(takenAtMs: number, leading: AbortSignal, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    let renewedAtMs = clock.monotonic();
+    let renewedAtMs = takenAtMs;
     while (!leading.aborted) {
       this.#options.pulse?.beat();
       if (!(await sleep(clock, RETRY_PERIOD_MS, leading))) return;
-      if (await this.#tryTake(signal)) renewedAtMs = clock.monotonic();
-      else if (clock.monotonic() - renewedAtMs > RENEW_DEADLINE_MS) return;
+      const sentAtMs = clock.monotonic();
+      const over = new AbortController();
+      const leftMs = Math.max(0, renewedAtMs + RENEW_DEADLINE_MS - sentAtMs);
+      const isRenewed = await Promise.race([
+        this.#tryTake(AbortSignal.any([signal, over.signal])),
+        sleep(clock, leftMs, over.signal).then(() => false),
+      ]);
+      over.abort();
+      if (isRenewed) renewedAtMs = sentAtMs;
+      else if (clock.monotonic() - renewedAtMs >= RENEW_DEADLINE_MS) return;
     }
   }
 
   /** Takes or renews the lock in one write. @returns whether we hold it */
   async #tryTake(signal: AbortSignal): Promise<boolean> {
-    const { objects, clock, logger, namespace, name, identity } = this.#options;
-    const leases = objects.resource(groupOfLeases(objects), "leases");
+    const { objects, leases, clock, logger, namespace, name, identity } = this.#options;
     try {
       const lease = objects.get(leases, { namespace, name }) as LeaseObject | undefined;
       const now = formatMicroTime(clock.now());
@@ -156,8 +179,7 @@ export class LeaseLock {
 
   /** Lets the next process lead at once instead of after the lease's expiry. */
   async #release(): Promise<void> {
-    const { objects, namespace, name, identity } = this.#options;
-    const leases = objects.resource(groupOfLeases(objects), "leases");
+    const { objects, leases, namespace, name, identity } = this.#options;
     const lease = objects.get(leases, { namespace, name }) as LeaseObject | undefined;
     if (lease?.spec?.holderIdentity !== identity) return;
     const { holderIdentity: _ours, ...spec } = lease.spec;
@@ -172,14 +194,6 @@ export class LeaseLock {
 
 /** The longest time that a shutdown waits for the release. */
 const RELEASE_MS = 1_000;
-
-/** "coordination.k8s.io" in the vendor's spelling, found by its resource. */
-function groupOfLeases(objects: ObjectsApi): string {
-  const found = objects.resources.find(
-    ({ group, resource }) => resource === "leases" && group.startsWith("coordination."),
-  );
-  return found?.group ?? "";
-}
 
 /** @returns false if the signal aborted */
 async function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {

@@ -20,12 +20,13 @@
  *   job-ttl-controller.ts             deletes Jobs that ended long ago
  *   resource-quotas.ts                counts what quotas bound
  *   role-aggregation.ts               writes the rules of aggregated roles
+ *   api-service-loop.ts               the APIServices of the group-versions that are served here
  *   policy-status.ts                  checks the types of policies; policy-type-checker.ts: how
  *   token-secret-controller.ts        Secrets that hold tokens of service accounts
  *   storage-migrator.ts               gives stored objects the form of today; stored-objects.ts: how they lie
  *   bootstrap-signer.ts, token-cleaner.ts   what bootstrap tokens sign, and their end
  *
- * Loops that keep one thing right are a runSyncLoop (sync-loop.ts); those with many objects have a
+ * A loop whose kinds are turned off does nothing (if-served.ts). Loops that keep one thing right are a runSyncLoop (sync-loop.ts); those with many objects have a
  * WorkQueue (work-queue.ts) of their own.
  */
 import type { PartitionId } from "../../storage/objects/keys.js";
@@ -104,7 +105,7 @@ export interface ObjectsApi {
   because(cause: NamedCause): ObjectsApi;
   /** Every stored resource once, in discovery order, as of now. */
   readonly resources: readonly ControlledResource[];
-  /** @throws {Error} if it is not served */
+  /** @throws {NotServed} which ends a loop that asks as it begins (if-served.ts) */
   resource(group: string, resource: string): ControlledResource;
   /** The resource of an object reference ("apps/v1", "Deployment"); undefined = not served. */
   byKind(apiVersion: string, kind: string): ControlledResource | undefined;

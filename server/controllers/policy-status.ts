@@ -29,10 +29,7 @@ export async function runPolicyStatus(
 ): Promise<void> {
   const { objects, clock, logger, naming } = options;
   const group = `admissionregistration.${naming.groupDomain}`;
-  const policies = objects.resources.find(
-    (one) => one.group === group && one.resource === "validatingadmissionpolicies",
-  );
-  if (policies === undefined) return;
+  const policies = objects.resource(group, "validatingadmissionpolicies");
   const queue = new WorkQueue(clock);
   const watching = objects.watch(policies, ({ name }) => queue.add(name), signal);
   const working = queue.run(async (name) => {

@@ -34,7 +34,6 @@ export async function runRoleAggregation(
   signal: AbortSignal,
 ): Promise<void> {
   const clusterRoles = clusterRolesOf(objects, naming);
-  if (clusterRoles === undefined) return;
   const queue = new WorkQueue(clock);
   const roles = new Map<string, AggregatableRole>();
   const changed = new Set<string>();
@@ -82,7 +81,6 @@ export async function gatherRoles(
   signal: AbortSignal,
 ): Promise<void> {
   const clusterRoles = clusterRolesOf(objects, naming);
-  if (clusterRoles === undefined) return;
   await objects.refresh();
   const roles = new Map<string, AggregatableRole>();
   for (const object of objects.list(clusterRoles, "")) {
@@ -98,10 +96,8 @@ export async function gatherRoles(
   }
 }
 
-/** undefined = they are not served. */
-function clusterRolesOf(objects: ObjectsApi, naming: Naming): ControlledResource | undefined {
-  const group = rbacGroup(naming);
-  return objects.resources.find((one) => one.group === group && one.resource === "clusterroles");
+function clusterRolesOf(objects: ObjectsApi, naming: Naming): ControlledResource {
+  return objects.resource(rbacGroup(naming), "clusterroles");
 }
 
 /** Reads the changed roles. */

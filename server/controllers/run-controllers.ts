@@ -12,6 +12,7 @@ import { runBootstrapSigner } from "./bootstrap-signer.js";
 import { type ControllerName, isControllerEnabled } from "./controller-names.js";
 import { runDefinitionController } from "./definition-controller.js";
 import { GarbageCollector } from "./garbage-collector.js";
+import { ifServed } from "./if-served.js";
 import { runJobTtlController } from "./job-ttl-controller.js";
 import { LeaseLock } from "./lease-lock.js";
 import type { LeasePulse } from "./lease-pulse.js";
@@ -79,6 +80,7 @@ export async function runControllers(
   await ensureSystemNamespaces(objects, naming, signal);
   const lock = new LeaseLock({
     objects,
+    leases: objects.resource(`coordination.${naming.groupDomain}`, "leases"),
     clock: options.electionClock ?? clock,
     logger,
     namespace: naming.systemNamespace,
@@ -91,69 +93,60 @@ export async function runControllers(
 
 /** All loops that are on. */
 async function lead(options: ControllersOptions, leading: AbortSignal): Promise<void> {
-  const { objects, naming, clock, logger } = options;
+  const { objects, naming, clock, logger, devices, published, servedGroupVersions } = options;
+  const { remote, storage, serviceAccounts } = options;
   // Every loop listens for the end: many listeners are not a leak here.
   setMaxListeners(0, leading);
   const parts = { objects, naming, clock, logger };
-  const named = (name: string) => {
-    return { ...parts, objects: objects.because({ by: "control-loop", name }) };
+  type Named = typeof parts;
+  const run = async (name: ControllerName, loop: (named: Named) => Promise<void>) => {
+    if (!isControllerEnabled(name, options.controllers ?? ["*"])) return;
+    const named = { ...parts, objects: objects.because({ by: "control-loop", name }) };
+    await ifServed(logger, name, () => loop(named));
   };
-  const isOn = (name: ControllerName) => isControllerEnabled(name, options.controllers ?? ["*"]);
-  await Promise.all([
-    isOn("namespace") &&
-      runNamespaceController({ ...named("namespace"), remote: options.remote }, leading),
-    isOn("customresourcedefinition") &&
-      runDefinitionController(named("customresourcedefinition"), leading),
-    isOn("garbagecollector") && new GarbageCollector(parts).run(leading),
-    isOn("resourcequota") &&
-      runResourceQuotas({ ...named("resourcequota"), devices: options.devices }, leading),
-    isOn("ttl-after-finished") && runJobTtlController(named("ttl-after-finished"), leading),
-    isOn("clusterrole-aggregation") &&
-      runRoleAggregation(named("clusterrole-aggregation"), leading),
-    isOn("tokencleaner") && runTokenCleaner(named("tokencleaner"), leading),
-    isOn("bootstrapsigner") && runBootstrapSigner(named("bootstrapsigner"), leading),
-    options.published !== undefined &&
-      isOn("validatingadmissionpolicy-status") &&
-      runPolicyStatus(
-        { ...named("validatingadmissionpolicy-status"), published: options.published },
-        leading,
+  const running = [
+    run("namespace", (named) => runNamespaceController({ ...named, remote }, leading)),
+    run("customresourcedefinition", (named) => runDefinitionController(named, leading)),
+    run("garbagecollector", () => new GarbageCollector(parts).run(leading)),
+    run("resourcequota", (named) => runResourceQuotas({ ...named, devices }, leading)),
+    run("ttl-after-finished", (named) => runJobTtlController(named, leading)),
+    run("clusterrole-aggregation", (named) => runRoleAggregation(named, leading)),
+    run("tokencleaner", (named) => runTokenCleaner(named, leading)),
+    run("bootstrapsigner", (named) => runBootstrapSigner(named, leading)),
+  ];
+  if (published !== undefined) {
+    running.push(
+      run("validatingadmissionpolicy-status", (named) =>
+        runPolicyStatus({ ...named, published }, leading),
       ),
-    options.servedGroupVersions !== undefined &&
-      runApiServices({ ...parts, served: options.servedGroupVersions }, leading),
-    options.storage !== undefined &&
-      isOn("storage-version-migrator") &&
-      runStorageMigrator(
-        { ...parts, stored: options.storage.stored, metrics: options.storage.migrations },
-        leading,
+    );
+  }
+  if (servedGroupVersions !== undefined) {
+    const own = { ...parts, served: servedGroupVersions };
+    running.push(ifServed(logger, "api-services", () => runApiServices(own, leading)));
+  }
+  if (storage !== undefined) {
+    const own = { ...parts, stored: storage.stored, metrics: storage.migrations };
+    running.push(run("storage-version-migrator", () => runStorageMigrator(own, leading)));
+  }
+  if (serviceAccounts !== undefined) {
+    const { issuer } = serviceAccounts;
+    const rootAuthority = () => serviceAccounts.rootAuthority();
+    const authorityMap = rootAuthorityMap(naming, rootAuthority);
+    running.push(
+      run("serviceaccount", (named) =>
+        runNamespaceDefault({ ...named, wanted: defaultServiceAccount }, leading),
       ),
-    runServiceAccounts({ ...named("serviceaccount"), isOn }, options.serviceAccounts, leading),
-    // Without enabled loops it would release and retake the lock in a tight loop.
-    untilAborted(leading),
-  ]);
-}
-
-async function runServiceAccounts(
-  {
-    isOn,
-    ...parts
-  }: Pick<ControllersOptions, "objects" | "naming" | "clock" | "logger"> & {
-    readonly isOn: (name: ControllerName) => boolean;
-  },
-  serviceAccounts: ControllersOptions["serviceAccounts"],
-  signal: AbortSignal,
-): Promise<void> {
-  if (serviceAccounts === undefined) return;
-  const { issuer } = serviceAccounts;
-  const rootAuthority = () => serviceAccounts.rootAuthority();
-  const authorityMap = rootAuthorityMap(parts.naming, rootAuthority);
-  await Promise.all([
-    isOn("serviceaccount") &&
-      runNamespaceDefault({ ...parts, wanted: defaultServiceAccount }, signal),
-    isOn("root-ca-cert-publisher") &&
-      runNamespaceDefault({ ...parts, wanted: authorityMap }, signal),
-    isOn("serviceaccount-token") &&
-      runTokenSecretController({ ...parts, issuer, rootAuthority }, signal),
-  ]);
+      run("root-ca-cert-publisher", (named) =>
+        runNamespaceDefault({ ...named, wanted: authorityMap }, leading),
+      ),
+      run("serviceaccount-token", (named) =>
+        runTokenSecretController({ ...named, issuer, rootAuthority }, leading),
+      ),
+    );
+  }
+  // Without loops that have work it would release and retake the lock in a tight loop.
+  await Promise.all([...running, untilAborted(leading)]);
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {

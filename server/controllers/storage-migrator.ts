@@ -69,6 +69,7 @@ export async function runStorageMigrator(
   const migrations = objects.resources.find(
     (one) => one.group === group && one.resource === "storageversionmigrations",
   );
+  // Off unless asked for, so nobody need be told.
   if (migrations === undefined) return;
   const queue = new WorkQueue(clock);
   const watching = objects.watch(

@@ -30,11 +30,7 @@ export async function ensureSystemPriorityClasses(
   signal: AbortSignal,
 ): Promise<void> {
   const group = `scheduling.${groupDomain}`;
-  const resource = objects.resources.find(
-    (one) => one.group === group && one.resource === "priorityclasses",
-  );
-  // The group may be disabled by flag.
-  if (resource === undefined) return;
+  const resource = objects.resource(group, "priorityclasses");
   for (const { name, value, description } of CLASSES) {
     if (objects.get(resource, { namespace: "", name }) !== undefined) continue;
     const apiVersion = formatGroupVersion(resource);

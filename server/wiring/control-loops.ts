@@ -53,7 +53,7 @@ export async function runControlLoops(
     facts,
     codecs,
     definitions: { holders: () => customKinds?.holders() ?? [] },
-    isEnabled: enabledResources(config.runtimeConfig, facts),
+    isEnabled: enabledResources(config.runtimeConfig, facts, true),
     release: config.releases.emulated,
   });
   const catalog = new LiveCatalog(builtIn);

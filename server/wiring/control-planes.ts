@@ -184,6 +184,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
       const { store } = parts.storage;
       const lock = new LeaseLock({
         ...{ objects, clock: systemClock, logger, namespace: naming.systemNamespace },
+        leases: objects.resource(`coordination.${naming.groupDomain}`, "leases"),
         ...{ name: LEASE_NAME, identity: `${hostname()}_${randomUUID()}` },
       });
       lifecycle.spawn("keeper of control planes", "restart", (signal) =>

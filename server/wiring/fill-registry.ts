@@ -14,6 +14,7 @@ import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
 import { type ControllerName, isControllerEnabled } from "../controllers/controller-names.js";
 import { ensureFlowControl, runFlowControlDefaults } from "../controllers/flow-control-defaults.js";
+import { ifServed } from "../controllers/if-served.js";
 import {
   ensureLegacyTokenTracking,
   runLegacyTokenTracking,
@@ -91,14 +92,19 @@ export async function ensureOwnObjects(parts: FilledParts, milestones: Milestone
   await ensureNeededByAll(parts);
   await reconcileBootstrapPolicy(loops, signal);
   milestones.rolesMade();
-  await ensureFlowControl(loops, signal);
+  const { logger } = parts;
+  await ifServed(logger, "flow control defaults", () => ensureFlowControl(loops, signal));
   milestones.fairnessSet();
   const served = servedGroupVersions(registry.catalog, parts.facts);
-  await ensureApiServices({ ...loops, served }, signal);
+  await ifServed(logger, "api-services", () => ensureApiServices({ ...loops, served }, signal));
   milestones.kindsServed();
   await ensureOwnAddress(parts);
-  await ensureLegacyTokenTracking(trackingOf(parts), signal);
-  await ensureAuthenticationTrust({ ...loops, trust }, signal);
+  await ifServed(logger, "legacy token tracking", () =>
+    ensureLegacyTokenTracking(trackingOf(parts), signal),
+  );
+  await ifServed(logger, "authentication trust", () =>
+    ensureAuthenticationTrust({ ...loops, trust }, signal),
+  );
 }
 
 /** What objects of clients need there to be: namespaces and priority classes. @throws {StatusError} */
@@ -106,7 +112,9 @@ export async function ensureNeededByAll(parts: FilledParts): Promise<void> {
   const { objects, naming } = loopParts(parts);
   const { signal } = parts.lifecycle;
   await ensureSystemNamespaces(objects, naming, signal);
-  await ensureSystemPriorityClasses(objects, naming, signal);
+  await ifServed(parts.logger, "system priority classes", () =>
+    ensureSystemPriorityClasses(objects, naming, signal),
+  );
 }
 
 /** Where clients reach it, for those that have only a bootstrap token. @throws {StatusError} */
@@ -115,7 +123,9 @@ export async function ensureOwnAddress(parts: FilledParts): Promise<void> {
   if (!enableBootstrapTokenAuth) return;
   const server = `https://${parts.serverAddress()}`;
   const info = { server, authority: parts.rootAuthority() };
-  await ensureClusterInfo(loopParts(parts).objects, naming, info, parts.lifecycle.signal);
+  await ifServed(parts.logger, "cluster-info", () =>
+    ensureClusterInfo(loopParts(parts).objects, naming, info, parts.lifecycle.signal),
+  );
 }
 
 /**
@@ -123,14 +133,19 @@ export async function ensureOwnAddress(parts: FilledParts): Promise<void> {
  * @throws {StatusError}
  */
 export async function ensureLoopsResults(parts: FilledParts): Promise<void> {
-  const { lifecycle, rootAuthority } = parts;
+  const { lifecycle, logger, rootAuthority } = parts;
   const { signal } = lifecycle;
   const { objects, naming } = loopParts(parts);
-  const isOn = (name: ControllerName) => isControllerEnabled(name, parts.config.controllers);
-  if (isOn("clusterrole-aggregation")) await gatherRoles({ objects, naming }, signal);
-  if (isOn("serviceaccount")) await ensureNamespaceDefault(objects, defaultServiceAccount, signal);
-  if (!isOn("root-ca-cert-publisher")) return;
-  await ensureNamespaceDefault(objects, rootAuthorityMap(naming, rootAuthority), signal);
+  const ensure = async (name: ControllerName, once: () => Promise<void>) => {
+    if (isControllerEnabled(name, parts.config.controllers)) await ifServed(logger, name, once);
+  };
+  await ensure("clusterrole-aggregation", () => gatherRoles({ objects, naming }, signal));
+  await ensure("serviceaccount", () =>
+    ensureNamespaceDefault(objects, defaultServiceAccount, signal),
+  );
+  await ensure("root-ca-cert-publisher", () =>
+    ensureNamespaceDefault(objects, rootAuthorityMap(naming, rootAuthority), signal),
+  );
 }
 
 /**
@@ -141,16 +156,12 @@ export async function prepareLoops(parts: FilledParts): Promise<() => void> {
   const { config, storage, registry, lifecycle, rootAuthority, trust } = parts;
   const { naming } = config;
   const loops = loopParts(parts);
-  lifecycle.spawn("legacy token tracking", "restart", (until) =>
-    runLegacyTokenTracking(trackingOf(parts), until),
-  );
-  lifecycle.spawn("flow control defaults", "restart", (until) =>
-    runFlowControlDefaults(loops, until),
-  );
-  lifecycle.spawn("system namespaces", "restart", (until) => runSystemNamespaces(loops, until));
-  lifecycle.spawn("authentication trust", "restart", (until) =>
-    runAuthenticationTrust({ ...loops, trust }, until),
-  );
+  const spawn = (loop: string, run: (until: AbortSignal) => Promise<void>) =>
+    lifecycle.spawn(loop, "restart", (until) => ifServed(loops.logger, loop, () => run(until)));
+  spawn("legacy token tracking", (until) => runLegacyTokenTracking(trackingOf(parts), until));
+  spawn("flow control defaults", (until) => runFlowControlDefaults(loops, until));
+  spawn("system namespaces", (until) => runSystemNamespaces(loops, until));
+  spawn("authentication trust", (until) => runAuthenticationTrust({ ...loops, trust }, until));
   if (!config.runControllers) return () => {};
   const { runLoops = runControllers } = parts;
   const serviceAccounts = { issuer: storage.tokenKeys.issuer, rootAuthority };

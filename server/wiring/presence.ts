@@ -3,6 +3,7 @@ import { systemClock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { Config } from "../config/config.js";
 import { runApiEndpoints } from "../controllers/api-endpoints.js";
+import { ifServed } from "../controllers/if-served.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { advertisedAddress, firstServiceAddress, isLoopback } from "./own-hosts.js";
 import type { Serving } from "./serving.js";
@@ -38,7 +39,9 @@ export class Presence {
       serviceIp: firstServiceAddress(range),
     };
     const { lifecycle } = serving;
-    const running = runApiEndpoints(options, this.#ending.signal, lifecycle.signal);
+    const running = ifServed(logger, "api-endpoints", () =>
+      runApiEndpoints(options, this.#ending.signal, lifecycle.signal),
+    );
     this.#left = running.catch((error: unknown) => {
       logger.error({ err: error }, "the endpoints of the API are not kept");
     });

@@ -76,7 +76,11 @@ export function createServedCatalog({
     shared,
     definitions,
     tracksGenerations: config.features.CRDObservedGenerationTracking,
-    isEnabled: enabledResources(config.runtimeConfig, facts),
+    isEnabled: enabledResources(
+      config.runtimeConfig,
+      facts,
+      config.runControllers || config.enableControlPlanes,
+    ),
     release: config.releases.emulated,
     virtual: {
       ...createAuthenticationReviews({ authenticator, clock, apiAudiences }),

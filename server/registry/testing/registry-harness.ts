@@ -38,7 +38,7 @@ export interface RegistryHarness extends AsyncDisposable {
   /** The catalog that all replicas serve at first. */
   readonly builtIn: Catalog;
   /** Another replica of the same store, with a view of its own. */
-  openReplica(): Promise<Registry>;
+  openReplica(isEnabled?: BuiltInOptions["isEnabled"]): Promise<Registry>;
   /** @throws when no such resource is served */
   resource(group: string, version: string, resource: string): MainResource;
   /** The target for reads and writes of a subresource; "" = the resource itself. */
@@ -92,15 +92,17 @@ export async function openRegistryHarness(
   const naming = createNaming(options.vendor ?? DEFAULT_VENDOR);
   const facts = loadFacts(naming);
   const { actions } = options;
-  const builtIn = createBuiltInCatalog({
-    naming,
-    facts,
-    codecs: createFactsCodecs(facts),
-    ...(actions === undefined ? {} : { actions }),
-  });
+  const codecs = createFactsCodecs(facts);
+  const createCatalog = (isEnabled: BuiltInOptions["isEnabled"]) =>
+    createBuiltInCatalog({
+      ...{ naming, facts, codecs },
+      ...(isEnabled && { isEnabled }),
+      ...(actions && { actions }),
+    });
+  const builtIn = createCatalog(undefined);
 
-  const openReplica = async (): Promise<Registry> => {
-    const catalog = new LiveCatalog(builtIn);
+  const openReplica = async (isEnabled?: BuiltInOptions["isEnabled"]): Promise<Registry> => {
+    const catalog = new LiveCatalog(isEnabled === undefined ? builtIn : createCatalog(isEnabled));
     const view = new RegistryView({
       store,
       prefix: "/registry",
