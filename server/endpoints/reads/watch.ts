@@ -4,6 +4,9 @@
  *
  *   open -> [initial events, at the client's pace] -> [initial-events-end bookmark] -> live -> end
  *
+ * Beside it: when bookmarks and the end are due (watch-times.ts), the bytes of an event (watch-event.ts), and what a webhook
+ * has to convert first (watch-conversion.ts).
+ *
  * The watcher is registered in the same turn as the snapshot is taken, before the initial events are
  * sent, so no event is lost between the two.
  */
@@ -29,16 +32,16 @@ import { ChunkWriter } from "../chunk-writer.js";
 import { listPace, PacedStream } from "../paced-stream.js";
 import type { Representation } from "../representation.js";
 import type { LargeEvents } from "./large-events.js";
-import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
+import { PREPARED_MAX, remoteOf } from "./prepare.js";
 import { parseWatchOptions, type StreamingLists, type WatchOptions } from "./read-options.js";
 import { type ReadServices, selectorOf } from "./resource-read.js";
 import { REST, visitInTurns } from "./visit-in-turns.js";
+import { endedOf, WatchConversion } from "./watch-conversion.js";
+import { longEncoding, sharedEncoding } from "./watch-event.js";
 import type { WatchLatency } from "./watch-latency.js";
 import type { Tick, WatchTicker } from "./watch-ticker.js";
+import { WatchTimes } from "./watch-times.js";
 
-/** S1-WATCH-07: a bookmark about every minute and shortly before the end. */
-const BOOKMARK_INTERVAL_MS = 60_000;
-const BOOKMARK_BEFORE_END_MS = 2_000;
 /** A stream whose client does not read cannot end cleanly; it is cut after this time. */
 const CUT_AFTER_MS = 10_000;
 /** The client's time limit for a chunk of the initial events. */
@@ -87,14 +90,17 @@ export async function handleWatch(
   if (isPlainResume) await reader.view.recall.waitFor(wanted.revision, ctx.state.signal);
 
   const partition = reader.view.partition(resource.partition);
-  const stream = new WatchStream({ ctx, resource, representation, selector, options, services });
+  const stream = new WatchStream({
+    ...{ ctx, resource, partition, representation, selector, options, services },
+  });
   const from = wanted.kind === "atLeast" && isPlainResume ? wanted.revision : undefined;
-  stream.start(partition, from, (after) => services.recorder?.opened(ctx, resource, after));
+  stream.start(from, (after) => services.recorder?.opened(ctx, resource, after));
 }
 
 interface StreamOptions {
   readonly ctx: RequestContext;
   readonly resource: StoredResource;
+  readonly partition: Partition;
   readonly representation: Representation;
   readonly selector: Selector;
   readonly options: WatchOptions;
@@ -117,11 +123,9 @@ class WatchStream implements WatchSink, Tick {
   readonly #nextTurn: () => Promise<void>;
   /** The memory that the initial events hold of the budget for answers. */
   readonly #memory: HeldMemory | undefined;
-  readonly #openedAtMs: number;
-  readonly #endsAtMs: number;
-  #nextBookmarkAtMs: number;
-  /** The resource's remote conversion; most resources have none. */
-  readonly #remote: ReturnType<typeof remoteOf>;
+  readonly #partition: Partition;
+  readonly #times: WatchTimes;
+  readonly #conversion: WatchConversion | undefined;
   /** Whether events are selected here, as their objects have to be converted first. */
   readonly #selectsLate: boolean;
   /** Counts the events of all the resource's watches. */
@@ -132,15 +136,11 @@ class WatchStream implements WatchSink, Tick {
   #releaseEvent: (() => void) | undefined;
   #hasSentEvent = false;
   #isEnding = false;
-  #partition: Partition | undefined;
   /** Set while an event waits for its conversion; no further events are taken, as with a full socket. */
   #isPreparing = false;
-  /** What later events of the ring show that were converted together with the last one. */
-  #prepared: Map<ObjectEvent, StoredObject> | undefined;
-  /** Aborted when the response closes; made on first use, as few watches convert. */
-  #closed: AbortController | undefined;
 
-  constructor({ ctx, resource, representation, selector, options, services }: StreamOptions) {
+  constructor(parts: StreamOptions) {
+    const { ctx, resource, partition, representation, selector, options, services } = parts;
     this.#takeSeats = () => ctx.state.takeSeats();
     this.#turn = listPace(ctx).turn;
     this.#nextTurn = () => ctx.state.nextTurn();
@@ -150,17 +150,13 @@ class WatchStream implements WatchSink, Tick {
     this.#selector = selector;
     this.#options = options;
     this.#services = services;
-    this.#remote = remoteOf(resource);
-    this.#selectsLate = this.#remote !== undefined && selector.asksServedFields;
+    this.#partition = partition;
+    const isConverted = remoteOf(resource) !== undefined;
+    this.#conversion = isConverted ? new WatchConversion(resource, partition.ring) : undefined;
+    this.#selectsLate = isConverted && selector.asksServedFields;
     this.#events = services.watchEvents(resource);
-    const now = services.ticker.now();
-    this.#openedAtMs = now;
-    const lengthMs =
-      options.timeoutSeconds === undefined || options.timeoutSeconds === 0
-        ? services.minRequestTimeoutMs * (1 + Math.random())
-        : options.timeoutSeconds * 1000;
-    this.#endsAtMs = now + lengthMs;
-    this.#nextBookmarkAtMs = this.#firstBookmarkAt(now);
+    const { ticker, minRequestTimeoutMs } = services;
+    this.#times = new WatchTimes(ticker.now(), options.timeoutSeconds, minRequestTimeoutMs);
     const contentType = representation.watchContentType;
     this.#sink = openSink(ctx, {
       status: 200,
@@ -174,10 +170,10 @@ class WatchStream implements WatchSink, Tick {
    * @param record begins the record of what goes out
    */
   start(
-    partition: Partition,
     resumeFrom: Revision | undefined,
     record: (after: Revision) => RecordedWatch | undefined,
   ): void {
+    const partition = this.#partition;
     const snapshot = partition.snapshot();
     const after = resumeFrom ?? snapshot.revision;
     const watcher = partition.watch(
@@ -193,11 +189,10 @@ class WatchStream implements WatchSink, Tick {
       return;
     }
     this.#watcher = watcher;
-    this.#partition = partition;
     this.#recorded = record(after);
     this.#sink.onDrain(() => this.#resume());
     this.#sink.onClose(() => {
-      this.#closed?.abort();
+      this.#conversion?.close();
       watcher.close();
       this.#recorded?.closed();
       this.#releaseEvent?.();
@@ -229,7 +224,7 @@ class WatchStream implements WatchSink, Tick {
       return this.#sendSelected(type, event);
     }
     const states = [event.state, event.previous].filter((state) => state !== undefined);
-    const preparing = prepareObjects(this.resource, states, this.#closedSignal());
+    const preparing = this.#conversion?.prepare(states);
     if (preparing === undefined) return this.#select(event);
     this.#isPreparing = true;
     void this.#goOn(preparing, () => this.#select(event));
@@ -247,51 +242,26 @@ class WatchStream implements WatchSink, Tick {
   }
 
   #sendSelected(type: EventType, event: ObjectEvent): boolean {
-    const object = type === "DELETED" ? this.#ended(event) : event.state;
+    const conversion = this.#conversion;
+    const object =
+      type !== "DELETED"
+        ? event.state
+        : (conversion?.ended(event) ?? endedOf(this.resource, event));
     if (object.corruption !== undefined) {
       this.#watcher?.close();
       this.#fail(unreadableObjects([object.path]));
       return false;
     }
     const isLarge = object.length >= LONG_BYTES;
-    const converting = this.#remote === undefined ? undefined : this.#prepare(object, event);
     const preparing =
-      converting ?? (isLarge ? this.#services.largeEvents.turn(event.revision) : undefined);
+      conversion?.prepareFrom(event, object) ??
+      (isLarge ? this.#services.largeEvents.turn(event.revision) : undefined);
     if (preparing !== undefined) {
       this.#isPreparing = true;
       void this.#goOn(preparing, () => this.#sendReady(type, object, event));
       return false;
     }
     return this.#sendReady(type, object, event);
-  }
-
-  /** The last state of an object that was deleted or departs, which may have been stored under an older schema. */
-  #ended(event: ObjectEvent): StoredObject {
-    const prepared = this.#prepared?.get(event);
-    if (prepared !== undefined) {
-      this.#prepared?.delete(event);
-      return prepared;
-    }
-    const { departure } = event;
-    if (departure.corruption !== undefined) return departure;
-    return this.resource.conversion?.ofEnded?.(departure) ?? departure;
-  }
-
-  /** Converts the object together with those after it in the ring. */
-  #prepare(object: StoredObject, event: ObjectEvent): Promise<void> | undefined {
-    if (this.#remote?.isReady(object) !== false) return undefined;
-    const ring = this.#partition?.ring;
-    const objects = [object];
-    this.#prepared = new Map();
-    let sequence = ring?.sequenceAfter(event.revision);
-    while (ring !== undefined && sequence !== undefined && sequence < ring.end) {
-      if (objects.length === PREPARED_MAX) break;
-      const next = ring.at(sequence++);
-      const shown = next.type === "DELETED" ? this.#ended(next) : next.state;
-      if (shown !== next.state) this.#prepared.set(next, shown);
-      objects.push(shown);
-    }
-    return prepareObjects(this.resource, objects, this.#closedSignal());
   }
 
   /** @param next what waits for the conversion; false = the sink is full, or waits again */
@@ -305,14 +275,6 @@ class WatchStream implements WatchSink, Tick {
     }
     this.#isPreparing = false;
     if (!this.#isEnding && next()) this.#watcher?.resume();
-  }
-
-  #closedSignal(): AbortSignal {
-    if (this.#closed === undefined) {
-      this.#closed = new AbortController();
-      if (this.#sink.isClosed) this.#closed.abort();
-    }
-    return this.#closed.signal;
   }
 
   #resume(): void {
@@ -336,7 +298,7 @@ class WatchStream implements WatchSink, Tick {
       this.#fail(unreadableObjects([object.path]));
       return false;
     }
-    const flushed = this.#services.latency?.start(event, this.#openedAtMs);
+    const flushed = this.#services.latency?.start(event, this.#times.openedAtMs);
     return encoded instanceof SharedChunk
       ? this.#sink.write(encoded, flushed)
       : this.#sendLong(encoded, flushed);
@@ -382,17 +344,17 @@ class WatchStream implements WatchSink, Tick {
   /** Called a few times a second: ends the stream on time and sends due bookmarks. */
   tick(nowMs: number): void {
     if (this.#isEnding) return;
-    if (nowMs >= this.#endsAtMs) {
+    if (nowMs >= this.#times.endsAtMs) {
       this.end();
       return;
     }
-    if (!this.#options.allowsBookmarks || nowMs < this.#nextBookmarkAtMs) return;
+    if (!this.#options.allowsBookmarks || !this.#times.isBookmarkDue(nowMs)) return;
     const revision = this.#watcher?.completeRevision;
     if (revision === undefined) return;
     const out = new ChunkWriter();
     this.#putBookmark(out, revision, undefined);
     this.#sink.write(out.take());
-    this.#nextBookmarkAtMs = this.#followingBookmarkAt(nowMs);
+    this.#times.bookmarkSent(nowMs);
   }
 
   /** Ends the stream cleanly; the client resumes elsewhere from its last version. */
@@ -429,10 +391,12 @@ class WatchStream implements WatchSink, Tick {
     const pace = { patienceMs: () => CHUNK_PATIENCE_MS, stalled, turn: this.#turn };
     const stream = new PacedStream(this.#sink, pace);
     const { namespace, isFiltered, matches } = this.#selector;
-    const { chunks, reader } = this.#services;
-    const { bytes } = reader.view.partition(this.resource.partition).sizeIn(namespace);
+    const { chunks } = this.#services;
+    const { bytes } = this.#partition.sizeIn(namespace);
     const out = new ChunkWriter(bytes < SMALL_STATE_BYTES ? undefined : chunks);
-    if (remoteOf(this.resource) !== undefined && !(await this.#prepareState(tree))) return false;
+    if (this.#conversion !== undefined && !(await this.#prepareState(tree, this.#conversion))) {
+      return false;
+    }
     let count = 0;
     const isComplete = await visitInTurns(
       { tree, namespace, after: "", nextTurn: this.#nextTurn },
@@ -459,7 +423,7 @@ class WatchStream implements WatchSink, Tick {
   }
 
   /** Returns false if the conversion failed; the client then has the error. */
-  async #prepareState(tree: ObjectTree): Promise<boolean> {
+  async #prepareState(tree: ObjectTree, conversion: WatchConversion): Promise<boolean> {
     const { namespace, matches } = this.#selector;
     const isAny = this.#selectsLate;
     const objects: StoredObject[] = [];
@@ -469,8 +433,7 @@ class WatchStream implements WatchSink, Tick {
     });
     try {
       for (let at = 0; at < objects.length; at += PREPARED_MAX) {
-        const page = objects.slice(at, at + PREPARED_MAX);
-        await prepareObjects(this.resource, page, this.#closedSignal());
+        await conversion.prepare(objects.slice(at, at + PREPARED_MAX));
       }
       return true;
     } catch (error) {
@@ -509,21 +472,6 @@ class WatchStream implements WatchSink, Tick {
       ...(annotations === undefined ? {} : { annotations }),
     });
   }
-
-  /** Spread over a minute, so that thousands of watches do not need bookmarks at once. */
-  #firstBookmarkAt(nowMs: number): number {
-    return Math.min(
-      nowMs + BOOKMARK_INTERVAL_MS * (0.5 + Math.random() * 0.5),
-      Math.max(nowMs, this.#endsAtMs - BOOKMARK_BEFORE_END_MS),
-    );
-  }
-
-  #followingBookmarkAt(nowMs: number): number {
-    const beforeEnd = this.#endsAtMs - BOOKMARK_BEFORE_END_MS;
-    const next = nowMs + BOOKMARK_INTERVAL_MS;
-    if (nowMs < beforeEnd && next > beforeEnd) return beforeEnd;
-    return next;
-  }
 }
 
 /** The narrowest scope of the watch index that covers the selector. */
@@ -542,38 +490,4 @@ function inScope({ namespace, name }: Selector): (object: StoredObject) => boole
   return (object) =>
     (namespace === "" || object.namespace === namespace) &&
     (name === undefined || object.name === name);
-}
-
-/** An event as one watcher sees it. */
-interface Told {
-  readonly type: EventType;
-  /** The event's object, or the last state that matched a watcher's selector. */
-  readonly object: StoredObject;
-  readonly event: ObjectEvent;
-  readonly isFirst: boolean;
-}
-
-/** A large event: what is stored is sent from where it is. */
-function longEncoding(representation: Representation, told: Told): readonly Buffer[] {
-  const { type, object } = told;
-  return representation.eventParts?.(type, object) ?? [sharedEncoding(representation, told).bytes];
-}
-
-/** One event as bytes, encoded once for all watchers with the same form. */
-function sharedEncoding(representation: Representation, told: Told): SharedChunk {
-  const { type, object, event, isFirst } = told;
-  const isDeparture = type === "DELETED" && event.type !== "DELETED";
-  // Nearly all watchers get the unmodified event, so no key string is built for them.
-  const isUsual = type === event.type && !isDeparture && !isFirst;
-  const key = isUsual
-    ? representation
-    : `${representation.id}/${type}${isDeparture ? "/departure" : ""}${isFirst ? "/first" : ""}`;
-  const known = event.encoding(key);
-  if (known instanceof SharedChunk) return known;
-  const out = new ChunkWriter();
-  representation.putEvent(out, type, object, isFirst);
-  const chunk = new SharedChunk(Buffer.from(out.peek()));
-  // Cached ages would be those of the first watcher.
-  if (!representation.isTimed) event.keepEncoding(key, chunk);
-  return chunk;
 }
