@@ -4,7 +4,7 @@ import { type CallContext, method, type Overload } from "../overloads.js";
 import { ListValue } from "../values.js";
 
 /** Of one match; a pattern may have a million in a text. */
-const MATCH_WORK = 400;
+const MATCH_WORK = 1_000;
 
 function find(text: string, pattern: string, context: CallContext): string {
   const matcher = context.regex(pattern, text).matcher(text);

@@ -59,9 +59,13 @@ function bytesOf(text: string): string {
 }
 
 /** The values of each name, without escapes; pairs that are malformed are left out. */
-export function queryValues(rawQuery: string): ReadonlyMap<string, readonly string[]> {
+export function queryValues(
+  rawQuery: string,
+  onParameter: () => void,
+): ReadonlyMap<string, readonly string[]> {
   const values = new Map<string, string[]>();
   for (const pair of rawQuery.split("&")) {
+    onParameter();
     if (pair === "" || pair.includes(";")) continue;
     const equals = pair.indexOf("=");
     const name = queryText(equals < 0 ? pair : pair.slice(0, equals));

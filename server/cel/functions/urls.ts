@@ -6,15 +6,32 @@ import { type CallContext, fn, method, type Overload } from "../overloads.js";
 import { EntryMap, ListValue, OpaqueValue } from "../values.js";
 import { queryValues, type RequestUri, readRequestUri, requestUriProblem } from "./request-uri.js";
 
+/** Of one parameter; a URL may have a million. */
+const PARAMETER_WORK = 1_000;
+
 class UrlValue extends OpaqueValue {
   override readonly typeName = "kubernetes.URL";
   readonly text: string;
   readonly uri: RequestUri;
+  #query: EntryMap | undefined;
 
   constructor(text: string, uri: RequestUri) {
     super();
     this.text = text;
     this.uri = uri;
+  }
+
+  /** Taken apart once. */
+  query(charge: (work: number) => void): EntryMap {
+    if (this.#query !== undefined) return this.#query;
+    const { rawQuery } = this.uri;
+    const map = new EntryMap();
+    charge(rawQuery.length * TRAVERSAL_FACTOR);
+    for (const [name, list] of queryValues(rawQuery, () => charge(PARAMETER_WORK))) {
+      map.add(name, new ListValue(list));
+    }
+    this.#query = map;
+    return map;
   }
 
   override equals(other: OpaqueValue): boolean {
@@ -38,13 +55,6 @@ const PORT = /:(\d*)$/;
 
 function hostname({ uri }: UrlValue): string {
   return uri.host.replace(PORT, "").replace(/^\[(.*)\]$/s, "$1");
-}
-
-function queryOf({ uri }: UrlValue, { charge }: CallContext): EntryMap {
-  charge(uri.rawQuery.length * TRAVERSAL_FACTOR);
-  const map = new EntryMap();
-  for (const [name, list] of queryValues(uri.rawQuery)) map.add(name, new ListValue(list));
-  return map;
 }
 
 export const URLS: readonly Overload[] = [
@@ -76,5 +86,11 @@ export const URLS: readonly Overload[] = [
     ({ uri }: UrlValue) => uri.escapedPath,
     FLAT,
   ),
-  method("getQuery", "kubernetes.URL", "map<string, list<string>>", queryOf, FLAT),
+  method(
+    "getQuery",
+    "kubernetes.URL",
+    "map<string, list<string>>",
+    (value: UrlValue, { charge }: CallContext) => value.query(charge),
+    FLAT,
+  ),
 ];
