@@ -84,4 +84,26 @@ describe("endings of definitions", () => {
     await patch({ metadata: { finalizers: [] } });
     await isGone();
   });
+
+  test("S1-META-18: a kind of the clients' own that is called events is collected as any other", async () => {
+    const versions = [versionOf(ANYTHING)];
+    (
+      await client.post(DEFINITIONS, definitionOf("events.example.com", "Event", { versions }))
+    ).expect(201);
+    const path = "/apis/example.com/v1/namespaces/default/events";
+    const uid = "00000000-0000-0000-0000-000000000000";
+    const lost = [{ apiVersion: "v1", kind: "ConfigMap", name: "never-there", uid }];
+    const made = (name: string, ownerReferences: readonly object[] = []) => ({
+      ...{ apiVersion: "example.com/v1", kind: "Event" },
+      metadata: { name, ownerReferences },
+    });
+    (await client.post(path, made("lost", lost))).expect(201);
+    (await client.post(path, made("alone"))).expect(201);
+    (await client.delete(`${path}/alone?propagationPolicy=Foreground`)).expect(200);
+    for (const name of ["lost", "alone"]) {
+      await eventually(`${name} is gone`, async () => {
+        return (await client.get(`${path}/${name}`)).status === 404;
+      });
+    }
+  });
 });

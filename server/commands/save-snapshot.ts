@@ -10,6 +10,7 @@ import type { SnapshotOptions } from "../config/snapshot-options.js";
 import { connect } from "../explain/connect.js";
 import {
   askServer,
+  groupDomainOf,
   listResources,
   pathOf,
   reasonOf,
@@ -25,8 +26,6 @@ export interface SnapshotHead {
 export const HEAD: SnapshotHead = { kind: "KeelsonSnapshot", version: 1 };
 
 const PAGE = 500;
-/** They speak of what runs, or of what happened. */
-const LEFT_OUT = new Set(["events", "leases"]);
 const OWNER_ONLY = 0o600;
 const STANDARD_OUTPUT = "-";
 
@@ -49,7 +48,7 @@ export async function saveSnapshot(
     const failed = (what: string, why: string) => lines.push(`not read: ${what}: ${why}`);
     const resources = await listResources(client, signal, failed);
     let count = 0;
-    for (const resource of resources.filter(isKept)) {
+    for (const resource of keptOf(resources)) {
       const { name, group } = resource;
       const note = (why: string) => failed(group === "" ? name : `${name}.${group}`, why);
       count += await saveResource({ client, resource, file, note }, signal);
@@ -108,9 +107,14 @@ function standardOutput(): Sink {
   };
 }
 
-/** What can be created again. */
-function isKept({ name, verbs }: ServerResource): boolean {
-  return verbs.includes("list") && verbs.includes("create") && !LEFT_OUT.has(name);
+/** What can be created again, but for what speaks of what runs, or of what happened. */
+export function keptOf(resources: readonly ServerResource[]): readonly ServerResource[] {
+  const domain = groupDomainOf(resources);
+  const leftOut = new Set(["events", `events.events.${domain}`, `leases.coordination.${domain}`]);
+  const idOf = ({ name, group }: ServerResource) => (group === "" ? name : `${name}.${group}`);
+  return resources.filter(
+    (one) => one.verbs.includes("list") && one.verbs.includes("create") && !leftOut.has(idOf(one)),
+  );
 }
 
 async function saveResource(

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HttpsClient } from "../client/https-client.js";
-import { askServer, listResources, reasonOf } from "./server-resources.js";
+import { keptOf } from "./save-snapshot.js";
+import { askServer, listResources, reasonOf, type ServerResource } from "./server-resources.js";
 
 const signal = new AbortController().signal;
 
@@ -38,4 +39,19 @@ test("an answer that is neither JSON nor a refusal is none, and a refusal withou
     /200 with something that is no JSON/,
   );
   assert.equal(reasonOf(await askServer(client, { path: "/y" }, signal)), "refused (502)");
+});
+
+test("People 1: a snapshot leaves out Events and Leases of the server, and no other kinds of these names", () => {
+  const resource = (name: string, group: string, kind = "Any") =>
+    ({ name, group, kind, verbs: ["create", "list"] }) as unknown as ServerResource;
+  const kept = keptOf([
+    ...[resource("events", ""), resource("events", "events.k8s.io"), resource("pods", "")],
+    ...[resource("leases", "coordination.k8s.io"), resource("leases", "coordination.example")],
+    resource("events", "events.example"),
+    { ...resource("selfsubjectreviews", "authentication.k8s.io", "SelfSubjectReview"), verbs: [] },
+  ]);
+  assert.deepEqual(
+    kept.map(({ name, group }) => `${name} ${group}`),
+    ["pods ", "leases coordination.example", "events events.example"],
+  );
 });

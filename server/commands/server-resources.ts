@@ -3,6 +3,12 @@ import type { JsonObject } from "../api/meta.js";
 import type { HttpsClient } from "../client/https-client.js";
 import { parseJson } from "../schema/parse-json.js";
 
+/** "k8s.io", or another vendor's: what the server's own groups end with. undefined = the server does not say. */
+export function groupDomainOf(resources: readonly ServerResource[]): string | undefined {
+  const review = resources.find(({ kind }) => kind === "SelfSubjectReview");
+  return review?.group.replace("authentication.", "");
+}
+
 export interface ServerResource {
   /** "" = core. */
   readonly group: string;

@@ -13,7 +13,13 @@ import type { HttpsClient } from "../client/https-client.js";
 import { stringifyJson } from "../codec/json.js";
 import type { StatusOptions } from "../config/status-options.js";
 import { connect } from "../explain/connect.js";
-import { askServer, listResources, reasonOf, type ServerResource } from "./server-resources.js";
+import {
+  askServer,
+  groupDomainOf,
+  listResources,
+  reasonOf,
+  type ServerResource,
+} from "./server-resources.js";
 
 interface Holder {
   readonly name: string;
@@ -102,7 +108,8 @@ async function readLeases(
   resources: readonly ServerResource[],
   signal: AbortSignal,
 ): Promise<readonly JsonObject[] | string> {
-  const leases = resources.find(({ kind, name }) => kind === "Lease" && name === "leases");
+  const group = `coordination.${groupDomainOf(resources)}`;
+  const leases = resources.find((one) => one.group === group && one.name === "leases");
   if (leases === undefined) return "there are no Leases";
   const answer = await askServer(client, { path: `${leases.root}/leases?limit=5000` }, signal);
   if (answer.status !== 200) return reasonOf(answer);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";
 import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
+import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
 import { formatTime } from "../api/time.js";
 import type { ControlPlaneObject } from "./control-plane-index.js";
 import type { LoadedControlPlane } from "./control-planes.js";
@@ -30,7 +31,8 @@ function openFollowUps(loaded: readonly string[] = []) {
   };
   const index = { nameOf: (uid: string) => uid.replace("uid-", "") };
   const hasBegun = async (uid: string) => uid !== "uid-beginning";
-  const options = { index, planes, lead, hasBegun, clock, logger: silentLogger };
+  const naming = createNaming(DEFAULT_VENDOR);
+  const options = { index, planes, lead, hasBegun, clock, logger: silentLogger, naming };
   const followUps = new FollowUps(options);
   const pass = async (ms: number) => {
     for (let step = 0; step < ms; step += 100) {
@@ -50,10 +52,13 @@ test("what loops follow is looked at a moment later, one control plane after the
   followUps.saw("uid-suspended", "core/secrets/default/x", false);
   followUps.saw("uid-a", "batch/jobs/default/x", false);
   followUps.saw("uid-c", "core/secrets/default/x", false);
+  // A kind of the clients' own that has the name of one of the server's is not that one.
+  followUps.saw("uid-e", "example.com/events/default/x", true);
+  followUps.saw("uid-f", "example.com/secrets/default/x", false);
   await pass(SECOND_MS / 2);
   assert.deepEqual(looked, [], "who writes may not be done");
   await pass(2 * SECOND_MS);
-  assert.deepEqual(looked, ["a", "b", "c"]);
+  assert.deepEqual(looked, ["a", "b", "c", "e"]);
   ending.abort();
   await running;
 });

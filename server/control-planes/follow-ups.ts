@@ -11,6 +11,7 @@
  */
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { Naming } from "../api/naming.js";
 import { saysBegun } from "./beginning.js";
 import type { ControlPlaneIndex, ControlPlaneObject } from "./control-plane-index.js";
 import type { ControlPlanes } from "./control-planes.js";
@@ -24,6 +25,7 @@ export interface FollowUpsOptions {
   readonly hasBegun: (uid: string, signal: AbortSignal) => Promise<boolean>;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly naming: Naming;
 }
 
 /** Time between two loads, in times of what the last one took: a fifth of the thread at most. */
@@ -35,30 +37,38 @@ const PATIENCE_MS = 1_000;
 const RECENT_MS = 300_000;
 
 /** What loops follow when it is written. Of all other kinds they follow only what goes. */
-const FOLLOWED = new Set([
-  ...["namespaces", "serviceaccounts", "secrets", "resourcequotas"],
-  ...["jobs", "clusterroles", "customresourcedefinitions", "storageversionmigrations"],
-  ...["validatingadmissionpolicies"],
-]);
-/** Many of them end by themselves, and nothing follows. */
-const PASSING = new Set(["events", "leases"]);
+function followedOf({ groupDomain }: Naming): ReadonlySet<string> {
+  return new Set([
+    ...["core/namespaces", "core/serviceaccounts", "core/secrets", "core/resourcequotas"],
+    ...["batch/jobs", `rbac.authorization.${groupDomain}/clusterroles`],
+    `apiextensions.${groupDomain}/customresourcedefinitions`,
+    `storagemigration.${groupDomain}/storageversionmigrations`,
+    `admissionregistration.${groupDomain}/validatingadmissionpolicies`,
+  ]);
+}
 
 export class FollowUps {
   readonly #options: FollowUpsOptions;
+  readonly #followed: ReadonlySet<string>;
+  /** Many of them end by themselves, and nothing follows. */
+  readonly #passing: ReadonlySet<string>;
   /** Since when uids wait, by the monotonic clock; the first one comes next. */
   readonly #waiting = new Map<string, number>();
   #wake: (() => void) | undefined;
 
   constructor(options: FollowUpsOptions) {
     this.#options = options;
+    this.#followed = followedOf(options.naming);
+    const leases = `coordination.${options.naming.groupDomain}/leases`;
+    this.#passing = new Set(["core/events", leases]);
   }
 
   /** Something of one that is not in memory was written, or has gone. Must be quick. @param key behind its prefix */
   saw(uid: string, key: string, isDeletion: boolean): void {
     if (!this.#options.lead.isLeading) return;
     if (saysBegun(key)) this.#waiting.delete(uid);
-    const [, resource = ""] = key.split("/", 2);
-    if (isDeletion ? !PASSING.has(resource) : FOLLOWED.has(resource)) this.#add(uid);
+    const partition = key.split("/", 2).join("/");
+    if (isDeletion ? !this.#passing.has(partition) : this.#followed.has(partition)) this.#add(uid);
   }
 
   /**

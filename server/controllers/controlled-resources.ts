@@ -96,9 +96,11 @@ export class ControlledResources {
 
   #controlled(main: MainResource): ControlledResource {
     return remembered(this.#known, main, () => {
-      const { partition, group, version, resource, kind, isNamespaced, fact } = main;
+      const { partition, group, version, resource, kind, isNamespaced, fact, strategy } = main;
       const { verbs } = fact;
-      return Object.freeze({ partition, group, version, resource, kind, isNamespaced, verbs });
+      const isCollected = verbs.includes("delete") && strategy.garbageCollection !== "unsupported";
+      const named = { partition, group, version, resource, kind, isNamespaced };
+      return Object.freeze({ ...named, verbs, isCollected });
     });
   }
 }

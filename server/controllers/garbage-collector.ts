@@ -66,8 +66,7 @@ export class GarbageCollector {
     const signal = AbortSignal.any([ended]);
     // One listener per resource and worker is intended.
     setMaxListeners(0, signal);
-    const isCollected = ({ resource, verbs }: ControlledResource) =>
-      verbs.includes("delete") && resource !== "events";
+    const isCollected = (resource: ControlledResource) => resource.isCollected;
     const follow = (resource: ControlledResource) =>
       this.#objects.follow(resource, this.#follower(resource), signal);
     const following = this.#objects.runForEach(isCollected, follow, signal);

@@ -15,6 +15,7 @@ const JOBS: ControlledResource = {
   kind: "Job",
   isNamespaced: true,
   verbs: ["delete"],
+  isCollected: true,
 };
 
 interface Removal extends ObjectKey {

@@ -16,6 +16,7 @@ const LEASES: ControlledResource = {
   kind: "Lease",
   isNamespaced: true,
   verbs: [],
+  isCollected: true,
 };
 
 /** One lease with compare-and-swap, and a switch for an outage. */

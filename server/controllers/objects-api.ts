@@ -43,6 +43,8 @@ export interface ControlledResource {
   readonly kind: string;
   readonly isNamespaced: boolean;
   readonly verbs: readonly string[];
+  /** Whether its objects go with their owners; the server's own Events do not. */
+  readonly isCollected: boolean;
 }
 
 /** The key of an object, by which a loop decides whether to look at it. */

@@ -16,6 +16,7 @@ const RESOURCE: ControlledResource = {
   kind: "ConfigMap",
   isNamespaced: true,
   verbs: ["delete"],
+  isCollected: true,
 };
 const OWNER = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u1" };
 

@@ -152,5 +152,6 @@ function resourceOf(group: string, resource: string): ControlledResource {
     kind: resource,
     isNamespaced: false,
     verbs: [],
+    isCollected: true,
   };
 }

@@ -86,8 +86,9 @@ export function isNarrow({ group, resource, namespace, name, user, client }: Rec
 }
 
 /** A Lease that was renewed, and no more: who takes or gives one up is shown. */
-function isHeartbeat({ resource, changedPaths }: KeptWrite): boolean {
-  return resource === "leases" && changedPaths.length === 1 && changedPaths[0] === "spec.renewTime";
+function isHeartbeat({ group, resource, changedPaths }: KeptWrite): boolean {
+  const isLease = resource === "leases" && group.startsWith("coordination.");
+  return isLease && changedPaths.length === 1 && changedPaths[0] === "spec.renewTime";
 }
 
 function numberOf(name: string, text: string, fallback: number): number {

@@ -38,6 +38,7 @@ export class RequestObserver {
   readonly inner: RequestStep;
   readonly middleware: RequestMiddleware;
   readonly #clock: Clock;
+  readonly #leaseGroup: string;
   readonly #leases: string;
   readonly #observed = new WeakMap<RequestState, ObservedRequest>();
   readonly #running = new AsyncLocalStorage<ObservedRequest>();
@@ -45,6 +46,7 @@ export class RequestObserver {
   /** @param prefix of all keys. @param leaseGroup the group of leases */
   constructor(clock: Clock, prefix: string, leaseGroup: string) {
     this.#clock = clock;
+    this.#leaseGroup = leaseGroup;
     this.activity = new Activity(clock);
     this.#leases = new KeySpace(prefix).partitionPrefix(partitionId(leaseGroup, "leases"));
     this.inner = gate((ctx) => this.#begin(ctx));
@@ -61,6 +63,11 @@ export class RequestObserver {
   /** The request while it runs; undefined before it is authenticated. */
   of(state: RequestState): ObservedRequest | undefined {
     return this.#observed.get(state);
+  }
+
+  /** Leases are written for ever by those who elect a leader. */
+  isLease({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
+    return group === this.#leaseGroup && resource === "leases";
   }
 
   /** The store as writes are to use it. */
@@ -84,7 +91,7 @@ export class RequestObserver {
 
   #begin({ state }: RequestContext): undefined {
     const { info, user } = state;
-    const isMoving = info.isResourceRequest && info.resource !== "leases" && !isLongRunning(info);
+    const isMoving = info.isResourceRequest && !this.isLease(info) && !isLongRunning(info);
     const end = isMoving ? this.activity.begin(`${describe(info)} by ${user.name}`) : ignore;
     this.#observed.set(state, { hasChanged: false, committed: undefined, end });
     return undefined;

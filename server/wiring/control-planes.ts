@@ -137,7 +137,7 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
   const { lead } = shared;
   const { partsPrefix, partKeysPrefix } = new KeySpace(config.etcdPrefix);
   const followUps = new FollowUps({
-    ...{ index, planes, lead, clock: systemClock, logger },
+    ...{ index, planes, lead, clock: systemClock, logger, naming },
     hasBegun: (uid, signal) =>
       hasBegun({ store: parts.storage.plain, prefix: `${partsPrefix}${uid}/` }, signal),
   });

@@ -59,11 +59,13 @@ function orderedFaults(registry: Registry, observer: RequestObserver, logger: Lo
   return [withEndpoints(faultEndpoints(faults)), faults.middleware];
 }
 
-/** A loop that writes may wait for webhooks. Those that elect a leader write for ever. */
+/** A loop that writes may wait for webhooks. */
 function watchLoops(objects: ObjectsApi, observer: RequestObserver): ObjectsApi {
   const { activity } = observer;
-  const during = <T>({ resource }: ControlledResource, run: () => Promise<T>) =>
-    resource === "leases" ? run() : activity.during(`a control loop that writes ${resource}`, run);
+  const during = <T>(written: ControlledResource, run: () => Promise<T>) =>
+    observer.isLease(written)
+      ? run()
+      : activity.during(`a control loop that writes ${written.resource}`, run);
   const writes: Pick<ObjectsApi, "because" | "create" | "update" | "remove" | "deleteAll"> = {
     because: (cause) => watchLoops(objects.because(cause), observer),
     create: (resource, ...args) => during(resource, () => objects.create(resource, ...args)),
