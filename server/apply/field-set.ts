@@ -3,6 +3,12 @@
  * `{}` below an element means that the field is in the set; with further elements below it only those
  * are, unless `.` includes the field too. Sets are immutable, so that parts can be shared; an operation
  * without effect returns its first operand.
+ *
+ *     a               { "f:data": { ".": {}, "f:x": {} } }      data and data.x
+ *     b               { "f:data": { "f:x": {}, "f:y": {} } }    data.x and data.y
+ *     a and b         { "f:data": { "f:x": {} } }
+ *     a or b          { "f:data": { ".": {}, "f:x": {}, "f:y": {} } }
+ *     a without b     { "f:data": {} }                          data; of a field that is taken what is below stays
  */
 
 import { finishNow, STRETCH, type Steps } from "../../storage/base/steps.js";

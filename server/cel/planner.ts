@@ -4,6 +4,12 @@
  *
  * A chain of members and indexes is one attribute: its first name costs 1 and every member 1. Where a
  * chain is only resolved (as a branch of a conditional, as an index, under has()), the first name is free.
+ *
+ *     self.replicas > 1 ? self.name : ""     conditional
+ *       self.replicas > 1                      invocation of _>_, costs 1
+ *         self.replicas                          selection, costs 1, of the variable self, costs 1
+ *         1                                      a value
+ *       self.name                              selection, costs 1, of the variable self, which is free: it is only resolved
  */
 import { COLLECTORS, type Collector } from "./collectors.js";
 import { isConstant, isConstantConversion, isConstantSet, isInEmptyList } from "./constants.js";

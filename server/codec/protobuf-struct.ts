@@ -12,13 +12,7 @@ import { sortedKeys } from "../schema/sorted-keys.js";
 import { followAliases } from "../schema/struct-codec.js";
 import { setMember } from "../schema/value-codec.js";
 import { customWireCodec } from "./protobuf-custom.js";
-import {
-  parsing,
-  structTranscoder,
-  type Transcode,
-  transcodeList,
-  transcodeMap,
-} from "./protobuf-transcode.js";
+import { parsing, type Transcode, transcodeList, transcodeMap } from "./protobuf-transcode.js";
 import {
   builtinWireCodecs,
   type EmbeddedDecoder,
@@ -34,6 +28,7 @@ import {
   type WireCodec,
   wrongWireType,
 } from "./protobuf-wire.js";
+import { structTranscoder } from "./transcode-struct.js";
 
 /** A codec of a message, with access to its members without the length prefix. */
 export interface MessageCodec extends WireCodec {

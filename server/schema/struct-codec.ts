@@ -8,19 +8,15 @@ import { lazily } from "../../storage/base/lazily.js";
 import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
+import { listCodec, mapCodec } from "./collection-codecs.js";
 import type { AliasType, Field, SchemaModel, StructType, TypeRef } from "./model.js";
+import { BUILTIN_CODECS, rawCodec, SCALAR_CODECS, stringCodec } from "./scalar-codecs.js";
 import {
-  BUILTIN_CODECS,
   DecodeFailure,
   decodeAny,
   encodeAny,
-  listCodec,
-  mapCodec,
   mismatch,
   prefixPaths,
-  rawCodec,
-  SCALAR_CODECS,
-  stringCodec,
   type ValueCodec,
 } from "./value-codec.js";
 

@@ -1,7 +1,8 @@
 /**
  * Rules for a pod's specification, in pods and in the templates of workloads. Messages and fields
  * are those of kube-apiserver; required members and closed enums have been checked from the facts
- * before.
+ * before. The calls below stand in the order in which it tells what is wrong, which clients see: a rule's place is a part of it.
+ * Rules of one part are a file each (volumes, containers, probes, environment, scheduling, security).
  */
 import {
   duplicateValue,
