@@ -9,6 +9,7 @@ import {
   LONG_PIECE_MS,
   RECENT_MS,
   SLICE_MS,
+  TURNS_BETWEEN,
   TURNS_WAITING_MAX,
   Turns,
 } from "./turns.js";
@@ -98,6 +99,37 @@ test("39: a flow that had a long piece is behind all that wait, and not for ever
   }
   isOver = true;
   await Promise.all(crowd);
+});
+
+test("39.3: between two long pieces the loop has turns in which none begins, though nobody else waits", async () => {
+  const desk = new Desk();
+  const large = async (): Promise<void> => {
+    await desk.turns.goOn({ level: "limited", flow: "large" });
+    desk.nowMs += 2 * LONG_PIECE_MS;
+    desk.done.push("large");
+  };
+  const turnsOf = async (piece: Promise<void>): Promise<number> => {
+    let isOver = false;
+    let turns = 0;
+    void piece.then(() => {
+      isOver = true;
+    });
+    for (; !isOver; turns++) await nextTurn();
+    return turns;
+  };
+  await large();
+  const turns = [await turnsOf(large()), await turnsOf(large()), await turnsOf(large())];
+  assert.ok(Math.min(...turns) >= TURNS_BETWEEN, turns.join(" "));
+
+  // A small request has its turns there, also one that did not wait when they began.
+  desk.done.length = 0;
+  const next = large();
+  for (let step = 0; step < TURNS_BETWEEN - 1; step++) {
+    await nextTurn();
+    void desk.work("small", SLICE_MS / 4);
+  }
+  await next;
+  assert.deepEqual(desk.done, ["small", "small", "small", "large"]);
 });
 
 test("what ends a request comes before what begins one of the same flow, and not before other flows", async () => {

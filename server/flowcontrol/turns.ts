@@ -16,6 +16,11 @@
  *
  *     A a b A a b ...      not A A a b: each step of a large write is followed by whoever waited for it
  *
+ * And some turns of the loop go by before the next long piece, whether anybody waits or not: a small request that waits for its
+ * connection or for the store has no piece here meanwhile, and would meet a long one at each of its steps.
+ *
+ *     A . . . . A . . . .  a small request that needs five turns meets one long piece, not five
+ *
  * A flow with a backlog asks for more than it gets. While other flows are served, it goes on only where the thread has
  * headroom (headroom.ts): otherwise the others would meet a busy thread at each step of their requests. What more it asks
  * for is not even read (paused-connections.ts).
@@ -44,6 +49,8 @@ export const ENOUGH = 16;
 const READ_AT_ONCE = 8;
 /** A piece that takes longer puts its flow behind others. */
 export const LONG_PIECE_MS = 5;
+/** Turns of the loop between two long pieces: about as many as a small request needs. Empty ones take some microseconds. */
+export const TURNS_BETWEEN = 4;
 /** How long a flow counts as one with a backlog or a long piece after that, and as one without after its last piece. */
 export const RECENT_MS = 50;
 /** How soon backlogs that have to wait are looked at again. */
@@ -160,6 +167,8 @@ export class Turns {
   #sinceMs: number | undefined;
   /** Work begun in this turn that has to be finished in later ones. */
   #laterMs = 0;
+  /** Turns that go by before the next long piece. */
+  #turnsToRest = 0;
   /** Who was served last of those without a backlog, when, and when the one before who is another. */
   #modest: Standing | undefined;
   #modestMs = Number.NEGATIVE_INFINITY;
@@ -219,8 +228,9 @@ export class Turns {
   /** The next piece of a request that has begun: undefined = at once, else when it is its turn. */
   goOn(place: TurnPlace): Promise<void> | undefined {
     const nowMs = this.#now();
-    if (!this.isFree(nowMs)) return this.wait(place);
     const flow = this.#levelOf(place.level).flowOf(place);
+    if (this.#turnsToRest > 0 && wasLong(flow.common, nowMs)) return this.wait(place);
+    if (!this.isFree(nowMs)) return this.wait(place);
     this.#begin(flow, flow.used, nowMs);
     return undefined;
   }
@@ -311,10 +321,16 @@ export class Turns {
   readonly #turn = (): void => {
     this.#sinceMs = undefined;
     this.#laterMs = 0;
+    const isResting = this.#turnsToRest > 0;
+    if (isResting) this.#turnsToRest--;
     if (this.#waiting === 0) return;
     const nowMs = this.#now();
     this.#isSpent = this.#headroom.isSpent(nowMs);
-    const next = this.#takeNext(nowMs);
+    const next = this.#takeNext(nowMs, !isResting);
+    if (next === undefined && isResting) {
+      this.#planTurn();
+      return;
+    }
     if (next === undefined) {
       this.#heldBackMs = nowMs;
       this.#lookAgain();
@@ -349,7 +365,10 @@ export class Turns {
   }
 
   #count({ flow, used, sinceMs }: Working, nowMs: number): void {
-    if (nowMs - sinceMs >= LONG_PIECE_MS) flow?.endLong(nowMs);
+    if (nowMs - sinceMs >= LONG_PIECE_MS && flow !== undefined) {
+      flow.endLong(nowMs);
+      this.#turnsToRest = TURNS_BETWEEN;
+    }
     if (used !== undefined) this.#share.add(used, nowMs - sinceMs, nowMs);
   }
 
@@ -368,13 +387,12 @@ export class Turns {
   }
 
   /** Undefined: all that wait are backlogs that have to, or flows that had a long piece. */
-  #takeNext(nowMs: number, mayBeLong = true): Taken | undefined {
+  #takeNext(nowMs: number, mayBeLong: boolean): Taken | undefined {
     const mayGo = (flow: Flow) =>
       !this.#isSpent || flow.ends.length > 0 || !this.#hasToWait(flow, nowMs);
-    const wasLong = ({ longMs }: Standing) => nowMs - longMs < RECENT_MS;
-    const isLight = (flow: Flow) => mayGo(flow) && !wasLong(flow.common);
+    const isLight = (flow: Flow) => mayGo(flow) && !wasLong(flow.common, nowMs);
     // Among flows that are as one those come first that have not been long themselves.
-    const isLighter = (flow: Flow) => mayGo(flow) && !wasLong(flow.own);
+    const isLighter = (flow: Flow) => mayGo(flow) && !wasLong(flow.own, nowMs);
     const found =
       this.#find(isLight) ?? (mayBeLong ? (this.#find(isLighter) ?? this.#find(mayGo)) : undefined);
     if (found === undefined) return undefined;
@@ -412,6 +430,10 @@ export class Turns {
     }
     return undefined;
   }
+}
+
+function wasLong({ longMs }: Standing, nowMs: number): boolean {
+  return nowMs - longMs < RECENT_MS;
 }
 
 function toEnd<T>(order: T[], one: T, isKept: boolean): void {
