@@ -8,6 +8,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
+import { eachInTurn } from "./each-in-turn.js";
 import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { RENEW_MS, type ReplicaAddress, ReplicaLease } from "./replica-lease.js";
@@ -89,12 +90,15 @@ class WantedObjects {
   /** @throws {StatusError} */
   async apply(replicas: readonly ReplicaAddress[], signal: AbortSignal): Promise<void> {
     const { naming } = this.#options;
-    await this.#ensure(this.service, this.#service(), [], signal);
-    await this.#ensure(this.endpoints, this.#endpoints(replicas), ["subsets"], signal);
     const slices = this.#slices(replicas);
-    for (const slice of slices) {
-      await this.#ensure(this.slices, slice, ["ports", "endpoints"], signal);
-    }
+    const wanted: readonly (readonly [ControlledResource, ApiObject, ...string[]])[] = [
+      [this.service, this.#service()],
+      [this.endpoints, this.#endpoints(replicas), "subsets"],
+      ...slices.map((slice) => [this.slices, slice, "ports", "endpoints"] as const),
+    ];
+    await eachInTurn(wanted, ([resource, object, ...fields]) =>
+      this.#ensure(resource, object, fields, signal),
+    );
     const names = new Set(slices.map(({ metadata }) => metadata.name));
     const label = `${naming.labelDomain}/service-name`;
     for (const { metadata } of this.#objects.list(this.slices, NAMESPACE)) {

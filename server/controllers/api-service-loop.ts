@@ -11,6 +11,7 @@ import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import { formatTime } from "../api/time.js";
+import { eachInTurn } from "./each-in-turn.js";
 import { untilDone } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
@@ -103,15 +104,21 @@ interface Work extends LoopParts {
 async function keepUp(work: Work, served: readonly LocalGroupVersion[]): Promise<void> {
   const { objects, resource, label, signal } = work;
   const wanted = new Map(served.map((one) => [`${one.version}.${one.group}`, one]));
-  for (const existing of objects.list(resource, "")) {
-    const name = existing.metadata.name ?? "";
-    if (existing.metadata.labels?.[label] === undefined || wanted.has(name)) continue;
-    const key = { namespace: "", name };
-    const { uid } = existing.metadata;
-    const options = { propagationPolicy: "Background" as const, ...(uid && { uid }) };
-    await objects.remove(resource, key, options, signal);
-  }
-  for (const [name, one] of wanted) await ensure(work, name, one);
+  const unwanted = objects
+    .list(resource, "")
+    .filter(({ metadata }) => metadata.labels?.[label] && !wanted.has(metadata.name ?? ""));
+  const steps = [
+    ...unwanted.map(({ metadata: { name = "", uid } }) => () => {
+      const options = { propagationPolicy: "Background" as const, ...(uid && { uid }) };
+      return objects.remove(resource, { namespace: "", name }, options, signal);
+    }),
+    ...[...wanted].map(
+      ([name, one]) =>
+        () =>
+          ensure(work, name, one),
+    ),
+  ];
+  await eachInTurn(steps, (step) => step());
 }
 
 async function ensure(

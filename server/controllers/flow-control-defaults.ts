@@ -13,6 +13,7 @@ import type { Naming } from "../api/naming.js";
 import { formatTime } from "../api/time.js";
 import { mandatoryObjects, suggestedObjects } from "../flowcontrol/default-objects.js";
 import { isSameSpec } from "../registry/flowcontrol/fixed-specs.js";
+import { eachInTurn } from "./each-in-turn.js";
 import { untilDone } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
@@ -64,13 +65,16 @@ export async function ensureFlowControlDefaults(work: Work): Promise<void> {
   const { objects, naming } = work;
   const { levels, schemas } = kindsOf(objects, naming);
   const [mandatory, suggested] = [mandatoryObjects(naming), suggestedObjects(naming)];
-  for (const one of mandatory.levels) await ensure(work, levels, one, true);
-  for (const one of suggested.levels) await ensure(work, levels, one, false);
-  for (const one of mandatory.schemas) await ensure(work, schemas, one, true);
-  for (const one of suggested.schemas) await ensure(work, schemas, one, false);
-  await removeUnwanted(work, schemas, [...mandatory.schemas, ...suggested.schemas]);
-  await removeUnwanted(work, levels, [...mandatory.levels, ...suggested.levels]);
-  await markDangling(work, levels, schemas);
+  const steps = [
+    ...mandatory.levels.map((one) => () => ensure(work, levels, one, true)),
+    ...suggested.levels.map((one) => () => ensure(work, levels, one, false)),
+    ...mandatory.schemas.map((one) => () => ensure(work, schemas, one, true)),
+    ...suggested.schemas.map((one) => () => ensure(work, schemas, one, false)),
+    () => removeUnwanted(work, schemas, [...mandatory.schemas, ...suggested.schemas]),
+    () => removeUnwanted(work, levels, [...mandatory.levels, ...suggested.levels]),
+    () => markDangling(work, levels, schemas),
+  ];
+  await eachInTurn(steps, (step) => step());
 }
 
 function kindsOf(objects: ObjectsApi, naming: Naming) {
@@ -112,12 +116,12 @@ async function removeUnwanted(
   wanted: readonly ApiObject[],
 ): Promise<void> {
   const names = new Set(wanted.map(({ metadata }) => metadata.name));
-  for (const { metadata } of objects.list(resource, "")) {
-    if (names.has(metadata.name)) continue;
-    if (parseFlag(metadata.annotations?.[annotationOf(naming)]) !== true) continue;
+  await eachInTurn(objects.list(resource, ""), async ({ metadata }) => {
+    if (names.has(metadata.name)) return;
+    if (parseFlag(metadata.annotations?.[annotationOf(naming)]) !== true) return;
     const key = { namespace: "", name: metadata.name ?? "" };
     await objects.remove(resource, key, { propagationPolicy: "Background" }, signal);
-  }
+  });
 }
 
 function annotationOf({ labelDomain }: Naming): string {
@@ -144,7 +148,7 @@ async function markDangling(
   levels: ControlledResource,
   schemas: ControlledResource,
 ): Promise<void> {
-  for (const schema of objects.list(schemas, "")) {
+  await eachInTurn(objects.list(schemas, ""), async (schema) => {
     const spec = (schema.spec ?? {}) as { priorityLevelConfiguration?: { name?: string } };
     const name = spec.priorityLevelConfiguration?.name ?? "";
     const isDangling = objects.get(levels, { namespace: "", name }) === undefined;
@@ -160,7 +164,7 @@ async function markDangling(
     const status = (schema.status ?? {}) as { conditions?: readonly JsonObject[] };
     const conditions = status.conditions ?? [];
     const known = conditions.find(({ type }) => type === DANGLING);
-    if (known !== undefined && isIncluded(wanted, known)) continue;
+    if (known !== undefined && isIncluded(wanted, known)) return;
     const lastTransitionTime =
       known?.status === wanted.status ? known.lastTransitionTime : formatTime(clock.now());
     const next = [
@@ -173,7 +177,7 @@ async function markDangling(
       "status",
       signal,
     );
-  }
+  });
 }
 
 function isIncluded(wanted: JsonObject, known: JsonObject): boolean {

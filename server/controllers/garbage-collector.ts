@@ -15,6 +15,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../api/meta.js";
 import { StatusError } from "../api/status.js";
+import { eachInTurn } from "./each-in-turn.js";
 import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectKey, ObjectsApi } from "./objects-api.js";
 import {
@@ -276,9 +277,8 @@ export class GarbageCollector {
   async #orphan(node: GraphNode, object: ApiObject, signal: AbortSignal): Promise<void> {
     const owner = new Set([node.uid]);
     const dependents = this.#graph.dependents(node).values();
-    const worker = async () => {
-      for (const dependent of dependents) await this.#release(dependent, owner, signal);
-    };
+    const worker = () =>
+      eachInTurn(dependents, (dependent) => this.#release(dependent, owner, signal));
     await Promise.all(Array.from({ length: WORKERS }, worker));
     await this.#finish(node, object, ORPHAN_FINALIZER, signal);
   }

@@ -13,6 +13,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Naming } from "../api/naming.js";
+import { eachInTurn } from "./each-in-turn.js";
 import { formatMicroTime, type LeaseObject } from "./lease-lock.js";
 import { isLostRace } from "./lost-race.js";
 import type { ControlledResource, ObjectsApi } from "./objects-api.js";
@@ -122,13 +123,13 @@ export class ReplicaLease {
   /** Deletes leases that were not renewed for an hour. @throws {StatusError} */
   async bury(signal: AbortSignal): Promise<void> {
     const { clock, naming, objects } = this.#options;
-    for (const lease of this.#all()) {
+    await eachInTurn(this.#all(), async (lease) => {
       const { renewTime, leaseDurationSeconds = LEASE_SECONDS } = lease.spec ?? {};
       const endsAtMs = Date.parse(renewTime ?? "") + leaseDurationSeconds * 1_000;
       // Clocks may differ, but an hour is long, and a renewal creates the lease again.
-      if (!(endsAtMs < clock.now())) continue;
-      await this.#delete(objects, naming.systemNamespace, lease, signal);
-    }
+      if (endsAtMs < clock.now())
+        await this.#delete(objects, naming.systemNamespace, lease, signal);
+    });
   }
 
   /** Deletes this replica's lease on shutdown, so that nobody waits for its expiry. @throws {StatusError} */

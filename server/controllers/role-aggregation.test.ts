@@ -1,11 +1,14 @@
 /** Aggregated roles follow the roles that they collect; direct changes of their rules are reverted. */
+import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
+import { forbidden } from "../api/status.js";
 import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { createLocalObjects } from "./local-objects.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { runRoleAggregation } from "./role-aggregation.js";
 import { untilObject } from "./testing/until-object.js";
 
@@ -56,6 +59,48 @@ test("S2-RBAC-12, S2-RBAC-23: rules of aggregated roles are filled in, kept righ
   await objects.remove(clusterRoles, key, { propagationPolicy: "Background" }, noSignal);
   await untilRules("edit", pods("get"), pods("list"));
   await untilRules("admin", pods("get"), pods("list"));
+  stop.abort();
+  await running;
+});
+
+test("S2-RBAC-23: an aggregated role that nobody may write holds up no other", async () => {
+  await using harness = await openRegistryHarness();
+  const { registry } = harness;
+  const { naming } = registry;
+  const objects = createLocalObjects(registry);
+  const refused: string[] = [];
+  const refusing: ObjectsApi = Object.assign(Object.create(objects) as ObjectsApi, {
+    update: (
+      resource: ControlledResource,
+      object: ApiObject,
+      part: string,
+      signal: AbortSignal,
+    ) => {
+      const { name = "" } = object.metadata;
+      if (name === "b") return objects.update(resource, object, part, signal);
+      refused.push(name);
+      throw forbidden(resource, name, "a policy refuses it");
+    },
+  });
+  const clusterRoles = objects.resource(GROUP, "clusterroles");
+  const rules = [pods("get")];
+  const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { part: "true" } }] };
+  for (const [name, fields] of [
+    ["a", { aggregationRule }],
+    ["b", { aggregationRule }],
+    ["part", { rules }],
+  ] as const) {
+    const metadata = { name, labels: name === "part" ? { part: "true" } : {} };
+    const role = { kind: "ClusterRole", apiVersion: `${GROUP}/v1`, metadata, ...fields };
+    await objects.create(clusterRoles, role, noSignal);
+  }
+  await objects.refresh();
+  const stop = new AbortController();
+  const parts = { objects: refusing, naming, clock: systemClock, logger: silentLogger };
+  const running = runRoleAggregation(parts, stop.signal);
+  const isRight = (found: ApiObject | undefined) => deepEqual(found?.rules ?? [], rules);
+  await untilObject(registry, objects, clusterRoles, { namespace: "", name: "b" }, isRight);
+  assert.ok(refused.includes("a"));
   stop.abort();
   await running;
 });

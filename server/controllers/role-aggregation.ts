@@ -25,8 +25,8 @@ export interface RoleAggregationOptions extends LoopParts {
 
 /** Changes within this time are processed together, for example an installation of many roles. */
 const SETTLE_MS = 20;
-/** The queue's only key: all aggregated roles are processed together. */
-const ALL = "all";
+/** Takes in what changed, and queues all aggregated roles by their names; no role is called so. */
+const ALL = "";
 
 /** Runs until the signal aborts. */
 export async function runRoleAggregation(
@@ -54,23 +54,21 @@ export async function runRoleAggregation(
     },
     signal,
   );
-  const working = queue.run(async () => {
-    takeIn(objects, clusterRoles, roles, changed);
-    for (const role of roles.values()) {
-      if (role.selectors === undefined) continue;
-      try {
-        await writeGathered(objects, clusterRoles, role, roles, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!isLostRace(error)) {
-          logger.warn({ role: role.name, err: error }, "aggregating a role failed");
-        }
-        changed.add(role.name);
-        queue.retry(ALL);
-        return;
-      }
+  const working = queue.run(async (name) => {
+    if (name === ALL) {
+      takeIn(objects, clusterRoles, roles, changed);
+      for (const role of roles.values()) if (role.selectors !== undefined) queue.add(role.name);
+      return;
     }
-    queue.forget(ALL);
+    const role = roles.get(name);
+    try {
+      if (role !== undefined) await writeGathered(objects, clusterRoles, role, roles, signal);
+      queue.forget(name);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isLostRace(error)) logger.warn({ role: name, err: error }, "aggregating a role failed");
+      queue.retry(name);
+    }
   }, signal);
   await Promise.all([following, working]);
 }

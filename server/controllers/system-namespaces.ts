@@ -5,6 +5,7 @@
 import type { ApiObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
+import { eachInTurn } from "./each-in-turn.js";
 import type { ObjectsApi } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
@@ -23,8 +24,8 @@ export async function ensureSystemNamespaces(
   signal: AbortSignal,
 ): Promise<void> {
   const namespaces = objects.resource("", "namespaces");
-  for (const name of systemNamespaces(naming)) {
-    if (objects.get(namespaces, { namespace: "", name }) !== undefined) continue;
+  await eachInTurn(systemNamespaces(naming), async (name) => {
+    if (objects.get(namespaces, { namespace: "", name }) !== undefined) return;
     const namespace: ApiObject = { kind: "Namespace", apiVersion: "v1", metadata: { name } };
     try {
       await objects.create(namespaces, namespace, signal);
@@ -32,7 +33,7 @@ export async function ensureSystemNamespaces(
       const isThere = error instanceof StatusError && error.reason === "AlreadyExists";
       if (!isThere) throw error;
     }
-  }
+  });
 }
 
 /** Maintains them until the signal aborts. Runs in every replica. */

@@ -5,6 +5,7 @@
 import type { Naming } from "../api/naming.js";
 import { expirationOf, hasExpired } from "../authn/bootstrap-secret.js";
 import { BootstrapSecrets } from "./bootstrap-secrets.js";
+import { eachInTurn } from "./each-in-turn.js";
 import type { ObjectKey } from "./objects-api.js";
 import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 
@@ -21,11 +22,11 @@ export async function runTokenCleaner(
   const secrets = new BootstrapSecrets(objects, naming);
   const sync = async (): Promise<number> => {
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const secret of secrets.list()) {
+    await eachInTurn(secrets.list(), async (secret) => {
       const nowMs = clock.now();
       const expiresAtMs = expirationOf(secret, naming);
       const { uid = "", name = "", deletionTimestamp } = secret.metadata;
-      if ((deletionTimestamp ?? "") !== "") continue;
+      if ((deletionTimestamp ?? "") !== "") return;
       if (hasExpired(expiresAtMs, nowMs)) {
         const options = { uid, propagationPolicy: "Background" } as const;
         const key = { namespace: systemNamespace, name };
@@ -33,7 +34,7 @@ export async function runTokenCleaner(
       } else {
         nextMs = Math.min(nextMs, expiresAtMs - nowMs);
       }
-    }
+    });
     return nextMs;
   };
   const watches = [{ resource: secrets.resource, concerns: (key: ObjectKey) => secrets.note(key) }];
