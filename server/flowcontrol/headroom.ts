@@ -10,7 +10,8 @@
  *     t=0   debt -5, a backlog is served     after 5 ms of work: debt 0, it may still begin
  *     t=6   debt +1, the backlog waits       after 1/3 ms of rest: debt 0, it goes on
  *
- * Where other work alone keeps the thread busy, a backlog gets a slice each HELD_MS_MAX all the same.
+ * Where other work alone keeps the thread busy, a backlog gets a slice each HELD_MS_MAX all the same, unless its
+ * share of the thread is kept in another way (thread-share.ts).
  */
 import { performance } from "node:perf_hooks";
 import { assert } from "../../storage/base/assert.js";
@@ -36,6 +37,7 @@ export class Headroom {
   #debtMs = 0;
   #before: Utilization | undefined;
   #heldSinceMs: number | undefined;
+  #isForgiven = false;
 
   /** @param busyShare of the thread's time, more than 0; 1 = no rest is wanted */
   constructor(
@@ -48,8 +50,19 @@ export class Headroom {
     this.#utilization = utilization;
   }
 
+  /** Whether the last slice was free although the thread had not rested. */
+  get isForgiven(): boolean {
+    return this.#isForgiven;
+  }
+
+  /** A debt is not paid sooner than that. */
+  get restMs(): number {
+    return Math.min(this.#debtMs / this.#workPerRest, HELD_MS_MAX);
+  }
+
   /** Whether a backlog has to wait now; asked before each slice. */
   isSpent(nowMs: number): boolean {
+    this.#isForgiven = false;
     if (this.#workPerRest === Number.POSITIVE_INFINITY) return false;
     const { active, idle } = this.#utilization();
     const { active: activeBefore, idle: idleBefore } = this.#before ?? { active, idle };
@@ -63,6 +76,7 @@ export class Headroom {
     this.#heldSinceMs ??= nowMs;
     if (nowMs - this.#heldSinceMs < HELD_MS_MAX) return true;
     this.#heldSinceMs = nowMs;
+    this.#isForgiven = true;
     return false;
   }
 }

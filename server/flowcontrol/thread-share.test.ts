@@ -24,6 +24,18 @@ test("one of fifty is above its share when it used much more than the others", (
   );
 });
 
+test("44: who used a tenth of what all used is above, however little of the thread's time is counted", () => {
+  const share = new ThreadShare(0.5);
+  const polite = Array.from({ length: 50 }, () => new UsedTime());
+  const greedy = new UsedTime();
+  for (const used of polite) for (let at = 0; at < 5; at++) share.add(used, 0.1, BEGIN_MS);
+  for (let at = 0; at < 10; at++) share.add(greedy, 0.3, BEGIN_MS);
+  const nowMs = BEGIN_MS + WINDOW_MS - 1;
+
+  assert.ok(share.isAbove(greedy, nowMs));
+  assert.ok(!polite.some((used) => share.isAbove(used, nowMs)));
+});
+
 test("where all use the same, nobody is above, however busy the thread is", () => {
   for (const others of [4, 50, 1_000]) {
     const share = new ThreadShare(1);

@@ -3,9 +3,13 @@
  * have a backlog for a moment, after a pause of the thread or because it asks for several things at once, and is no
  * reason to make it wait: it takes what others leave, and that is little.
  *
- *     one of 50 used 2 ms of the last 150 ms     its share is 5.7 ms: it is served in its turn, whatever waits
- *     one of 50 used 30 ms                       with a backlog it goes on where the thread rests
- *     the only one used 60 ms                    its share is half of the thread, 75 ms
+ *     one of 50, of whose pieces all took 75 ms
+ *       used 1 ms       its share is 2.8 ms: it is served in its turn, whatever waits
+ *       used 15 ms      with a backlog it goes on where the thread rests
+ *     the only one      its share is half of the thread
+ *
+ * A share is one of the time that all of them used: pieces are a third of what requests cost, the rest is reading, encryption
+ * and collections of garbage. Where little is counted, as the root is busy, it is a share of a quarter of all time.
  *
  * Time is counted in windows, the one before and the one that runs. It is that of the clock, so who ran during a collection
  * of garbage, or while the thread had no processor, seems to have used it: the longest piece in each window is left out.
@@ -15,6 +19,8 @@
 export const WINDOW_MS = 100;
 /** So many times the equal part: on a busy thread half of all would be above that. */
 const TIMES = 2;
+/** Of all time; where less is counted, shares are parts of it. */
+const COUNTED_MIN = 0.25;
 
 /** What one of them used. Only ThreadShare writes it. */
 export class UsedTime {
@@ -35,6 +41,9 @@ export class ThreadShare {
   /** Who used something in this window, and in the one before. */
   #active = 0;
   #activeBefore = 0;
+  /** What all of them used, in the same. */
+  #ms = 0;
+  #msBefore = 0;
 
   /** @param shareMax of the thread, more than 0: nobody's share is more */
   constructor(shareMax: number) {
@@ -51,6 +60,7 @@ export class ThreadShare {
       used.window = this.#window;
       this.#active++;
     }
+    this.#ms += ms;
     used.ms += ms;
     used.longestMs = Math.max(used.longestMs, ms);
   }
@@ -63,14 +73,19 @@ export class ThreadShare {
     // The root is one more.
     const others = Math.max(this.#active, this.#activeBefore);
     const share = Math.min(this.#shareMax, TIMES / (others + TIMES));
-    return usedMs > share * (WINDOW_MS + nowMs - this.#window * WINDOW_MS);
+    const allMs = WINDOW_MS + nowMs - this.#window * WINDOW_MS;
+    const countedMs = Math.max(this.#ms + this.#msBefore, COUNTED_MIN * allMs);
+    return usedMs > share * (others > 1 ? countedMs : allMs);
   }
 
   #turnTo(nowMs: number): void {
     const window = Math.floor(nowMs / WINDOW_MS);
     if (window === this.#window) return;
-    this.#activeBefore = window === this.#window + 1 ? this.#active : 0;
+    const isNext = window === this.#window + 1;
+    this.#activeBefore = isNext ? this.#active : 0;
+    this.#msBefore = isNext ? this.#ms : 0;
     this.#active = 0;
+    this.#ms = 0;
     this.#window = window;
   }
 }

@@ -313,6 +313,30 @@ test("44: one that used little is served in its turn beside a greedy one, howeve
   await Promise.all(queue);
 });
 
+test("44: where the others keep the thread busy, a greedy one gets its share of it and no more", async () => {
+  const { clock, turns } = busyThread();
+  let greedyMs = 0;
+  const work = async (place: TurnPlace, ms: number) => {
+    await turns.wait(place);
+    clock.nowMs += ms;
+    await nextTurn();
+  };
+  const queue = Array.from({ length: 200 }, () =>
+    work(planePlace("greedy"), 1).then(() => {
+      greedyMs++;
+    }),
+  );
+  const polite = Array.from({ length: 50 }, (_, at) => planePlace(`polite ${at}`));
+  while (clock.nowMs < 1_500) for (const place of polite) await work(place, 0.2);
+  const share = greedyMs / clock.nowMs;
+
+  clock.nowMs += 2 * RECENT_MS;
+  await Promise.all(queue);
+
+  // Its share is two equal parts, and the longest piece of each window is not counted (thread-share.ts).
+  assert.ok(share > 1 / 51 && share < 3 / 51, `${share} of the thread`);
+});
+
 test("44: a long piece of one user puts their control plane behind others, and the user behind its others", async () => {
   const desk = new Desk();
   const done: string[] = [];

@@ -45,6 +45,8 @@ const IDLE_FLOWS_MAX = 1_000;
 export const BACKLOG = 4;
 /** So many pieces that wait keep a flow busy: its connections are paused meanwhile. */
 export const ENOUGH = 16;
+/** The same of a control plane above its share, whose pieces wait for long: what waits is copied by each collection. */
+export const ENOUGH_HELD = BACKLOG;
 /** So many paused connections are read at once. */
 const READ_AT_ONCE = 8;
 /** A piece that takes longer puts its flow behind others. */
@@ -53,7 +55,7 @@ export const LONG_PIECE_MS = 5;
 export const TURNS_BETWEEN = 4;
 /** How long a flow counts as one with a backlog or a long piece after that, and as one without after its last piece. */
 export const RECENT_MS = 50;
-/** How soon backlogs that have to wait are looked at again. */
+/** How soon backlogs that have to wait are looked at again at least. */
 const LOOK_AGAIN_MS = 1;
 /** How long a flow reads no more connections after it did: requests take about as long from there to here. */
 const READ_MORE_MS = 2;
@@ -260,16 +262,23 @@ export class Turns {
 
   /** What the connection asks for next may wait, if its flow has a backlog. */
   readLater(connection: PausableConnection, place: TurnPlace): void {
-    if ((this.#flowAt(place)?.others.length ?? 0) < ENOUGH) return;
+    const flow = this.#flowAt(place);
+    if (flow === undefined || flow.others.length < this.#enoughOf(flow, this.#now())) return;
     this.#paused.pause(place, connection);
     this.#readIdleAgain();
   }
 
+  #enoughOf({ used }: Flow, nowMs: number): number {
+    return used !== undefined && this.#share.isAbove(used, nowMs) ? ENOUGH_HELD : ENOUGH;
+  }
+
   /** Several at once, as they share what requests share, such as the question of the freshness barrier. */
   #readMore(flow: Flow, nowMs: number): void {
-    if (nowMs - flow.readMs < READ_MORE_MS) return;
+    const enough = this.#enoughOf(flow, nowMs);
+    const lacking = enough - flow.others.length;
+    if (lacking <= 0 || nowMs - flow.readMs < READ_MORE_MS) return;
     flow.readMs = nowMs;
-    this.#paused.resume(flow.place, READ_AT_ONCE);
+    this.#paused.resume(flow.place, enough === ENOUGH_HELD ? lacking : READ_AT_ONCE);
   }
 
   /** Of flows with nothing waiting: those read before had nothing to ask. */
@@ -344,10 +353,13 @@ export class Turns {
   #lookAgain(): void {
     if (this.#looksAgain) return;
     this.#looksAgain = true;
-    setTimeout(() => {
-      this.#looksAgain = false;
-      if (this.#waiting > 0) this.#planTurn();
-    }, LOOK_AGAIN_MS);
+    setTimeout(
+      () => {
+        this.#looksAgain = false;
+        if (this.#waiting > 0) this.#planTurn();
+      },
+      Math.max(LOOK_AGAIN_MS, this.#headroom.restMs),
+    );
   }
 
   /** Releases one piece, and the next one after its synchronous part. */
@@ -388,8 +400,11 @@ export class Turns {
 
   /** Undefined: all that wait are backlogs that have to, or flows that had a long piece. */
   #takeNext(nowMs: number, mayBeLong: boolean): Taken | undefined {
+    // What uses more than its share goes on where the thread rests, and else when it does not any more.
+    const isHeld = ({ used }: Flow) =>
+      this.#isSpent || (used !== undefined && this.#headroom.isForgiven);
     const mayGo = (flow: Flow) =>
-      !this.#isSpent || flow.ends.length > 0 || !this.#hasToWait(flow, nowMs);
+      flow.ends.length > 0 || !isHeld(flow) || !this.#hasToWait(flow, nowMs);
     const isLight = (flow: Flow) => mayGo(flow) && !wasLong(flow.common, nowMs);
     // Among flows that are as one those come first that have not been long themselves.
     const isLighter = (flow: Flow) => mayGo(flow) && !wasLong(flow.own, nowMs);
@@ -400,7 +415,7 @@ export class Turns {
     if (!this.#hasBacklog(flow, nowMs)) this.#noteModest(flow.common, nowMs);
     const piece = flow.takeNext();
     this.#waiting--;
-    if (this.#paused.size > 0 && flow.others.length < ENOUGH) this.#readMore(flow, nowMs);
+    if (this.#paused.size > 0) this.#readMore(flow, nowMs);
     toEnd(level.order, flow, flow.waiting > 0);
     toEnd(this.#order, level, level.order.length > 0);
     return { flow, piece };

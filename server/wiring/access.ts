@@ -73,7 +73,7 @@ export type InheritedParts = Pick<
 export function openAccess(parts: AccessParts): Promise<Access> {
   return openAll(async (opened) => {
     const { config, clock, facts, metrics, logger, security, serverAddress, codecs } = parts;
-    const { store, tokenKeys, feedLag, small } = parts.storage;
+    const { store, tokenKeys, feedLag, small, readDeadline } = parts.storage;
     let reviewers: Reviewers | undefined;
     let customKinds: CustomKinds | undefined;
     const builtIn = createServedCatalog({
@@ -90,7 +90,9 @@ export function openAccess(parts: AccessParts): Promise<Access> {
       },
     });
     const catalog = new LiveCatalog(builtIn);
-    const views = createViews(config, store, catalog, logger, { metrics, feedLag, small });
+    const views = createViews(config, store, catalog, logger, {
+      ...{ metrics, feedLag, small, readDeadline },
+    });
     // The store works while the rest of this process is wired.
     views.view.readAhead();
     const outgoing = new OutgoingPlaces(metrics);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle, TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { SharedDeadline } from "../../storage/base/shared-deadline.js";
 import { DEFAULT_RING_LIMITS, type RingLimits } from "../../storage/cache/event-ring.js";
 import type { FeedLag } from "../../storage/cache/feed-lag.js";
 import { FreshnessBarrier } from "../../storage/cache/freshness.js";
@@ -84,10 +85,12 @@ export function createViews(
     metrics,
     feedLag,
     small,
+    readDeadline,
   }: {
     readonly metrics?: Metrics;
     readonly feedLag?: FeedLag;
     readonly small?: SmallView | undefined;
+    readonly readDeadline?: SharedDeadline;
   } = {},
 ): Views {
   const clock = systemClock;
@@ -103,8 +106,12 @@ export function createViews(
   });
   followCatalog(view, catalog);
   const onBatch = metrics === undefined ? undefined : observeBatches(metrics);
-  const barrier = { store, view, clock, ...(onBatch === undefined ? {} : { onBatch }) };
-  return { view, freshness: new FreshnessBarrier(barrier) };
+  const freshness = new FreshnessBarrier({
+    ...{ store, view, clock },
+    ...(onBatch !== undefined && { onBatch }),
+    ...(readDeadline !== undefined && { deadline: readDeadline }),
+  });
+  return { view, freshness };
 }
 
 function ringLimitsOf({ watchCacheHistoryMs, watchCacheBytesMax, ...config }: Config): RingLimits {

@@ -7,7 +7,9 @@ import { openAll } from "../../storage/base/cleanup.js";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle, TaskObserver } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { SharedDeadline } from "../../storage/base/shared-deadline.js";
 import { FeedLag } from "../../storage/cache/feed-lag.js";
+import { readDeadline } from "../../storage/cache/freshness.js";
 import type { SmallView } from "../../storage/cache/registry-view.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import type { ConvertingStore } from "../../storage/kv/converting-store.js";
@@ -57,6 +59,8 @@ export interface OpenedStore extends AsyncDisposable {
   readonly readAuthorities: ReadAuthorities;
   /** Stored versions, which all registries have alike. */
   readonly byPartition: VersionsByPartition;
+  /** Of reads that wait for the store, in all registries: each signal of it lives for as long. */
+  readonly readDeadline: SharedDeadline;
   /** As values lie in the store. */
   readonly plain: RevisionedStore;
   /** Of the registries below this one; undefined = there are none. */
@@ -113,6 +117,7 @@ export function openStore(parts: StoreParts, signal: AbortSignal): Promise<Opene
       readAuthorities: createReadAuthorities({ config, store: sealed, logger }),
       plain: plainStore,
       byPartition,
+      readDeadline: readDeadline(),
       feed,
       spawn(lifecycle, observers) {
         etcdFiles.spawn(lifecycle, observers);

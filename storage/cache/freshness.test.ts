@@ -6,7 +6,7 @@ import { Lifecycle } from "../base/lifecycle.js";
 import { silentLogger } from "../base/logger.js";
 import { TURN_MS } from "../base/next-turn.js";
 import { ManualClock } from "../base/testing/manual-clock.js";
-import { FreshnessBarrier } from "./freshness.js";
+import { FreshnessBarrier, readDeadline } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
 import { ScriptedStore } from "./testing/scripted-store.js";
 
@@ -22,7 +22,7 @@ async function openBarrier(deadlineMs?: number, time: { now(): number } = perfor
   const lifecycle = new Lifecycle(silentLogger);
   await view.start(lifecycle, lifecycle.signal);
   store.answersAtOnce = false;
-  const deadline = deadlineMs === undefined ? {} : { deadlineMs };
+  const deadline = deadlineMs === undefined ? {} : { deadline: readDeadline(deadlineMs) };
   const freshness = new FreshnessBarrier({ store, view, clock, time, ...deadline });
   return {
     clock,

@@ -47,8 +47,8 @@ export interface FreshnessOptions {
   readonly store: RevisionedStore;
   readonly view: RegistryView;
   readonly clock: Clock;
-  /** Consistent reads fail after about this long when the store has no quorum. */
-  readonly deadlineMs?: number;
+  /** After it consistent reads fail, when the store has no quorum; several barriers may share it. */
+  readonly deadline?: SharedDeadline;
   /** Measures turns. Default: the process's own time. */
   readonly time?: { now(): number };
   /** Called for each batch with the number of requests in it and its total time. */
@@ -109,6 +109,11 @@ const HASTY_MAX = 1_024;
 /** So many that are answered together go on at once; nobody knows yet how long each works. */
 const TOGETHER_MAX = 16;
 
+/** What reads wait for the store at most. */
+export function readDeadline(ms = DEFAULT_DEADLINE_MS): SharedDeadline {
+  return new SharedDeadline(ms, DEADLINE_SLACK_MS);
+}
+
 /** For sleeps that are never cut short. */
 const NEVER = new AbortController().signal;
 
@@ -158,10 +163,7 @@ export class FreshnessBarrier {
     this.#clock = options.clock;
     this.#onBatch = options.onBatch?.bind(options);
     this.#turns = new SharedTurns(options.time);
-    this.#deadline = new SharedDeadline(
-      options.deadlineMs ?? DEFAULT_DEADLINE_MS,
-      DEADLINE_SLACK_MS,
-    );
+    this.#deadline = options.deadline ?? readDeadline();
   }
 
   /**

@@ -10,7 +10,7 @@ import { StorageError } from "../kv/errors.js";
 import { type KeyValue, type Revision, type StoreEvent, toRevision } from "../kv/store.js";
 import type { StoredObject } from "../objects/stored-object.js";
 import type { ObjectEvent } from "./event-ring.js";
-import { FreshnessBarrier } from "./freshness.js";
+import { FreshnessBarrier, readDeadline } from "./freshness.js";
 import { RegistryView } from "./registry-view.js";
 import { configMap, ScriptedStore } from "./testing/scripted-store.js";
 
@@ -22,7 +22,8 @@ function openView(store: ScriptedStore, clock: Clock = systemClock) {
     logger: silentLogger,
     traits: () => ({}),
   });
-  const barrier = (deadlineMs: number) => new FreshnessBarrier({ store, view, clock, deadlineMs });
+  const barrier = (deadlineMs: number) =>
+    new FreshnessBarrier({ store, view, clock, deadline: readDeadline(deadlineMs) });
   const freshness = barrier(DEADLINE_MS);
   return { view, freshness, barrier, lifecycle: new Lifecycle(silentLogger) };
 }
