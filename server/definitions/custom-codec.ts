@@ -79,6 +79,8 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
       Object.freeze({
         decode: (input, options) => compiledOf(kind).codec.decode(input, options),
         applyDefaults: (object) => compiledOf(kind).codec.applyDefaults(object),
+        applyDefaultsInSteps: (object, grew) =>
+          compiledOf(kind).codec.applyDefaultsInSteps(object, grew),
         // The strategy checks the schema's rules, on the object as it will be stored.
         validate: () => [],
         judge: (object, current, options) =>

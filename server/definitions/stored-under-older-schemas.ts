@@ -12,6 +12,7 @@
 import type { Revision } from "../../storage/kv/store.js";
 import type { StoredObject } from "../../storage/objects/stored-object.js";
 import type { ApiObject, JsonValue } from "../api/meta.js";
+import { StatusError } from "../api/status.js";
 import type { Conversion } from "../kinds/conversion.js";
 import { parseJson } from "../schema/parse-json.js";
 import type { CustomCodec } from "./custom-codec.js";
@@ -48,7 +49,12 @@ export function convertsOlder({ storedCodec, codec, revision }: SchemaChange): C
 /** The object by the current schema of its version. */
 export function refreshed(stored: JsonValue, codec: CustomCodec): ApiObject {
   const { object } = codec.decode(stored, { dropsInvalid: true });
-  codec.applyDefaults(object);
+  try {
+    codec.applyDefaults(object);
+  } catch (error) {
+    // Defaults of many megabytes that came later: it is served with as many as fit.
+    if (!(error instanceof StatusError)) throw error;
+  }
   return object;
 }
 

@@ -115,6 +115,8 @@ export class RequestState {
   isFresh = false;
   /** The body once it has been read: a request may be handled again. */
   body: Buffer | undefined;
+  /** Bytes that defaults have filled in to it. */
+  grownBytes = 0;
   /** Milliseconds for which it waited for seats and webhooks: not this server's own time. */
   othersMs = 0;
   /** Bytes of the body sent by a sink; plain bodies know their length. */
@@ -215,6 +217,10 @@ export class RequestState {
 
   get bodyBytes(): number {
     return this.body?.length ?? 0;
+  }
+
+  grew(bytes: number): void {
+    this.grownBytes += bytes;
   }
 
   /** Ends the turn of the event loop, and resolves when flow control gives the request another one. */

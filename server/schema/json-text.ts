@@ -4,7 +4,7 @@
  */
 
 import { STRETCH, type Steps } from "../../storage/base/steps.js";
-import type { JsonValue } from "../api/meta.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
 import { LongText } from "./long-text.js";
 
 /** A value that its JSON type does not have, such as a number beyond a double. */
@@ -52,13 +52,24 @@ export function stringifyJson(value: JsonValue): string {
   }
 }
 
+/** The order of members, other than that in which they were added. */
+export interface MemberOrder {
+  keys(object: JsonObject): Steps<readonly string[]>;
+  /** A small value with its members in this order. */
+  ordered(value: JsonValue): JsonValue;
+}
+
 /** The same in steps, for values of any size. */
-export function* stringifyInSteps(value: JsonValue): Steps<string> {
+export function* stringifyInSteps(value: JsonValue, order?: MemberOrder): Steps<string> {
   if (typeof value !== "object" || value === null) return stringifyJson(value);
   const isList = Array.isArray(value);
-  const keys = isList ? undefined : Object.keys(value);
-  const count = keys?.length ?? (value as readonly JsonValue[]).length;
-  if (count <= STRETCH && isFlat(value)) return stringifyJson(value);
+  const unordered = isList ? undefined : Object.keys(value);
+  const count = unordered?.length ?? (value as readonly JsonValue[]).length;
+  if (count <= STRETCH && isFlat(value)) {
+    return stringifyJson(order === undefined ? value : order.ordered(value));
+  }
+  const isOrdered = isList || order === undefined;
+  const keys = isOrdered ? unordered : yield* order.keys(value as JsonObject);
   const text = new LongText();
   let separator = "";
   for (let at = 0; at < count; at++) {
@@ -70,7 +81,9 @@ export function* stringifyInSteps(value: JsonValue): Steps<string> {
     const member = (value as { readonly [key: string | number]: JsonValue | undefined })[key];
     if (member === undefined && !isList) continue;
     const isScalar = typeof member !== "object" || member === null;
-    const written = isScalar ? stringifyJson(member ?? null) : yield* stringifyInSteps(member);
+    const written = isScalar
+      ? stringifyJson(member ?? null)
+      : yield* stringifyInSteps(member, order);
     text.add(isList ? separator + written : `${separator}${quoteString(key as string)}:${written}`);
     separator = ",";
   }

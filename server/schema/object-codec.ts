@@ -45,8 +45,11 @@ export interface ObjectCodec {
   fits?(object: Readonly<Record<string, unknown>>): boolean;
   /** Sets defaults in place: those of the schema and, for built-in kinds, those set in code. */
   applyDefaults(object: ApiObject): void;
-  /** The same in steps. Absent = they cannot be cut. */
-  applyDefaultsInSteps?(object: ApiObject): Steps<void>;
+  /**
+   * The same in steps. Absent = they cannot be cut.
+   * @param grew is told how many bytes were filled in, where a small object may get many
+   */
+  applyDefaultsInSteps?(object: ApiObject, grew?: (bytes: number) => void): Steps<void>;
   /** Checks required fields and closed enums. The registry checks metadata. */
   validate(object: ApiObject): FieldError[];
   /** Canonical JSON text without trailing newline. */

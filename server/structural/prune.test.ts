@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { finishNow } from "../../storage/base/steps.js";
 import type { JsonValue } from "../api/meta.js";
-import { applyDefaults } from "./defaulting.js";
+import { refusal } from "../api/testing/refusal.js";
+import { applyDefaults, applyDefaultsInSteps } from "./defaulting.js";
 import type { JsonSchema } from "./json-schema.js";
 import { prune } from "./prune.js";
 import { toStructural } from "./structural.js";
@@ -187,5 +189,39 @@ describe("defaulting", () => {
     if (first.spec?.filled) first.spec.filled.deep = "changed";
     applyDefaults(second, node);
     assert.deepEqual(second, { spec: { replicas: 1, color: "red", filled: { deep: "y" } } });
+  });
+});
+
+describe("39.3: defaults of large objects", () => {
+  const item = struct({
+    a: { type: "string", default: "x" },
+    o: struct({ p: { type: "integer", default: 1 } }, { default: {} }),
+  });
+  const node = toStructural(struct({ l: { type: "array", items: item } }));
+  const empties = (count: number) => ({ l: Array.from({ length: count }, () => ({})) });
+
+  test("are filled in in steps, as at once, and counted", () => {
+    const [one, other] = [empties(3_000), empties(3_000)];
+    applyDefaults(one, node);
+    const steps = applyDefaultsInSteps(other, node);
+    let count = 1;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) count++;
+    assert.deepEqual(other, one);
+    assert.deepEqual(other.l[2_999], { a: "x", o: { p: 1 } });
+    assert.ok(count > 10, String(count));
+    // A letter, an empty object and a number each.
+    assert.equal(step.value, 3_000 * (1 + 2 + 8));
+  });
+
+  test("are at most some megabytes, whatever a definition says", async () => {
+    const long = struct({ a: { type: "string", default: "x".repeat(10_000) } });
+    const wide = toStructural(struct({ l: { type: "array", items: long } }));
+    const fits = empties(800);
+    assert.equal(finishNow(applyDefaultsInSteps(fits, wide)), 8_000_000);
+    const fill = (run: () => void) => refusal(Promise.resolve().then(run));
+    assert.equal((await fill(() => applyDefaults(empties(900), wide))).code, 413);
+    const { code } = await fill(() => void finishNow(applyDefaultsInSteps(empties(900), wide)));
+    assert.equal(code, 413);
   });
 });

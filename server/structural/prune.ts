@@ -7,8 +7,7 @@
 import { setMember } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import { cutPath } from "../api/shown-value.js";
-import { isUnsetNull } from "./defaulting.js";
-import { META_MEMBERS, memberOf, type Structural } from "./structural.js";
+import { isUnsetNull, META_MEMBERS, memberOf, type Structural } from "./structural.js";
 
 /** Maximum number of reported paths; more of a wholly invalid body add nothing. */
 const PATHS_MAX = 100;

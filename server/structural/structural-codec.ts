@@ -8,16 +8,17 @@
  * its sender and order.
  */
 
+import { sortInSteps } from "../../storage/base/sort-in-steps.js";
 import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue } from "../api/meta.js";
 import { badRequest } from "../api/status.js";
-import { stringifyInSteps, stringifyJson } from "../schema/json-text.js";
+import { type MemberOrder, stringifyInSteps, stringifyJson } from "../schema/json-text.js";
 import type { DecodeOptions, DecodeResult } from "../schema/object-codec.js";
 import { areSorted, sortedKeys } from "../schema/sorted-keys.js";
 import type { StructCodec } from "../schema/struct-codec.js";
 import { DecodeFailure, encodeAny } from "../schema/value-codec.js";
-import { applyDefaults } from "./defaulting.js";
+import { applyDefaults, applyDefaultsInSteps } from "./defaulting.js";
 import { readEmbedded, withReadDefaults } from "./embedded.js";
 import { copyAll, prune } from "./prune.js";
 import type { Structural } from "./structural.js";
@@ -28,6 +29,8 @@ export interface StructuralCodec {
   decode(input: JsonValue, options?: DecodeOptions): DecodeResult;
   /** In place. */
   applyDefaults(object: ApiObject): void;
+  /** The same in steps. @param grew is told how many bytes were filled in */
+  applyDefaultsInSteps(object: ApiObject, grew?: (bytes: number) => void): Steps<void>;
   /** With `current`, existing errors of unchanged values are tolerated. */
   readonly validate: Validation;
   /** Canonical JSON text without trailing newline. */
@@ -86,6 +89,11 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
       if (structural === undefined) return;
       applyDefaults(object as unknown as JsonObject, structural);
     },
+    *applyDefaultsInSteps(object, grew) {
+      if (structural === undefined) return;
+      const bytes = yield* applyDefaultsInSteps(object as unknown as JsonObject, structural);
+      grew?.(bytes);
+    },
     validate: structural === undefined ? () => [] : createValidation(structural),
     encode(object) {
       let text = opening + metadata.encode(object.metadata as unknown as JsonObject);
@@ -107,9 +115,7 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
         const value = members[name];
         if (value === undefined) continue;
         yield;
-        const ordered = inOrder(value);
-        yield;
-        text += `,${JSON.stringify(name)}:${yield* stringifyInSteps(ordered)}`;
+        text += `,${JSON.stringify(name)}:${yield* stringifyInSteps(value, SORTED)}`;
       }
       return `${text}}`;
     },
@@ -127,6 +133,14 @@ function readMetadata(
   unknownFields.push(...own.map((field) => `metadata.${field}`));
   return read;
 }
+
+const SORTED: MemberOrder = {
+  *keys(object) {
+    const keys = Object.keys(object);
+    return areSorted(keys) ? keys : yield* sortInSteps(keys, (a, b) => (a < b ? -1 : 1));
+  },
+  ordered: inOrder,
+};
 
 /** The value with all members sorted; the value itself if they already are. */
 function inOrder(value: JsonValue): JsonValue {

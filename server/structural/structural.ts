@@ -105,3 +105,8 @@ function featuresOf(node: Omit<Structural, "has">): Features {
 export function memberOf(node: Structural, name: string): Structural | true | undefined {
   return node.properties.get(name) ?? node.additional;
 }
+
+/** A null that is not nullable: treated as not sent. */
+export function isUnsetNull(value: JsonValue | undefined, node: Structural): boolean {
+  return value === null && !node.isNullable;
+}

@@ -28,6 +28,8 @@ export interface InputOptions {
   readonly fieldValidation: FieldValidation;
   /** Receives warnings for the client of a successful write. */
   warn(text: string): void;
+  /** Absent = nobody waits for it in turns. */
+  readonly request?: { grew?(bytes: number): void } | undefined;
 }
 
 /** The error for an invalid value that the server made itself, such as the result of a patch. */
@@ -82,8 +84,10 @@ function* decode(
   const isUntyped = isCustom(resource) && (input.keepsNulls === true || isOther);
   reportStrictProblems(resource, isUntyped ? [] : unknownFields, input, options);
   yield;
-  if (isLong && codec.applyDefaultsInSteps !== undefined) yield* codec.applyDefaultsInSteps(object);
-  else codec.applyDefaults(object);
+  // A definition decides how much a small object gets.
+  if ((isLong || isCustom(resource)) && codec.applyDefaultsInSteps !== undefined) {
+    yield* codec.applyDefaultsInSteps(object, (bytes) => options.request?.grew?.(bytes));
+  } else codec.applyDefaults(object);
   return object;
 }
 

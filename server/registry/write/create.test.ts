@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { oneStep } from "../../../storage/base/steps.js";
 import { StorageError } from "../../../storage/kv/errors.js";
 import type { ApiObject, JsonObject } from "../../api/meta.js";
 import { refusal } from "../../api/testing/refusal.js";
@@ -14,6 +15,7 @@ import {
 } from "../testing/registry-harness.js";
 import { createObject, decodeOnce } from "./create.js";
 import { deleteObject } from "./delete.js";
+import { pauseOf } from "./long-write.js";
 
 const harness = await openRegistryHarness();
 
@@ -325,4 +327,31 @@ test("39.3: what another attempt of a large write decodes anew is decoded in tur
   assert.ok(turns > 0);
   assert.notEqual(again, decode.first);
   assert.deepEqual(again, decode.first);
+});
+
+test("39.3: a small object that its definition's defaults make large is written in turns from there on", async () => {
+  const maps = harness.resource("", "v1", "configmaps");
+  const request = {
+    bodyBytes: 100,
+    grownBytes: 0,
+    grew(bytes: number) {
+      this.grownBytes += bytes;
+    },
+    nextTurn: async () => {},
+  };
+  assert.equal(pauseOf(request), undefined);
+  const resource = {
+    ...maps,
+    isCustom: true,
+    codec: {
+      ...maps.codec,
+      applyDefaultsInSteps(_: unknown, grew: (bytes: number) => void) {
+        grew(100_000);
+        return oneStep(undefined);
+      },
+    },
+  } as never;
+  const input = inputOf({ kind: "ConfigMap", apiVersion: "v1", metadata: { name: "grows" } });
+  await decodeOnce(resource, input, { ...writeOptions(), request });
+  assert.notEqual(pauseOf(request), undefined);
 });

@@ -15,7 +15,7 @@ import { createIdentity, fillNamespace, generateName, type Identity } from "../g
 import type { ObjectResult, Registry, WriteOptions } from "../registry.js";
 import { servedBytes, servedCurrent, servedUnstored } from "./current.js";
 import { type CreateTarget, decideCreate } from "./decide-create.js";
-import { afterSteps, pauseOf } from "./long-write.js";
+import { afterCostlySteps, pauseOf } from "./long-write.js";
 import { type Outcome, runWrite } from "./write.js";
 
 export interface CreateRequest extends CreateTarget {
@@ -91,7 +91,7 @@ export function decodeOnce(
 ): DecodedInput | Promise<DecodedInput> {
   const pause = pauseOf(options.request);
   const steps = decodeInSteps(resource, input, options, pause !== undefined);
-  return afterSteps(pause, steps, (first) => {
+  return afterCostlySteps({ pause, request: options.request }, steps, (first) => {
     options.decoded?.(input.value, first);
     let unused: ApiObject | undefined = first;
     return {
@@ -102,7 +102,7 @@ export function decodeOnce(
         if (next !== undefined) return next;
         const silent: InputOptions = { fieldValidation: "Ignore", warn() {} };
         const again = decodeInSteps(resource, input, silent, pause !== undefined);
-        return afterSteps(pause, again, (decoded) => decoded);
+        return afterCostlySteps({ pause, request: options.request }, again, (decoded) => decoded);
       },
     };
   });

@@ -14,6 +14,9 @@ import { finishNow, type Steps, takeStepsFor } from "../../../storage/base/steps
 /** The request that writes. */
 export interface WritingRequest {
   readonly bodyBytes: number;
+  /** Bytes that defaults have filled in to what it sent. */
+  readonly grownBytes?: number;
+  grew?(bytes: number): void;
   /** Resolves in a later turn of the event loop, when it is the request's turn. */
   nextTurn(): Promise<void>;
 }
@@ -26,7 +29,10 @@ export type Pause = (() => Promise<void>) | undefined;
 
 /** @param currentBytes of the object that is changed */
 export function pauseOf(request: WritingRequest | undefined, currentBytes = 0): Pause {
-  if (request === undefined || Math.max(request.bodyBytes, currentBytes) < LONG_BYTES) {
+  if (
+    request === undefined ||
+    Math.max(request.bodyBytes + (request.grownBytes ?? 0), currentBytes) < LONG_BYTES
+  ) {
     return undefined;
   }
   return () => request.nextTurn();
