@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { eventually } from "../harness/eventually.js";
+import { DEADLINE_MS, eventually } from "../harness/eventually.js";
 import { isLong } from "../harness/is-long.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { repositoryRoot } from "../tools/find-tool.js";
@@ -51,7 +51,7 @@ import { startKeelson } from ${JSON.stringify(pathToFileURL(join(BUNDLE, "start-
 assert.equal(existsSync("/proc/self/stat"), false);
 assert.throws(() => readFileSync("/proc/self/stat"), /taken away/);
 for (const runsIn of ${JSON.stringify(isLong ? ["process", "child"] : ["child"])}) {
-  const api = await startKeelson({ runsIn, simulate: true, manifests: [{
+  const api = await startKeelson({ runsIn, deadlineMs: ${DEADLINE_MS}, simulate: true, manifests: [{
     apiVersion: "v1", kind: "Pod", metadata: { name: "one" }, spec: { containers: [{ name: "c", image: "i" }] },
   }] });
   await api.settled();

@@ -11,7 +11,7 @@ import {
   makeTemporaryFolder,
   removeStaleFolders,
 } from "../../server/fresh-api/temporary-folder.js";
-import { eventually } from "../harness/eventually.js";
+import { DEADLINE_MS, eventually } from "../harness/eventually.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { repositoryRoot } from "../tools/find-tool.js";
 
@@ -20,7 +20,7 @@ const PACKAGE = pathToFileURL(join(repositoryRoot(), "dist", "bundle", "start-ke
 /** A program that starts an API, says where, and then does something. */
 function program(temp: string, options: object, then: string): ChildProcess {
   const code = `const { startKeelson } = await import(${JSON.stringify(PACKAGE)});
-const api = await startKeelson(${JSON.stringify(options)});
+const api = await startKeelson(${JSON.stringify({ deadlineMs: DEADLINE_MS, ...options })});
 process.stdout.write(api.url + "\\n");
 ${then}`;
   return spawn(process.execPath, ["--input-type=module", "-e", code], {
@@ -165,7 +165,7 @@ test("many APIs in one process add no listener each", async () => {
   const child = program(
     temp.path,
     {},
-    `const others = await Promise.all(Array.from({ length: 11 }, () => startKeelson()));
+    `const others = await Promise.all(Array.from({ length: 11 }, () => startKeelson({ deadlineMs: ${DEADLINE_MS} })));
 await Promise.all([api, ...others].map((one) => one.stop()));
 process.stdout.write(["exit", "SIGINT", "SIGTERM"].map((name) => process.listenerCount(name)).join() + "\\n");`,
   );

@@ -17,6 +17,16 @@ function up(temp: string, args: readonly string[]) {
   return { child, closed: once(child, "close") };
 }
 
+/** What it says next. @throws {Error} it ended without a word on standard output */
+async function nextOf({ child, closed }: ReturnType<typeof up>): Promise<string> {
+  const ended = closed.then(() => {
+    throw new Error(`keelson up ended: ${child.stderr.read()}`);
+  });
+  ended.catch(() => {});
+  const [said] = await Promise.race([once(child.stdout, "data"), ended]);
+  return String(said);
+}
+
 test("the command has the API's KUBECONFIG, its exit status is that of keelson, and nothing is left", async () => {
   await using temp = await makeTempDir("up");
   const shell = 'cat "$KUBECONFIG"; exit 7';
@@ -39,11 +49,11 @@ test("signals reach the command, whose end by a signal is told as shells do", as
     ["trap 'exit 9' TERM; echo on; while :; do sleep 0.05; done", 9],
     ["echo on; exec sleep 60", 143],
   ] as const) {
-    const { child, closed } = up(temp.path, ["--", "sh", "-c", shell]);
-    await once(child.stdout, "data");
-    child.kill("SIGTERM");
-    await closed;
-    assert.equal(child.exitCode, expected);
+    const started = up(temp.path, ["--", "sh", "-c", shell]);
+    await nextOf(started);
+    started.child.kill("SIGTERM");
+    await started.closed;
+    assert.equal(started.child.exitCode, expected);
     assert.deepEqual(await readdir(temp.path), []);
   }
 });
@@ -52,11 +62,10 @@ test("#45 whoever kills keelson ends the command, which is left alone when it en
   await using temp = await makeTempDir("up");
   const shell = `trap 'echo ended; exit' TERM; trap 'echo passed' HUP; echo on; while :; do sleep 0.05; done`;
   const killed = up(temp.path, ["--", "sh", "-c", shell]);
-  await once(killed.child.stdout, "data");
+  await nextOf(killed);
   // What passes a signal on has started the command and all that belongs to it.
   killed.child.kill("SIGHUP");
-  const [passed] = await once(killed.child.stdout, "data");
-  assert.equal(String(passed), "passed\n");
+  assert.equal(await nextOf(killed), "passed\n");
   killed.child.kill("SIGKILL");
   // Standard output is open until the command has ended.
   assert.equal(await text(killed.child.stdout), "ended\n");

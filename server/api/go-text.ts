@@ -2,6 +2,7 @@
  * JSON values in kube-apiserver's message format: it is written in Go and formats maps and lists
  * with Go's own verbs, and clients show the result. Pure.
  */
+import { sortTexts } from "../../storage/base/compare-texts.js";
 import type { JsonArray, JsonObject, JsonValue } from "./meta.js";
 
 /** What stands for a character in a quoted text: the short escapes of the language, which CEL shares. */
@@ -85,7 +86,5 @@ export function kindOf(value: JsonArray | JsonObject | Exclude<JsonValue, null>)
 }
 
 function membersInOrder(object: JsonObject): readonly (readonly [string, JsonValue])[] {
-  return Object.keys(object)
-    .sort()
-    .map((name) => [name, object[name] ?? null]);
+  return sortTexts(Object.keys(object)).map((name) => [name, object[name] ?? null]);
 }

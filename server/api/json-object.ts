@@ -1,4 +1,5 @@
 /** Helpers for plain JSON objects. */
+import { sortTexts } from "../../storage/base/compare-texts.js";
 import type { JsonObject, JsonValue } from "./meta.js";
 import { isWrittenNumber } from "./written-number.js";
 
@@ -24,6 +25,6 @@ export function setMember(object: JsonObject, key: string, value: JsonValue): vo
 export function withSortedMembers(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(withSortedMembers);
   if (!isJsonObject(value)) return value;
-  const members = Object.keys(value).sort();
+  const members = sortTexts(Object.keys(value));
   return Object.fromEntries(members.map((name) => [name, withSortedMembers(value[name] ?? null)]));
 }

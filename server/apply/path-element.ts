@@ -3,7 +3,7 @@
  * item>`, `v:<value of a set item>`, `i:<index>` (S1-SSA-02). An element's text is canonical, so
  * equal texts mean equal elements; this module makes, checks and sorts them.
  */
-import { compareTexts } from "../../storage/base/compare-texts.js";
+import { compareTexts, sortTexts } from "../../storage/base/compare-texts.js";
 import { sortInSteps } from "../../storage/base/sort-in-steps.js";
 import { finishNow, STRETCH, type Steps } from "../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
@@ -60,9 +60,7 @@ export function canonicalElement(text: string): string | undefined {
 }
 
 function entriesOf(keys: JsonObject): [string, JsonValue][] {
-  return Object.keys(keys)
-    .sort(compareTexts)
-    .map((name) => [name, keys[name] ?? null]);
+  return sortTexts(Object.keys(keys)).map((name) => [name, keys[name] ?? null]);
 }
 
 const KIND_RANK: Readonly<Record<string, number>> = { ".": -1, f: 0, k: 1, v: 2, i: 3 };

@@ -18,6 +18,7 @@
  *
  * Constrained modes are tried first, because they grant less; the unconstrained one is unchanged.
  */
+import { sortTexts } from "../../storage/base/compare-texts.js";
 import type { Naming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import { checkDnsSubdomain } from "../api/validation-names.js";
@@ -156,7 +157,7 @@ export class Impersonation {
         parseServiceAccountUser(requestor.name) !== undefined;
       if (!isAssociated) return [arbitrary];
       // The permission covers the account on every node: the node and the token's binding to it were checked here.
-      const keys = Object.keys(requestor.extra).sort();
+      const keys = sortTexts(Object.keys(requestor.extra));
       const asker = createUser({ ...requestor, extra: { [this.#associatedKeysKey]: keys } });
       return [{ ...mode("associated-node", asker), anyName: "*" }, arbitrary];
     }

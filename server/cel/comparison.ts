@@ -2,6 +2,7 @@
  * Equality and order of values: numbers compare across types, strings by code point, maps and lists by
  * content. Comparing content is charged as it proceeds.
  */
+import { compareTexts } from "../../storage/base/compare-texts.js";
 import { TRAVERSAL_FACTOR } from "./costs.js";
 import { Failure } from "./errors.js";
 import {
@@ -117,7 +118,7 @@ export function compare(left: Value, right: Value, charge: Charge): number {
   }
   if (typeof left === "string" && typeof right === "string") {
     chargeText(left, right, charge);
-    return compareText(left, right);
+    return compareTexts(left, right);
   }
   if (typeof left === "boolean" && typeof right === "boolean") return Number(left) - Number(right);
   if (left instanceof Uint8Array && right instanceof Uint8Array) {
@@ -130,18 +131,4 @@ export function compare(left: Value, right: Value, charge: Charge): number {
     return left.nanos < right.nanos ? -1 : left.nanos > right.nanos ? 1 : 0;
   }
   throw new Failure("no such overload");
-}
-
-/** By code point: surrogates, which UTF-16 sorts below some of the others, come last. */
-function compareText(left: string, right: string): number {
-  const length = Math.min(left.length, right.length);
-  for (let at = 0; at < length; at++) {
-    const a = left.charCodeAt(at);
-    const b = right.charCodeAt(at);
-    if (a === b) continue;
-    const isHighA = a >= 0xd800 && a <= 0xdfff;
-    const isHighB = b >= 0xd800 && b <= 0xdfff;
-    return isHighA === isHighB ? a - b : isHighA ? 1 : -1;
-  }
-  return left.length - right.length;
 }

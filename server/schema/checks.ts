@@ -5,6 +5,7 @@
  * these empty (NOT_REQUIRED). Status is reported by controllers and metadata checked by the registry.
  */
 
+import { sortTexts } from "../../storage/base/compare-texts.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { FieldError } from "../api/status.js";
 import type { Field, SchemaModel, StructType, TypeRef } from "./model.js";
@@ -255,7 +256,7 @@ function mapCheck(item: Check | undefined): Check | undefined {
 /** @param isValue whether an empty text is one; else it counts as absent */
 function enumCheck(values: readonly string[], isValue: boolean): Check {
   const allowed = new Set(values);
-  const listed = [...values].sort().map((value) => JSON.stringify(value));
+  const listed = sortTexts([...values]).map((value) => JSON.stringify(value));
   return (value, problems, paths) => {
     if (typeof value !== "string" || allowed.has(value) || (value === "" && !isValue)) return;
     const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${listed.join(", ")}`;

@@ -4,23 +4,26 @@
  * half a kilobyte.
  */
 
+import { compareTexts, sortTexts } from "../../storage/base/compare-texts.js";
+
 /** Behind so many keys Array.sort is faster, however they come. */
 const FEW = 16;
 
-/** @param compare absent = by UTF-16 code units, as Array.sort does */
+/** @param compare absent = by bytes */
 export function sortedKeys(object: object, compare?: (a: string, b: string) => number): string[] {
   const keys = Object.keys(object);
   if (keys.length > FEW) {
+    if (compare !== undefined) return keys.sort(compare);
     // What was stored comes back sorted.
-    return compare === undefined && areSorted(keys) ? keys : keys.sort(compare);
+    return areSorted(keys) ? keys : sortTexts(keys);
   }
+  const order = compare ?? compareTexts;
   for (let at = 1; at < keys.length; at++) {
     const key = keys[at] as string;
     let place = at;
     for (; place > 0; place--) {
       const before = keys[place - 1] as string;
-      const isBehind = compare === undefined ? before > key : compare(before, key) > 0;
-      if (!isBehind) break;
+      if (order(before, key) <= 0) break;
       keys[place] = before;
     }
     keys[place] = key;
@@ -28,10 +31,10 @@ export function sortedKeys(object: object, compare?: (a: string, b: string) => n
   return keys;
 }
 
-/** Whether the texts are in the order of their UTF-16 code units. */
+/** Whether the texts are in the order of their bytes. */
 export function areSorted(keys: readonly string[]): boolean {
   for (let at = 1; at < keys.length; at++) {
-    if ((keys[at - 1] as string) > (keys[at] as string)) return false;
+    if (compareTexts(keys[at - 1] as string, keys[at] as string) > 0) return false;
   }
   return true;
 }

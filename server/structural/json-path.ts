@@ -3,6 +3,7 @@
  * descent, unions and filters, e.g. `.status.conditions[?(@.type=="Ready")].status`, in kubectl's
  * dialect. Compiled once; a path returns every matching value in order, at most RESULTS_MAX of them.
  */
+import { compareTexts } from "../../storage/base/compare-texts.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonValue } from "../api/meta.js";
 
@@ -255,7 +256,7 @@ function operand(text: string): (item: JsonValue, root: JsonValue) => readonly J
 /** Values of different types are not ordered. */
 function order(a: JsonValue, b: JsonValue): number {
   if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
-  if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a === "string" && typeof b === "string") return compareTexts(a, b);
   return typeof a === "boolean" && a === b ? 0 : Number.NaN;
 }
 

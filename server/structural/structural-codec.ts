@@ -8,6 +8,7 @@
  * its sender and order.
  */
 
+import { compareTexts, sortTexts } from "../../storage/base/compare-texts.js";
 import { sortInSteps } from "../../storage/base/sort-in-steps.js";
 import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
@@ -69,7 +70,7 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
             ? copyAll(input)
             : prune(input, structural, { dropped: unknownFields, keepsNulls });
         // Upstream tells them by their paths, and those of metadata after them.
-        unknownFields.sort();
+        sortTexts(unknownFields);
         const object = copy as JsonObject;
         object.metadata = readMetadata(metadata, object.metadata, unknownFields);
         if (structural?.has.embedded) {
@@ -137,7 +138,7 @@ function readMetadata(
 const SORTED: MemberOrder = {
   *keys(object) {
     const keys = Object.keys(object);
-    return areSorted(keys) ? keys : yield* sortInSteps(keys, (a, b) => (a < b ? -1 : 1));
+    return areSorted(keys) ? keys : yield* sortInSteps(keys, compareTexts);
   },
   ordered: inOrder,
 };
@@ -169,10 +170,8 @@ function inOrder(value: JsonValue): JsonValue {
     }
     return copy ?? value;
   }
+  const present = keys.filter((key) => value[key] !== undefined);
   return Object.fromEntries(
-    keys
-      .filter((key) => value[key] !== undefined)
-      .sort()
-      .map((key) => [key, inOrder(value[key] as JsonValue)]),
+    sortTexts(present).map((key) => [key, inOrder(value[key] as JsonValue)]),
   );
 }

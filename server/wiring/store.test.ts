@@ -6,8 +6,8 @@ import { storeDeadline } from "./store.js";
 test("39.7: a start whose store is too slow says so", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const deadline = storeDeadline();
-  t.mock.timers.tick(9_999);
+  t.mock.timers.tick(59_999);
   assert.equal(deadline.aborted, false);
   t.mock.timers.tick(1);
-  assert.match(String(deadline.reason), /the store did not answer within 10 s/);
+  assert.match(String(deadline.reason), /the store did not answer within 60 s/);
 });

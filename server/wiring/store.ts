@@ -32,8 +32,8 @@ import { createLatencyMetric } from "./storage-metrics.js";
 import { withStoredForm } from "./stored-form.js";
 import { openTokenKeys, type TokenKeys } from "./token-keys.js";
 
-/** How long the store may take to answer at start. */
-const STORE_START_MS = 10_000;
+/** How long the store may take to answer at start, also on a machine that has other work. */
+const STORE_START_MS = 60_000;
 
 /** Aborts, with a reason that says so, when the store takes too long at a start. */
 export function storeDeadline(): AbortSignal {

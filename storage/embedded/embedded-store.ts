@@ -36,11 +36,11 @@
 import { chmod, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../base/clock.js";
+import { compareTexts } from "../base/compare-texts.js";
 import { Lifecycle, type TaskObserver } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
 import { makeDirectory } from "../base/make-directory.js";
 import { StorageError } from "../kv/errors.js";
-import { compareKeys } from "../kv/key-order.js";
 import type {
   CommitResult,
   LeaseId,
@@ -143,7 +143,7 @@ function requireOrder(database: StoreDatabase): void {
   const { current } = database;
   let previous = "";
   for (const key of current.getKeys().map(String)) {
-    if (compareKeys(previous, key) >= 0 || !current.doesExist(key))
+    if (compareTexts(previous, key) >= 0 || !current.doesExist(key))
       throw damaged(
         `the key ${JSON.stringify(key)} is not where it belongs; put it back from a backup`,
       );

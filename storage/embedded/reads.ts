@@ -4,8 +4,8 @@
  * afterwards. So the value of a key at revision r is the one version with mod <= r < end.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { compareTexts } from "../base/compare-texts.js";
 import { StorageError } from "../kv/errors.js";
-import { compareKeys } from "../kv/key-order.js";
 import type { KeyValue, RangeRequest, RangeResult, Revision } from "../kv/store.js";
 import {
   compactedOfSnapshot,
@@ -180,7 +180,7 @@ class VersionList {
 
 function merge(left: readonly KeyValue[], right: readonly KeyValue[]): KeyValue[] {
   if (right.length === 0) return [...left];
-  return [...left, ...right].sort((a, b) => compareKeys(a.key, b.key));
+  return [...left, ...right].sort((a, b) => compareTexts(a.key, b.key));
 }
 
 async function takeTurn(scan: Scan): Promise<void> {

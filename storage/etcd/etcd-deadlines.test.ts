@@ -100,6 +100,22 @@ test("a caller whose time is over does not wait for the dial that it shares with
 });
 
 for (const transport of ["lean", "grpc"] as const) {
+  test(`a start asks a member again that took longer than a dial may, until its own deadline: ${transport}`, async () => {
+    let greetings = 0;
+    const member = await startGrpcServer((stream, headers) => {
+      if (String(headers[":path"]).startsWith("/grpc.health") && greetings++ < 2) return;
+      answer(stream, [RANGE_ANSWER]);
+    });
+    await using _ = member;
+    const endpoint = `http://127.0.0.1:${member.port}`;
+    await using store = storeOn([{ endpoint }], systemClock, 500, transport);
+    // Any answer will do for a greeting; that of a range is no status of a member.
+    await store
+      .check(soon())
+      .catch((error: Error) => assert.doesNotMatch(error.message, /no etcd/));
+    assert.ok(greetings > 2);
+  });
+
   test(`a write to silent members fails within 10 s, however many there are, and has not happened: ${transport}`, async () => {
     await using first = await startMuteMember();
     await using second = await startMuteMember();

@@ -3,7 +3,7 @@
  * come from etcd's rpc.proto and kv.proto. Values in answers are views of the answer's memory.
  */
 
-import { compareKeys } from "../kv/key-order.js";
+import { compareTexts } from "../base/compare-texts.js";
 import type {
   Compare,
   KeyValue,
@@ -68,7 +68,7 @@ export interface StatusAnswer {
 
 /** The keys that start with `prefix`, from `after` (excluded) on. */
 export function keysOf(prefix: string, after?: string): { key: string; end: string | Buffer } {
-  const isAfterStart = after !== undefined && compareKeys(after, prefix) >= 0;
+  const isAfterStart = after !== undefined && compareTexts(after, prefix) >= 0;
   const start = prefix === "" ? "\0" : prefix;
   return { key: isAfterStart ? `${after}\0` : start, end: prefixEnd(prefix) };
 }

@@ -19,9 +19,9 @@
 
 import type { AbortHub } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
+import { compareTexts } from "../base/compare-texts.js";
 import type { Logger } from "../base/logger.js";
 import { StorageError } from "../kv/errors.js";
-import { compareKeys } from "../kv/key-order.js";
 import type { Revision, StoreEvent, WatchBatch, WatchOptions } from "../kv/store.js";
 import { type EndpointPool, unexpectedEnd } from "./endpoint-pool.js";
 import { GRPC_STATUS, RpcError, toStorageError } from "./errors.js";
@@ -259,7 +259,7 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
     const keys = keysOf(this.#options.prefix);
     if (this.#isTrusted) return keys;
     const { clockKey } = this.#options;
-    const key = compareKeys(clockKey, keys.key) < 0 ? clockKey : keys.key;
+    const key = compareTexts(clockKey, keys.key) < 0 ? clockKey : keys.key;
     const clockEnd = Buffer.from(`${clockKey}\0`);
     const end = prefixEnd(this.#options.prefix);
     const isAll = end.length === 1 && end[0] === 0;

@@ -1,8 +1,9 @@
-/** The order of keys is that of their bytes, however they are compared. */
+/** The order of keys and of other texts is that of their bytes, however they are compared. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { compareKeys, KeyOrder } from "./key-order.js";
+import { compareTexts, sortTexts } from "../base/compare-texts.js";
+import { KeyOrder } from "./key-order.js";
 
 const LETTERS = ["a", "/", "\ud7ff", "\ue000", "\uffff", "\u{10000}", "\u{10ffff}"];
 const keys = fc.array(fc.string({ unit: fc.constantFrom(...LETTERS), maxLength: 4 }));
@@ -14,7 +15,8 @@ test("S1-LIST-10: keys are sorted by their bytes, also those that UTF-16 orders 
   fc.assert(
     fc.property(keys, (texts) => {
       const expected = texts.toSorted(byBytes);
-      assert.deepEqual(texts.toSorted(compareKeys), expected);
+      assert.deepEqual(texts.toSorted(compareTexts), expected);
+      assert.deepEqual(sortTexts([...texts]), expected);
       const order = new KeyOrder();
       for (const text of texts) order.note(text);
       assert.deepEqual(texts.toSorted(order.compare), expected);

@@ -8,6 +8,7 @@
  * PUT, patch or apply. It applies in every authorization mode, because roles may take effect later.
  */
 
+import { sortTexts } from "../../../storage/base/compare-texts.js";
 import { inShortTurns } from "../../../storage/base/short-turns.js";
 import type { PartitionId } from "../../../storage/objects/keys.js";
 import { partitionId } from "../../../storage/objects/keys.js";
@@ -172,7 +173,7 @@ function refuse(
   { missing, isTooLarge }: Coverage,
   errors: readonly string[],
 ): StatusError {
-  const lines = compactRules(missing).map(describeRule).sort();
+  const lines = sortTexts(compactRules(missing).map(describeRule));
   const told = [...new Set(lines)].slice(0, TOLD_MAX);
   if (isTooLarge === true) told.push("(the rules have more permissions than can be checked)");
   else if (lines.length > TOLD_MAX) told.push(`(and ${lines.length - TOLD_MAX} more)`);

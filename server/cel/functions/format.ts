@@ -2,6 +2,7 @@
  * `"...".format([...])` of the strings extension: the verbs s, d, f, e, b, x, X and o, with a precision for
  * f. Output is charged as it is written.
  */
+import { compareTexts } from "../../../storage/base/compare-texts.js";
 import { GO_ESCAPES, goQuote } from "../../api/go-text.js";
 import { TRAVERSAL_FACTOR } from "../costs.js";
 import { Failure } from "../errors.js";
@@ -175,7 +176,7 @@ function asText(value: Value, charge: (cost: number) => void): string {
     const entries = [...value.keys()].map(
       (key) => [keyText(key, charge), partText(value.get(key) ?? null, charge)] as const,
     );
-    entries.sort(([one], [other]) => (one < other ? -1 : 1));
+    entries.sort(([one], [other]) => compareTexts(one, other));
     return `{${entries.map(([key, item]) => `${key}:${item}`).join(", ")}}`;
   }
   return mistyped(

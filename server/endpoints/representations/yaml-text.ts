@@ -10,7 +10,7 @@
  */
 import { Document, type Tags, YAMLMap } from "yaml";
 import { type StringifyContext, stringifyString } from "yaml/util";
-import { compareTexts } from "../../../storage/base/compare-texts.js";
+import { compareTexts, sortTexts } from "../../../storage/base/compare-texts.js";
 import { sortInSteps } from "../../../storage/base/sort-in-steps.js";
 import { STRETCH } from "../../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
@@ -55,7 +55,7 @@ class YamlWriter {
   *pieces(value: JsonValue): Generator<string, void, undefined> {
     this.#put(value, "", "");
     for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
-      if (open.at === 0 && open.keys !== undefined) open.keys = yield* sortTexts(open.keys);
+      if (open.at === 0 && open.keys !== undefined) open.keys = yield* inOrder(open.keys);
       if (open.at === open.size) this.#open.pop();
       else if (open.keys === undefined) this.#putItem(open);
       else this.#putMember(open, open.keys[open.at] as string);
@@ -113,8 +113,8 @@ function openOf(members: JsonObject | JsonValue[], indent: string): Open {
 }
 
 /** The texts in order; yields "" between stretches of many. */
-function* sortTexts(texts: string[]): Generator<string, string[], undefined> {
-  if (texts.length <= STRETCH) return texts.sort();
+function* inOrder(texts: string[]): Generator<string, string[], undefined> {
+  if (texts.length <= STRETCH) return sortTexts(texts);
   const steps = sortInSteps(texts, compareTexts);
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) yield "";
