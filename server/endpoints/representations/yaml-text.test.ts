@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Document, parse, Scalar, type Tags, visit } from "yaml";
+import { compareTexts } from "../../../storage/base/compare-texts.js";
 import type { JsonValue } from "../../api/meta.js";
 import { yamlPieces } from "./yaml-text.js";
+
+const keyText = (key: unknown) => String(key instanceof Scalar ? key.value : key);
 
 /** What the library says of the whole. */
 function libraryText(value: JsonValue): string {
@@ -17,7 +20,7 @@ function libraryText(value: JsonValue): string {
         return name !== "merge" && name !== "tag:yaml.org,2002:merge";
       }),
     aliasDuplicateObjects: false,
-    sortMapEntries: true,
+    sortMapEntries: ({ key: a }, { key: b }) => compareTexts(keyText(a), keyText(b)),
   });
   visit(document, {
     Scalar(_, scalar) {
