@@ -21,6 +21,7 @@ export interface RemoteContentParts {
   readonly servers: Pick<RemoteServers, "of">;
   readonly documents: Pick<RemoteDocuments, "of" | "refresh">;
   readonly naming: Naming;
+  readonly timeoutMs?: number;
 }
 
 /** What is left of a namespace after an attempt to delete it. */
@@ -36,7 +37,7 @@ export interface RemoteLeftovers {
   readonly undiscovered: ReadonlyMap<string, string>;
 }
 
-/** Of one request, with its answer. */
+/** Of one resource of a namespace: a server that hangs, or is slow for each of thousands of objects, is asked again later. */
 const TIMEOUT_MS = 30_000;
 /** Objects of a list; more are only counted. */
 const PAGE = 500;
@@ -82,13 +83,13 @@ export class RemoteContent {
         const id = `${fact.resource}.${fact.group}`;
         if (seen.has(id)) continue;
         seen.add(id);
+        const until = AbortSignal.any([
+          signal,
+          AbortSignal.timeout(this.#parts.timeoutMs ?? TIMEOUT_MS),
+        ]);
         try {
-          const items = await this.#empty(
-            this.#parts.servers.of(entry.service),
-            fact,
-            namespace,
-            signal,
-          );
+          const server = this.#parts.servers.of(entry.service);
+          const items = await this.#empty(server, fact, namespace, until);
           if (items.count === 0) continue;
           left.count += items.count;
           left.byResource.set(id, items.count);
@@ -98,6 +99,8 @@ export class RemoteContent {
         } catch (error) {
           signal.throwIfAborted();
           left.failures.push(`${id}: ${firstOf((error as Error).message, SHOWN_CHARS_MAX)}`);
+          // Its other resources would hang as long.
+          if (until.aborted) return;
         }
       }
     });
@@ -174,12 +177,11 @@ export class RemoteContent {
     const accept = method === "GET" ? `${metadataOnly},application/json` : "application/json";
     const headers = ["accept", accept, ...userHeaders(this.#user)];
     if (sent !== undefined) headers.push("content-type", "application/json");
-    const until = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const { statusCode, body } = await server.pool().request({
       method,
       path,
       headers,
-      signal: until,
+      signal,
       ...(sent !== undefined && { body: JSON.stringify(sent) }),
     });
     return {

@@ -1,5 +1,6 @@
 /** Deletion of namespaces: with content, with pending finalizers, and by one leader among several. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
@@ -8,6 +9,7 @@ import type { JsonObject } from "../api/meta.js";
 import { plainWrites } from "../registry/testing/plain-writes.js";
 import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { createLocalObjects } from "./local-objects.js";
+import { type RemoteContent, runNamespaceController } from "./namespace-controller.js";
 import { runControllers } from "./run-controllers.js";
 import { ensureSystemNamespaces, runSystemNamespaces } from "./system-namespaces.js";
 import { untilSeen } from "./testing/until-object.js";
@@ -143,3 +145,40 @@ test("S1-GEN-19: content that waits for its dependents goes with the namespace t
   const namespaces = objects.resource("", "namespaces");
   await until(() => objects.get(namespaces, { namespace: "", name: "family" }) === undefined);
 });
+
+test("a namespace whose contents another server keeps, and does not answer, holds up no other", async () => {
+  await using own = await openRegistryHarness();
+  const { registry } = own;
+  const objects = createLocalObjects(registry);
+  const namespaces = objects.resource("", "namespaces");
+  const stop = new AbortController();
+  const asked: string[] = [];
+  const remote: RemoteContent = {
+    async sweep(namespace, signal) {
+      asked.push(namespace);
+      if (namespace === "a") await once(signal, "abort");
+      return { ...NOTHING_LEFT, byResource: new Map(), byFinalizer: new Map() };
+    },
+  };
+  const running = runNamespaceController(
+    { objects, naming: registry.naming, clock: systemClock, logger: silentLogger, remote },
+    stop.signal,
+  );
+  for (const name of ["a", "b"]) {
+    const namespace = { kind: "Namespace", apiVersion: "v1", metadata: { name } };
+    await objects.create(namespaces, namespace, noSignal);
+    const key = { namespace: "", name };
+    await objects.remove(namespaces, key, { propagationPolicy: "Background" }, noSignal);
+  }
+  await objects.refresh();
+  const { view } = registry;
+  const deadline = AbortSignal.timeout(10_000);
+  while (objects.get(namespaces, { namespace: "", name: "b" }) !== undefined) {
+    await view.waitForRevision((view.revision + 1) as typeof view.revision, deadline);
+  }
+  assert.deepEqual(asked, ["a", "b"]);
+  stop.abort();
+  await running;
+});
+
+const NOTHING_LEFT = { count: 0, failures: [], undiscovered: new Map<string, string>() };

@@ -41,6 +41,12 @@ export interface RemoteContent {
   sweep(namespace: string, signal: AbortSignal): Promise<Leftovers>;
 }
 
+/**
+ * Namespaces emptied at once: one that is huge, or whose contents a slow server keeps, holds up no other.
+ * kube-controller-manager's number.
+ */
+const WORKERS = 10;
+
 /** Runs until the signal aborts. */
 export async function runNamespaceController(
   options: NamespaceControllerOptions,
@@ -57,7 +63,7 @@ export async function runNamespaceController(
     },
     signal,
   );
-  const working = queue.run(async (name) => {
+  const empty = async (name: string) => {
     try {
       const remaining = await emptyNamespace(options, namespaces, name, signal);
       // Frequent checks pay while the number decreases.
@@ -72,8 +78,8 @@ export async function runNamespaceController(
       logger.warn({ namespace: name, err: error }, "emptying a namespace failed, trying again");
       queue.retry(name);
     }
-  }, signal);
-  await Promise.all([watching, working]);
+  };
+  await Promise.all([watching, queue.run(empty, signal, WORKERS)]);
 }
 
 function isTerminating(namespace: ApiObject | undefined): boolean {
