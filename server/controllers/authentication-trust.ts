@@ -72,6 +72,7 @@ async function publish(
   if (wanted.clientAuthorities === "" && wanted.frontProxy === undefined) return;
   const configMaps = objects.resource("", "configmaps");
   const place = { namespace: naming.systemNamespace, name: NAME };
+  if (objects.metadata(configMaps, place) === "unreadable") return;
   const current = objects.get(configMaps, place);
   const data = { ...dataOf(current), ...merge(dataOf(current), wanted, clock.now()) };
   if (current === undefined) {

@@ -3,7 +3,7 @@
  * permissions and subjects added. Users' additions stay. An object with the annotation `.../autoupdate:
  * "false"` is left alone.
  *
- * Runs in every replica before it is ready. Conflicts between replicas that start together are resolved
+ * Runs in every replica before it is ready, and again while something is missing. Conflicts between replicas that start together are resolved
  * by compare-and-swap: the loser reads again.
  */
 
@@ -34,9 +34,6 @@ export interface BootstrapPolicyOptions extends LoopParts {
 const CONCURRENCY = 8;
 /** Attempts per object when other replicas change it concurrently. */
 const ATTEMPTS_MAX = 8;
-/** Rounds over failed objects, a second apart: the store may still be starting. */
-const ROUNDS_MAX = 30;
-const ROUND_PAUSE_MS = 1_000;
 
 /** Computes the change of an object; undefined = none needed. */
 type Reconcile = (existing: ApiObject) => Change | undefined;
@@ -53,35 +50,24 @@ interface Task {
   readonly reconcile: Reconcile;
 }
 
-/** @throws {Error} if something could not be reconciled within half a minute */
+/** Once. @throws {Error} something could not be reconciled */
 export async function reconcileBootstrapPolicy(
-  options: BootstrapPolicyOptions,
+  { objects, naming, ...parts }: BootstrapPolicyOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { objects, naming, clock } = options;
-  const logger = options.logger.child({ component: "bootstrap-policy" });
-  let tasks = tasksOf(objects, naming, defaultPolicy(naming));
-  let lastError: unknown;
-  for (let round = 0; round < ROUNDS_MAX; round++) {
-    const failed: Task[] = [];
-    await forEachOf(tasks, async (task) => {
-      try {
-        await reconcile(objects, task, logger, signal);
-      } catch (error) {
-        if (signal.aborted) throw error;
-        const { kind, metadata } = task.expected;
-        logger.warn({ kind, name: metadata.name, err: error }, "reconciling policy failed");
-        lastError = error;
-        failed.push(task);
-      }
-    });
-    if (failed.length === 0) return;
-    tasks = failed;
-    await clock.sleep(ROUND_PAUSE_MS, signal);
-  }
-  throw new Error(`${tasks.length} default roles or bindings could not be reconciled`, {
-    cause: lastError,
+  const logger = parts.logger.child({ component: "bootstrap-policy" });
+  const errors: unknown[] = [];
+  await forEachOf(tasksOf(objects, naming, defaultPolicy(naming)), async (task) => {
+    try {
+      await reconcile(objects, task, logger, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      errors.push(error);
+    }
   });
+  if (errors.length === 0) return;
+  const message = `${errors.length} default roles or bindings could not be reconciled`;
+  throw new Error(message, { cause: errors[0] });
 }
 
 function tasksOf(objects: ObjectsApi, naming: Naming, policy: DefaultPolicy): Task[] {

@@ -90,7 +90,9 @@ async function ensure(
   isMandatory: boolean,
 ): Promise<void> {
   const annotation = annotationOf(naming);
-  const existing = objects.get(resource, { namespace: "", name: wanted.metadata.name ?? "" });
+  const key = { namespace: "", name: wanted.metadata.name ?? "" };
+  if (objects.metadata(resource, key) === "unreadable") return;
+  const existing = objects.get(resource, key);
   if (existing === undefined) {
     const metadata = { ...wanted.metadata, annotations: { [annotation]: "true" } };
     await objects.create(resource, { ...wanted, metadata }, signal);

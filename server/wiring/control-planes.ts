@@ -30,6 +30,7 @@ import { Lead } from "../control-planes/lead.js";
 import { CONTROL_PLANES_PATH } from "../control-planes/names-in-requests.js";
 import { runStatusReports } from "../control-planes/status-reports.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
+import { ensureAll } from "../controllers/ensure-all.js";
 import { LeaseLock } from "../controllers/lease-lock.js";
 import type { ObjectsApi } from "../controllers/objects-api.js";
 import { runTickers } from "../endpoints/reads/watch-ticker.js";
@@ -81,7 +82,7 @@ export interface OpenedControlPlanes extends AsyncDisposable {
   endAllOver(durationMs: number, signal: AbortSignal): Promise<void>;
   /** Sends each request to its control plane. */
   dispatch(root: RequestListener): RequestListener;
-  /** The root's view is loaded. @throws {StatusError} the kind cannot be made */
+  /** The root's view is loaded. */
   start(parts: StartedParts): Promise<void>;
 }
 
@@ -168,7 +169,9 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
     },
     async start(those) {
       const { objects, lifecycle } = those;
-      await ensureDefinition(objects, naming, lifecycle.signal);
+      const ensure = (signal: AbortSignal) => ensureDefinition(objects, naming, signal);
+      const step = { name: "the definition of control planes", ensure };
+      await ensureAll([step], { clock: systemClock, logger, lifecycle });
       started = those;
       lifecycle.spawn("control planes", "restart", (signal) => planes.run(signal));
       lifecycle.spawn("watches of control planes", "restart", (signal) =>

@@ -13,6 +13,7 @@ import {
 import { reconcileBootstrapPolicy } from "../controllers/bootstrap-policy.js";
 import { ensureClusterInfo } from "../controllers/cluster-info.js";
 import { type ControllerName, isControllerEnabled } from "../controllers/controller-names.js";
+import { type EnsureStep, ensureAll } from "../controllers/ensure-all.js";
 import { ensureFlowControl, runFlowControlDefaults } from "../controllers/flow-control-defaults.js";
 import { ifServed } from "../controllers/if-served.js";
 import {
@@ -84,26 +85,48 @@ export async function fillRegistry(
   return await prepareLoops(parts);
 }
 
-/** Creates what is missing, and mends what is not as it has to be. @throws {StatusError} */
-export async function ensureOwnObjects(parts: FilledParts, milestones: Milestones): Promise<void> {
-  const { registry, trust } = parts;
-  const { signal } = parts.lifecycle;
+/**
+ * Creates what is missing, and mends what is not as it has to be.
+ * @returns whether all is made; the rest goes on in the background
+ */
+export function ensureOwnObjects(parts: FilledParts, milestones: Milestones): Promise<boolean> {
+  const { registry, trust, logger } = parts;
   const loops = loopParts(parts);
-  await ensureNeededByAll(parts);
-  await reconcileBootstrapPolicy(loops, signal);
-  milestones.rolesMade();
-  const { logger } = parts;
-  await ifServed(logger, "flow control defaults", () => ensureFlowControl(loops, signal));
-  milestones.fairnessSet();
   const served = servedGroupVersions(registry.catalog, parts.facts);
-  await ifServed(logger, "api-services", () => ensureApiServices({ ...loops, served }, signal));
-  milestones.kindsServed();
-  await ensureOwnAddress(parts);
-  await ifServed(logger, "legacy token tracking", () =>
-    ensureLegacyTokenTracking(trackingOf(parts), signal),
-  );
-  await ifServed(logger, "authentication trust", () =>
-    ensureAuthenticationTrust({ ...loops, trust }, signal),
+  const step = (
+    name: string,
+    ensure: (signal: AbortSignal) => Promise<void>,
+    over?: () => void,
+  ): EnsureStep => ({
+    name,
+    ensure: (signal) => ifServed(logger, name, () => ensure(signal)),
+    ...(over && { over }),
+  });
+  return ensureAll(
+    [
+      step("what all need", () => ensureNeededByAll(parts)),
+      step(
+        "default roles",
+        (until) => reconcileBootstrapPolicy(loops, until),
+        milestones.rolesMade,
+      ),
+      step(
+        "flow control defaults",
+        (until) => ensureFlowControl(loops, until),
+        milestones.fairnessSet,
+      ),
+      step(
+        "api-services",
+        (until) => ensureApiServices({ ...loops, served }, until),
+        milestones.kindsServed,
+      ),
+      step("own address", () => ensureOwnAddress(parts)),
+      step("legacy token tracking", (until) => ensureLegacyTokenTracking(trackingOf(parts), until)),
+      step("authentication trust", (until) =>
+        ensureAuthenticationTrust({ ...loops, trust }, until),
+      ),
+    ],
+    { ...loops, lifecycle: parts.lifecycle },
   );
 }
 

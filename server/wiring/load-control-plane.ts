@@ -322,14 +322,13 @@ function restingLoops(
     ...{ clock: systemClock, logger, tasks: parts.tasks },
     async begin(lifecycle) {
       await rest?.delete(lifecycle.signal);
-      if (!isEnsured) await ensureOwnObjects({ ...parts, lifecycle }, NOBODY_WAITS);
-      isEnsured = true;
+      isEnsured ||= await ensureOwnObjects({ ...parts, lifecycle }, NOBODY_WAITS);
       (await prepareLoops({ ...parts, lifecycle }))();
     },
     rested: () => uses.listen(() => loops.changed()),
     async quiet(signal) {
       // The loops of others have rested without having run.
-      if (lead.isLeading) await rest?.put(signal);
+      if (lead.isLeading && isEnsured) await rest?.put(signal);
     },
     owesWork: () => owesWork(registry.view, config.naming),
   });
