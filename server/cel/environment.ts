@@ -111,6 +111,8 @@ export interface CelEnvironment {
   compile(source: string, expected: readonly CelType[]): CelProgram;
   /** The same in steps: one of 10 KiB takes some 10 ms the first time. */
   compileInSteps(source: string, expected: readonly CelType[]): Steps<CelProgram>;
+  /** Adds a field to an object type, for expressions that are compiled from now on. */
+  declareField(objectType: string, field: string, type: CelType): void;
 }
 
 export interface CelProgram {
@@ -288,6 +290,7 @@ export function createCelEnvironment(options: CelEnvironmentOptions): CelEnviron
   return {
     compileInSteps,
     compile: (source, expected) => finishNow(compileInSteps(source, expected)),
+    declareField: (objectType, field, type) => declareField(objects, objectType, field, type),
   };
 }
 
@@ -305,11 +308,21 @@ function declareObjects(types: readonly CelObjectType[]): ReadonlyMap<string, Ty
     }),
   );
   for (const { name, fields: declared } of types) {
-    for (const [field, type] of Object.entries(declared)) {
-      fields.get(name)?.set(field, typeOf(type, objects));
-    }
+    for (const [field, type] of Object.entries(declared)) declareField(objects, name, field, type);
   }
   return objects;
+}
+
+function declareField(
+  objects: ReadonlyMap<string, Type>,
+  name: string,
+  field: string,
+  type: CelType,
+): void {
+  const object = objects.get(name);
+  if (object?.kind !== "named") throw new TypeError(`no object type is named ${name}`);
+  // Made above, for this environment alone.
+  (object.fields as Map<string, Type>).set(field, typeOf(type, objects));
 }
 
 function typeOf(type: CelType, objects: ReadonlyMap<string, Type>): Type {

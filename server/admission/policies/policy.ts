@@ -206,63 +206,68 @@ export class PolicyEnvironments {
   readonly #hasMutations: boolean;
   #whole: CelEnvironment | undefined;
   #messages: CelEnvironment | undefined;
+  /** How many variables `#whole` has. */
+  #declared = 0;
 
   /** @param own default: objects have any type */
   constructor({ paramKind, variables, mutations }: PolicySpec, own?: PolicyDeclarations) {
     this.#own = own ?? { variables: paramKind ? { params: "dyn" } : {}, types: [] };
     this.#hasMutations = (mutations?.length ?? 0) > 0;
-    this.conditions = this.#create(this.#own.variables);
-    const made: Variable[] = [];
-    for (const { name, expression } of variables ?? []) {
-      const before = [...made];
-      const program = lazily(() =>
-        this.#withVariables(before, { hasAuthorizer: true }).compile(expression, ["dyn"]),
-      );
-      made.push({ name, expression, program });
-    }
-    this.variables = made;
+    this.conditions = this.#create({ hasAuthorizer: true }, false);
+    this.variables = (variables ?? []).map(({ name, expression }, at) => {
+      const program = lazily(() => this.#declaring(at).compile(expression, ["dyn"]));
+      return { name, expression, program };
+    });
   }
 
   get whole(): CelEnvironment {
-    this.#whole ??= this.#withVariables(this.variables, { hasAuthorizer: true });
-    return this.#whole;
+    return this.#declaring(this.variables.length);
   }
 
   /** For message expressions, which have no authorizer. */
   get messages(): CelEnvironment {
-    this.#messages ??= this.#withVariables(this.variables, { hasAuthorizer: false });
+    if (this.#messages === undefined) {
+      this.#messages = this.#create({ hasAuthorizer: false });
+      for (const variable of this.variables) declare(this.#messages, variable);
+    }
     return this.#messages;
   }
 
-  #withVariables(
-    variables: readonly Variable[],
-    { hasAuthorizer }: { readonly hasAuthorizer: boolean },
-  ): CelEnvironment {
-    // One without an expression is a mistake, and nothing to refer to.
-    const said = variables.filter(({ expression }) => expression.trim() !== "");
-    const fields = Object.fromEntries(
-      said.map(({ name, program }): [string, CelType] => {
-        const compiled = program();
-        return [name, compiled instanceof Error ? "dyn" : { known: typeOfVariable(compiled.type) }];
-      }),
-    );
-    const type = { name: VARIABLES_TYPE, fields };
-    const variable = { object: VARIABLES_TYPE };
-    return this.#create({ ...this.#own.variables, variables: variable }, [type], hasAuthorizer);
+  /**
+   * The environment with so many variables declared: one for all of them, as a policy may have thousands. Each is compiled
+   * where those before it are declared, and then declared itself.
+   */
+  #declaring(count: number): CelEnvironment {
+    this.#whole ??= this.#create({ hasAuthorizer: true });
+    while (this.#declared < count) {
+      const variable = this.variables[this.#declared] as Variable;
+      declare(this.#whole, variable);
+      this.#declared++;
+    }
+    return this.#whole;
   }
 
   #create(
-    variables: Readonly<Record<string, CelType>>,
-    types: readonly CelObjectType[] = [],
-    hasAuthorizer = true,
-  ) {
+    { hasAuthorizer }: { readonly hasAuthorizer: boolean },
+    hasVariables = true,
+  ): CelEnvironment {
+    const { variables, types } = this.#own;
     return createPolicyEnvironment({
-      variables,
-      types: [...this.#own.types, ...types],
+      variables: { ...variables, ...(hasVariables && { variables: { object: VARIABLES_TYPE } }) },
+      types: [...types, ...(hasVariables ? [{ name: VARIABLES_TYPE, fields: {} }] : [])],
       makesObjects: this.#hasMutations,
       hasAuthorizer,
     });
   }
+}
+
+function declare(environment: CelEnvironment, { name, expression, program }: Variable): void {
+  // One without an expression is a mistake, and nothing to refer to.
+  if (expression.trim() === "") return;
+  const compiled = program();
+  const type: CelType =
+    compiled instanceof Error ? "dyn" : { known: typeOfVariable(compiled.type) };
+  environment.declareField(VARIABLES_TYPE, name, type);
 }
 
 /** Objects in variables have any type, as on kube-apiserver; CEL's own values keep their types. */

@@ -1,5 +1,7 @@
 /** Rules for admission policies and bindings: what is accepted, what is refused and how. */
-import { test } from "node:test";
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+import { PolicyEnvironments } from "../../admission/policies/policy.js";
 import { checkChanges, checkProblems, type TestObject } from "../testing/problems.js";
 
 const VALIDATING = "admissionregistration.k8s.io/v1/validatingadmissionpolicies";
@@ -351,4 +353,40 @@ test("mutating policies are accepted or refused by their rules, field by field",
       ),
     ],
   ]);
+});
+
+test("39.2: thousands of variables of a policy are declared once each, every one by those before it", () => {
+  const count = 1_500;
+  const variables = Array.from({ length: count }, (_, at) => ({
+    name: `v${at}`,
+    expression: at === 0 ? "1" : `variables.v${at - 1} + 1`,
+  }));
+  const environments = new PolicyEnvironments({ variables });
+  let declared = 0;
+  const original = Map.prototype.set;
+  const set = mock.method(
+    Map.prototype,
+    "set",
+    function (this: Map<unknown, unknown>, ...args: [unknown, unknown]) {
+      if (String(args[0]).startsWith("v1")) declared++;
+      return Reflect.apply(original, this, args);
+    },
+  );
+  try {
+    const last = environments.variables[count - 1]?.program();
+    assert.ok(last !== undefined && !(last instanceof Error));
+    assert.equal(last.resultType, "int");
+  } finally {
+    set.mock.restore();
+  }
+  // Those of fields, of types and of the compiler; a million where each variable has an environment of its own.
+  assert.ok(declared < 20 * count, String(declared));
+  const early = new PolicyEnvironments({
+    variables: [
+      { name: "a", expression: "variables.b" },
+      { name: "b", expression: "1" },
+    ],
+  });
+  void early.whole;
+  assert.ok(early.variables[0]?.program() instanceof Error);
 });
