@@ -29,6 +29,18 @@ const SERVICE: RemoteService = Object.freeze({
 });
 const RESOURCES = "/apis/shop.example.com/v1";
 
+/** What else a resource has, and which odd values are none of it. */
+const MEMBERS: readonly (readonly [string, (odd: unknown) => boolean])[] = [
+  ...["singularName", "kind", "group", "version", "storageVersionHash"].map(
+    (name) => [name, (odd: unknown) => odd === null] as const,
+  ),
+  ["namespaced", (odd) => odd === null],
+  ...["verbs", "shortNames", "categories"].map(
+    (name) =>
+      [name, (odd: unknown) => odd === null || (Array.isArray(odd) && odd.length === 0)] as const,
+  ),
+];
+
 test("discovery and OpenAPI are asked for by ETag, and are the same value until one changes", async () => {
   const stub = createStub();
   const documents = new RemoteDocuments();
@@ -71,9 +83,19 @@ test("what a service said last is stale as soon as it fails, and current when it
     ["{{", /JSON/],
     ['{"kind":"Status"}', /expected an APIResourceList of shop\.example\.com\/v1/],
     [
-      " ".repeat(17 * 1024 * 1024),
-      /the answer of https:.*\/apis\/shop\.example\.com\/v1 has more than 16777216 bytes/,
+      " ".repeat(2 * 1024 * 1024),
+      /the answer of https:.*\/apis\/shop\.example\.com\/v1 has more than 1048576 bytes/,
     ],
+    ...[null, 42, [], {}, [null], [1], { "0": "a" }].flatMap((odd) =>
+      MEMBERS.filter(([, isRight]) => !isRight(odd)).map(
+        ([member]) =>
+          [
+            resourceList("carts").replace("}]", `,"${member}":${JSON.stringify(odd)}}]`),
+            new RegExp(`a resource: ${member} is of a wrong type`),
+          ] as const,
+      ),
+    ),
+    [resourceList("carts").replace(/"resources":.*/, '"resources":[null]}'), /expected an object/],
   ] as const) {
     stub.publish(RESOURCES, garbage);
     await assert.rejects(documents.refresh(stub.server), expected);

@@ -3,6 +3,7 @@
  * by ETag and fetched again at an interval and when a service changes. A dead service delays nothing: its
  * last documents stay, marked as stale.
  */
+import { isRecord } from "../../storage/base/is-record.js";
 import { formatGroupVersion } from "../api/names.js";
 import { userHeaders } from "../client/forwarded-headers.js";
 import { ANSWER_VALUES_MAX, readAnswer } from "../client/read-answer.js";
@@ -24,8 +25,9 @@ const ASKER = createUser({ name: "system:kube-aggregator", groups: [MASTERS_GROU
 const TIMEOUT_MS = 5_000;
 export const OPENAPI_V2 = "/openapi/v2";
 /** Larger documents are ignored. OpenAPI v2 is of all that the server has: that of a Keelson has 130,000 values. */
-const DOCUMENT_BYTES_MAX = 16 * 1024 * 1024;
-const OPENAPI_VALUES_MAX = 1_000_000;
+const OPENAPI_LIMITS = { bytes: 16 * 1024 * 1024, values: 1_000_000 };
+/** What one group-version has, and which documents there are. */
+const SHORT_LIMITS = { bytes: 1024 * 1024, values: ANSWER_VALUES_MAX };
 
 interface Known {
   readonly etag: string;
@@ -74,7 +76,7 @@ export class RemoteDocuments {
         throw new Error(`bad status from ${remote.url}${path}: ${answer.status}`);
       const served = isKnown
         ? known.publication.served
-        : toServed(service, JSON.parse(answer.body) as ResourceList);
+        : toServed(service, JSON.parse(answer.body));
       const openApi = await this.#openApi(remote, known).catch(() => known ?? NO_OPEN_API);
       const publication = {
         served: { ...served, freshness: "Current" as const },
@@ -110,13 +112,14 @@ export class RemoteDocuments {
     const { paths } = JSON.parse(answer.body) as {
       paths?: Record<string, { serverRelativeURL?: string }>;
     };
-    const openApiHash = /[?&]hash=([^&]*)/.exec(paths?.[key]?.serverRelativeURL ?? "")?.[1];
+    const url = String(paths?.[key]?.serverRelativeURL ?? "");
+    const openApiHash = /[?&]hash=([^&]*)/.exec(url)?.[1];
     return { openApiEtag: answer.etag, publication: { openApiHash } };
   }
 
   /** @throws {Error} if there is no timely answer, or it is too large */
   async fetch(remote: RemoteServer, path: string, etag: string): Promise<Fetched> {
-    const values = path === OPENAPI_V2 ? OPENAPI_VALUES_MAX : ANSWER_VALUES_MAX;
+    const limits = path === OPENAPI_V2 ? OPENAPI_LIMITS : SHORT_LIMITS;
     const headers = ["accept", "application/json", ...userHeaders(ASKER)];
     if (etag !== "") headers.push("if-none-match", etag);
     const ended = new AbortController();
@@ -132,9 +135,7 @@ export class RemoteDocuments {
       return {
         status: statusCode,
         etag: typeof tag === "string" ? tag : "",
-        body: (await readAnswer(body, { bytes: DOCUMENT_BYTES_MAX, values }, subject)).toString(
-          "utf8",
-        ),
+        body: (await readAnswer(body, limits, subject)).toString("utf8"),
       };
     } finally {
       clearTimeout(timer);
@@ -155,47 +156,71 @@ type KnownOpenApi = Pick<Known, "openApiEtag"> & {
 
 const NO_OPEN_API: KnownOpenApi = { openApiEtag: "", publication: { openApiHash: undefined } };
 
-interface ResourceList {
-  readonly kind?: string;
-  readonly groupVersion?: string;
-  readonly resources?: readonly {
-    readonly name?: string;
-    readonly singularName?: string;
-    readonly namespaced?: boolean;
-    readonly kind?: string;
-    readonly group?: string;
-    readonly version?: string;
-    readonly verbs?: readonly string[];
-    readonly shortNames?: readonly string[];
-    readonly categories?: readonly string[];
-    readonly storageVersionHash?: string;
-  }[];
+/** Its members are what they are by their types, or the document of all groups could not be read by anybody. */
+class Members {
+  readonly #members: Readonly<Record<string, unknown>>;
+  readonly #where: string;
+
+  /** @throws {Error} it is no object */
+  constructor(value: unknown, where: string) {
+    if (!isRecord(value)) throw new Error(`${where}: expected an object`);
+    this.#members = value;
+    this.#where = where;
+  }
+
+  text(name: string): string {
+    return this.#of(name, "", (value) => typeof value === "string");
+  }
+
+  flag(name: string): boolean {
+    return this.#of(name, false, (value) => typeof value === "boolean");
+  }
+
+  list(name: string): readonly unknown[] {
+    return this.#of(name, [] as readonly unknown[], Array.isArray);
+  }
+
+  texts(name: string): string[] {
+    const isText = (value: unknown) => typeof value === "string";
+    return this.#of(name, [] as string[], (value) => Array.isArray(value) && value.every(isText));
+  }
+
+  /** @throws {Error} it is of another type */
+  #of<Value>(name: string, absent: Value, isRight: (value: unknown) => boolean): Value {
+    const value = this.#members[name] ?? absent;
+    if (!isRight(value)) throw new Error(`${this.#where}: ${name} is of a wrong type`);
+    return value as Value;
+  }
 }
 
 /** @throws {Error} if the document is for something else */
-function toServed({ group, version }: RemoteService, list: ResourceList): ServedGroupVersion {
+function toServed({ group, version }: RemoteService, document: unknown): ServedGroupVersion {
   const groupVersion = formatGroupVersion({ group, version });
-  if (list.kind !== "APIResourceList" || list.groupVersion !== groupVersion) {
-    throw new Error(`/apis/${groupVersion}: expected an APIResourceList of ${groupVersion}`);
+  const where = `/apis/${groupVersion}`;
+  const list = new Members(document, where);
+  if (list.text("kind") !== "APIResourceList" || list.text("groupVersion") !== groupVersion) {
+    throw new Error(`${where}: expected an APIResourceList of ${groupVersion}`);
   }
-  const facts = (list.resources ?? []).map((one): ResourceFact => {
-    const [resource = "", subresource = ""] = (one.name ?? "").split("/");
+  const facts = list.list("resources").map((item): ResourceFact => {
+    const one = new Members(item, `${where}: a resource`);
+    const [resource = "", subresource = ""] = one.text("name").split("/");
+    const [kindGroup, kindVersion] = [one.text("group"), one.text("version")];
     return {
       group,
       version,
       resource,
       subresource,
-      singular: one.singularName ?? "",
-      kind: one.kind ?? "",
-      ...(one.version !== undefined && {
-        kindGroupVersion: { group: one.group ?? group, version: one.version },
+      singular: one.text("singularName"),
+      kind: one.text("kind"),
+      ...(kindVersion !== "" && {
+        kindGroupVersion: { group: kindGroup || group, version: kindVersion },
       }),
-      namespaced: one.namespaced === true,
-      verbs: [...(one.verbs ?? [])],
-      shortNames: [...(one.shortNames ?? [])],
-      categories: [...(one.categories ?? [])],
+      namespaced: one.flag("namespaced"),
+      verbs: one.texts("verbs"),
+      shortNames: one.texts("shortNames"),
+      categories: one.texts("categories"),
       onByDefault: true,
-      storageVersionHash: one.storageVersionHash ?? "",
+      storageVersionHash: one.text("storageVersionHash"),
     };
   });
   return { group, version, resources: [], facts };

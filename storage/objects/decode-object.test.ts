@@ -81,6 +81,8 @@ test("S1-UNS-08: members of metadata that have another shape count as absent, an
     { creationTimestamp: 1 },
     { deletionTimestamp: {} },
     { generation: "1" },
+    { generation: 1.5 },
+    { deletionGracePeriodSeconds: 1e308 },
     { deletionGracePeriodSeconds: "30" },
     { labels: 7 },
     { labels: ["a"] },

@@ -42,6 +42,9 @@ export function isTied({ ownerReferences, deletionTimestamp }: Members): boolean
   );
 }
 
+/** Both are integers of 64 bits; those beyond 2^53 have lost a digit here, but not in the object. */
+const INTEGER_MAX = 2 ** 63;
+
 /** Unknown members are ignored. */
 function isOfShape(member: string, value: unknown): boolean {
   switch (member) {
@@ -56,7 +59,7 @@ function isOfShape(member: string, value: unknown): boolean {
       return typeof value === "string";
     case "generation":
     case "deletionGracePeriodSeconds":
-      return typeof value === "number";
+      return Number.isInteger(value) && Math.abs(value as number) <= INTEGER_MAX;
     case "labels":
     case "annotations":
       return isTextMap(value);
