@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DEFINITIONS, definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
+import { grant } from "./harness/grant.js";
 import type { ApiObject, HttpsClient, WatchEvent } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -295,22 +296,8 @@ async function publish(client: HttpsClient, port: number): Promise<void> {
 }
 
 async function allow(client: HttpsClient, user: string): Promise<void> {
-  const rbac = "/apis/rbac.authorization.k8s.io/v1";
-  const role = {
-    metadata: { name: `widgets-${user}` },
-    rules: [{ apiGroups: ["shop.example.com"], resources: ["widgets"], verbs: ["*"] }],
-  };
-  const binding = {
-    metadata: { name: `widgets-${user}` },
-    roleRef: {
-      apiGroup: "rbac.authorization.k8s.io",
-      kind: "ClusterRole",
-      name: role.metadata.name,
-    },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: user }],
-  };
-  (await client.post(`${rbac}/clusterroles`, role)).expect(201);
-  (await client.post(`${rbac}/clusterrolebindings`, binding)).expect(201);
+  const rules = [{ apiGroups: ["shop.example.com"], resources: ["widgets"], verbs: ["*"] }];
+  await grant(client, { name: `widgets-${user}`, to: `User ${user}`, rules });
 }
 
 async function defineWidgets(client: HttpsClient): Promise<void> {

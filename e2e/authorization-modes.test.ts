@@ -2,11 +2,13 @@
  * The authorization modes that need nothing but flags: AlwaysAllow, AlwaysDeny and an ABAC file, alone
  * and in order; what stands in the file's way at start; and the list that a self-review shows.
  */
+
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { furnished } from "./harness/furnished-namespace.js";
+import { grant } from "./harness/grant.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
 import { refusalAtStart } from "./harness/refusal-at-start.js";
 import { runServer, type ServerProcess, startServer } from "./harness/server-process.js";
@@ -169,19 +171,9 @@ describe("authorization modes", () => {
     (await root.get("/metrics")).expect(200);
 
     // What the file does not give roles may.
-    const rbac = "/apis/rbac.authorization.k8s.io/v1";
-    const role = {
-      metadata: { name: "w" },
-      rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["create"] }],
-    };
-    const roles = `${rbac}/namespaces/default`;
-    (await server.client.post(`${roles}/roles`, role)).expect(201);
-    const binding = {
-      metadata: { name: "w" },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "w" },
-      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "jane" }],
-    };
-    (await server.client.post(`${roles}/rolebindings`, binding)).expect(201);
+    const creates = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["create"] }];
+    const given = { name: "w", to: "User jane", rules: creates, namespace: "default" };
+    await grant(server.client, given);
     (await jane.post(CONFIG_MAPS, { metadata: { name: "b" } })).expect(201);
 
     const rules = await rulesOf(jane);

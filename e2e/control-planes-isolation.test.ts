@@ -15,6 +15,7 @@ import {
 } from "../server/admission/testing/admission-webhook.js";
 import { definitionOf, versionOf } from "./fixtures/definitions.js";
 import { eventually } from "./harness/eventually.js";
+import { bindingOf } from "./harness/grant.js";
 import { type Answer, HttpsClient, type RequestOptions } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
@@ -189,14 +190,9 @@ describe("names that are planted in one control plane", () => {
         { nonResourceURLs: [`/${PLANTED}`], verbs: ["get"] },
       ],
     });
-    await make(`${RBAC}/clusterrolebindings`, {
-      metadata: { name: PLANTED },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: PLANTED },
-      subjects: [
-        { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "bob" },
-        { kind: "ServiceAccount", namespace: "default", name: PLANTED },
-      ],
-    });
+    const subjects = ["User bob", `ServiceAccount default/${PLANTED}`];
+    const binding = bindingOf(PLANTED, `ClusterRole ${PLANTED}`, ...subjects);
+    await make(`${RBAC}/clusterrolebindings`, binding);
     await make(DEFINITIONS, definition(PLANTED));
     await eventually("the kind is served", async () => {
       const object = { apiVersion: `${GROUP}/v1`, kind: "Zebrafish", metadata: { name: PLANTED } };

@@ -11,6 +11,7 @@ import { parse } from "yaml";
 import { definitionOf, versionOf } from "./fixtures/definitions.js";
 import { shareApi } from "./fresh-api/running-api.js";
 import { eventually } from "./harness/eventually.js";
+import { bindingOf, grant } from "./harness/grant.js";
 import { type Answer, type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { makeTempDir } from "./harness/temp-dir.js";
@@ -68,14 +69,7 @@ function names(answer: Answer): string[] {
 
 test("a user of the root who may make control planes, and nothing else, makes one", async () => {
   const rules = [{ apiGroups: [GROUP], resources: ["*"], verbs: ["*"] }];
-  const role = { kind: "ClusterRole", metadata: { name: "platform" }, rules };
-  (await admin("POST", `${RBAC}/clusterroles`, role)).expect(201);
-  const binding = {
-    metadata: { name: "platform" },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "platform" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "ada" }],
-  };
-  (await admin("POST", `${RBAC}/clusterrolebindings`, binding)).expect(201);
+  await grant(theApi().admin, { name: "platform", to: "User ada", rules });
   (await asUser("ada")("POST", KIND, controlPlane("one"))).expect(201);
   (await admin("POST", KIND, controlPlane("other"))).expect(201);
 });
@@ -160,16 +154,12 @@ test("a user of the root comes in by the first binding that names them, or a gro
   const bob = asUser("bob");
   (await bob("GET", "/clusters/one/api")).expect(403);
   const path = `/clusters/one${RBAC}/namespaces/default/rolebindings`;
-  const binding = (kind: string, name: string) => ({
-    metadata: { name: "guest" },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind, name }],
-  });
+  const binding = (guest: string) => bindingOf("guest", "ClusterRole view", guest);
   // Everybody is in this one: it names nobody.
-  (await admin("POST", path, binding("Group", "system:authenticated"))).expect(201);
+  (await admin("POST", path, binding("Group system:authenticated"))).expect(201);
   (await bob("GET", "/clusters/one/api")).expect(403);
   (await admin("DELETE", `${path}/guest`)).expect(200);
-  (await admin("POST", path, binding("User", "bob"))).expect(201);
+  (await admin("POST", path, binding("User bob"))).expect(201);
   (await bob("GET", "/clusters/one/api")).expect(200);
   (await bob("GET", `/clusters/one${CONFIG_MAPS}`)).expect(200);
   (await admin("DELETE", `${path}/guest`)).expect(200);
@@ -445,13 +435,7 @@ test("a clone begins with what its original had when it was made, and goes its o
 test("only who may enter the original may clone it, and only who may do everything the root", async () => {
   const ada = asUser("ada");
   const rules = [{ apiGroups: [GROUP], resources: ["controlplanes"], verbs: ["create"] }];
-  (await admin("POST", `${RBAC}/clusterroles`, { metadata: { name: "maker" }, rules })).expect(201);
-  const binding = {
-    metadata: { name: "maker" },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "maker" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "bob" }],
-  };
-  (await admin("POST", `${RBAC}/clusterrolebindings`, binding)).expect(201);
+  await grant(theApi().admin, { name: "maker", to: "User bob", rules });
   const clone = (name: string) => controlPlane("stolen", { cloneFrom: { name } });
   (await asUser("bob")("POST", KIND, clone("one"))).expect(403);
   (await ada("POST", KIND, clone("root"))).expect(403);

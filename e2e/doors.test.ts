@@ -2,12 +2,14 @@
  * The doors of a running server: static tokens, front proxies, bootstrap tokens, client certificates of
  * a bundle, and impersonation, with kubectl where a person would use it.
  */
+
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
 import { eventually } from "./harness/eventually.js";
+import { bindingOf } from "./harness/grant.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { LOSES_CHAINS, showsChains } from "./harness/shows-chains.js";
@@ -529,11 +531,7 @@ describe("doors of several replicas", () => {
         const [here, there] = round % 2 === 0 ? [one, other] : [other, one];
         const headers = bearer(`${id}.${TOKEN_SECRET}`);
         const as = { ...headers, "impersonate-user": "jane" };
-        const binding = {
-          metadata: { name },
-          roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "as-jane" },
-          subjects: [{ kind: "User", name: `system:bootstrap:${id}` }],
-        };
+        const binding = bindingOf(name, "ClusterRole as-jane", `User system:bootstrap:${id}`);
         (await here.client.post(SECRETS, secret)).expect(201);
         assert.equal((await whoAmI(there, { headers })).username, `system:bootstrap:${id}`);
         (await here.client.post(bindings, binding)).expect(201);

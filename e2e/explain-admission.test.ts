@@ -1,4 +1,5 @@
 /** What people see of the rules that users bring: kubectl shows warnings and refusals, and a command tells which rules were considered. */
+
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,6 +20,7 @@ import {
   webhook,
 } from "./harness/admission-rules.js";
 import { COMMAND } from "./harness/command.js";
+import { bindingOf } from "./harness/grant.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 
@@ -107,12 +109,10 @@ describe("rules that users bring, as people see them", () => {
   test("keelson explain-admission shows every rule that was considered, and changes nothing", async () => {
     const { client } = server;
     const post = async (path: string, body: object) => (await client.post(path, body)).expect(201);
-    const rbac = "rbac.authorization.k8s.io";
-    await post(`/apis/${rbac}/v1/namespaces/default/rolebindings`, {
-      metadata: { name: "devs" },
-      roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "edit" },
-      subjects: [{ apiGroup: rbac, kind: "Group", name: "devs" }],
-    });
+    await post(
+      "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+      bindingOf("devs", "ClusterRole edit", "Group devs"),
+    );
     await post(
       `${RULES}/validatingadmissionpolicies`,
       policy("exp", "object.data.exp == 'no'", 'not"so"'),

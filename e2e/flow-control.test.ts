@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { eventually } from "./harness/eventually.js";
 import { danglingOf, defaultFlowSchemas, FLOW_SCHEMAS } from "./harness/flow-schemas.js";
-import { grantEverybody } from "./harness/grant-everybody.js";
+import { grantEverybody } from "./harness/grant.js";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { Kubectl } from "./harness/kubectl.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";

@@ -1,8 +1,10 @@
 /** Who may connect to nodes, and what admission sees of it and makes of it. */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { jsonPatch, openAdmissionHook } from "../server/admission/testing/admission-webhook.js";
 import { eventually } from "./harness/eventually.js";
+import { bindingOf, grant } from "./harness/grant.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { NodeAgent } from "./harness/node-agent.js";
 import { NODE_ADDRESS, type NodeCluster, PODS, startNodeCluster } from "./harness/node-cluster.js";
@@ -17,15 +19,9 @@ describe("permission to connect", () => {
 
   test("who may only read may not connect by a WebSocket either, and admission sees CONNECT with the options", async () => {
     const { kubectl, server } = cluster;
-    const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
     const rules = [{ apiGroups: [""], resources: ["pods", "pods/exec"], verbs: ["get"] }];
-    (await server.client.post(`${rbac}/roles`, { metadata: { name: "reader" }, rules })).expect(
-      201,
-    );
-    const subject = { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "reader" };
-    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "reader" };
-    const binding = { metadata: { name: "reader" }, roleRef, subjects: [subject] };
-    (await server.client.post(`${rbac}/rolebindings`, binding)).expect(201);
+    const reader = { name: "reader", to: "User reader", rules, namespace: "default" };
+    await grant(server.client, reader);
     const exec = ["exec", "web-new", "-c", "main", "--"];
     assert.match(
       await kubectl.fails(["--as=reader", ...exec, "true"]),
@@ -183,18 +179,12 @@ describe("permission to connect", () => {
     const asked = ["log", "proxy", "metrics", "stats"];
     const answers = await Promise.all(asked.map((one) => isAllowed("viewer", one)));
     assert.deepEqual(answers, [true, true, false, false]);
-    const binding = {
-      metadata: { name: "agents" },
-      roleRef: { ...RBAC, kind: "ClusterRole", name: "system:kubelet-api-admin" },
-      subjects: [{ ...RBAC, kind: "User", name: "front" }],
-    };
+    const binding = bindingOf("agents", "ClusterRole system:kubelet-api-admin", "User front");
     const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
     (await client.post(bindings, binding)).expect(201);
     for (const one of asked) assert.equal(await isAllowed("front", one), true, one);
   });
 });
-
-const RBAC = { apiGroup: "rbac.authorization.k8s.io" };
 
 async function allow(
   client: HttpsClient,
@@ -202,11 +192,6 @@ async function allow(
   resources: readonly string[],
   verbs: readonly string[],
 ): Promise<void> {
-  const path = "/apis/rbac.authorization.k8s.io/v1";
-  const metadata = { name: `connects-${user}` };
-  const role = { metadata, rules: [{ apiGroups: [""], resources, verbs }] };
-  (await client.post(`${path}/clusterroles`, role)).expect(201);
-  const roleRef = { ...RBAC, kind: "ClusterRole", name: metadata.name };
-  const subjects = [{ ...RBAC, kind: "User", name: user }];
-  (await client.post(`${path}/clusterrolebindings`, { metadata, roleRef, subjects })).expect(201);
+  const rules = [{ apiGroups: [""], resources, verbs }];
+  await grant(client, { name: `connects-${user}`, to: `User ${user}`, rules });
 }

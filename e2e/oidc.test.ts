@@ -2,12 +2,14 @@
  * Tokens of OpenID Connect issuers against a real server: by flags and by AuthenticationConfiguration,
  * with a real issuer over TLS that rotates its keys, goes down and comes back.
  */
+
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { eventually } from "./harness/eventually.js";
+import { bindingOf } from "./harness/grant.js";
 import { type Answer, HttpsClient } from "./harness/https-client.js";
 import { type Claims, TestIssuer } from "./harness/oidc-issuer.js";
 import { refusalAtStart } from "./harness/refusal-at-start.js";
@@ -21,7 +23,6 @@ const RELOAD_PREFIX = "apiserver_authentication_config_controller_";
 const NAMESPACES = "/api/v1/namespaces";
 const REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-const GROUP = { apiGroup: "rbac.authorization.k8s.io", kind: "Group" };
 
 interface Whoami {
   readonly username: string;
@@ -155,13 +156,7 @@ describe("an issuer by flags", () => {
       String(refused.object.message),
       new RegExp(`User "${issuer.url}#jane" cannot list`),
     );
-    const binding = {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRoleBinding",
-      metadata: { name: "oidc-viewers" },
-      roleRef: { ...GROUP, kind: "ClusterRole", name: "view" },
-      subjects: [{ ...GROUP, name: "oidc:viewers" }],
-    };
+    const binding = bindingOf("oidc-viewers", "ClusterRole view", "Group oidc:viewers");
     (await server.client.post(BINDINGS, binding)).expect(201);
     (await client.get(NAMESPACES, token)).expect(200);
     (await client.get(NAMESPACES, await sign({ groups: ["others"] }))).expect(403);

@@ -1,4 +1,5 @@
 /** The recorder of two replicas: each asks the other, and answers with what both have recorded, by revision. */
+
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import type {
   Timeline,
 } from "../server/recorder/record-types.js";
 import { eventually } from "./harness/eventually.js";
+import { grant } from "./harness/grant.js";
 import { HttpsClient } from "./harness/https-client.js";
 import { startServer } from "./harness/server-process.js";
 import { makeTempDir } from "./harness/temp-dir.js";
@@ -19,7 +21,6 @@ import { startEtcd } from "./tools/etcd.js";
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const RECORD = "/debug/record";
-const RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 const MERGE = { "content-type": "application/merge-patch+json" };
 const IDLE_WRITES = 3;
 const signal = new AbortController().signal;
@@ -43,11 +44,8 @@ test("#46 a write through one replica that a delivery by the other caused is exp
   });
   made.expect(201);
   const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["*"] }];
-  (await a.client.post(`${RBAC}/roles`, { metadata: { name: "maps" }, rules })).expect(201);
-  const subject = { kind: "ServiceAccount", name: "robot", namespace: "default" };
-  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "maps" };
-  const binding = { metadata: { name: "maps" }, roleRef, subjects: [subject] };
-  (await a.client.post(`${RBAC}/rolebindings`, binding)).expect(201);
+  const to = "ServiceAccount default/robot";
+  await grant(a.client, { name: "maps", to, rules, namespace: "default" });
   const { object } = await a.client.post(
     "/api/v1/namespaces/default/serviceaccounts/robot/token",
     {},

@@ -8,8 +8,10 @@
  * What etcd tells the second replica is on its way for some milliseconds, so that its view is behind in
  * every round. Some hundred rounds for each kind of rule; 10,000 in `npm run test:long`.
  */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { bindingOf } from "./harness/grant.js";
 import { type ApiObject, HttpsClient } from "./harness/https-client.js";
 import { isLong } from "./harness/is-long.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
@@ -182,11 +184,9 @@ function versionsOf(maximum: number): object[] {
 const GRANTS: Rule = {
   name: "a role, for who grants what it gives",
   async prepare({ ruler, namespace }) {
-    const subjects = [{ kind: "User", apiGroup: GROUP, name: "jane" }];
     const make = async (name: string, rules: object[]) => {
-      const roleRef = { apiGroup: GROUP, kind: "Role", name };
       await expectWritten(ruler.post(rolesOf(namespace), { metadata: { name }, rules }));
-      const binding = { metadata: { name }, roleRef, subjects };
+      const binding = bindingOf(name, `Role ${name}`, "User jane");
       await expectWritten(ruler.post(`${RBAC}/namespaces/${namespace}/rolebindings`, binding));
     };
     await make("writer", [

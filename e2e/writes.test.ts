@@ -2,9 +2,11 @@
  * Promises about writes that only a whole server keeps: what dry runs may differ in, who may do them,
  * how bodies that are wrong in several ways are refused, what operations without objects answer.
  */
+
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { furnished } from "./harness/furnished-namespace.js";
+import { bindingOf } from "./harness/grant.js";
 import type { Answer, ApiObject } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 
@@ -171,13 +173,7 @@ describe("writes", () => {
       rules: [{ apiGroups: [""], resources: ["configmaps"], verbs }],
     });
     (await send("PUT", `${RBAC}/roles/dry`, role(["get", "update"]))).expect(201);
-    const binding = {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "RoleBinding",
-      metadata: { name: "dry" },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "dry" },
-      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "dora" }],
-    };
+    const binding = bindingOf("dry", "Role dry", "User dora");
     (await send("POST", `${RBAC}/rolebindings`, binding)).expect(201);
     (await send("POST", CONFIG_MAPS, configMap({ name: "dora" }))).expect(201);
     const dora = { "impersonate-user": "dora" };
@@ -246,13 +242,7 @@ describe("writes", () => {
       assert.ok(answer.status < 300, answer.text);
     };
     await grant(["pods"]);
-    const binding = {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "RoleBinding",
-      metadata: { name: "parts" },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "parts" },
-      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "pat" }],
-    };
+    const binding = bindingOf("parts", "Role parts", "User pat");
     (await send("POST", `${RBAC}/rolebindings`, binding)).expect(201);
     const pod = {
       apiVersion: "v1",

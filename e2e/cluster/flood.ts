@@ -3,9 +3,11 @@
  * connections, again and again, no later than the answers say. Beside it probes as a kubelet sends them,
  * and a look at memory.
  */
+
 import { readFile } from "node:fs/promises";
 import type { OutgoingHttpHeaders } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
+import { bindingOf } from "../harness/grant.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import type { TestIdentity } from "../harness/test-authority.js";
 
@@ -197,14 +199,10 @@ async function prepare(client: HttpsClient): Promise<void> {
     metadata: { name: "flood" },
     rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["list", "patch"] }],
   };
-  const binding = {
-    metadata: { name: "flood" },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "flood" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: FLOODER }],
-  };
   const rbac = "/apis/rbac.authorization.k8s.io/v1";
   await client.post("/api/v1/namespaces", { metadata: { name: NAMESPACE } });
   await client.post(`${rbac}/clusterroles`, role);
+  const binding = bindingOf("flood", "ClusterRole flood", `User ${FLOODER}`);
   await client.post(`${rbac}/clusterrolebindings`, binding);
   const data = { text: "x".repeat(OBJECT_BYTES) };
   const names = Array.from({ length: OBJECTS }, (_, index) => `object-${index}`);

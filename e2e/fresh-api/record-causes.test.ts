@@ -1,4 +1,5 @@
 /** What others do to a write on its way names itself in the record: webhooks, policies, their refusals, defaults and conversions. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jsonPatch, openAdmissionHook } from "../../server/admission/testing/admission-webhook.js";
@@ -6,13 +7,13 @@ import { openWebhookStub, type StubCall } from "../../server/client/testing/webh
 import type { Explanation, RecordedWrite, Timeline } from "../../server/recorder/record-types.js";
 import { answerConversion, hostsConvertedBy } from "../harness/converted-hosts.js";
 import { eventually } from "../harness/eventually.js";
+import { grant } from "../harness/grant.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { shareApi } from "./running-api.js";
 
 const theApi = shareApi({ record: true, users: [{ name: "reader" }] });
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const RULES = "/apis/admissionregistration.k8s.io/v1";
-const RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 const EXAMPLE = "/apis/example.com";
 
 async function writesOf(client: HttpsClient, query: string): Promise<readonly RecordedWrite[]> {
@@ -83,11 +84,7 @@ test("#46 a mutating webhook that changed a write, and one that refused it, are 
   assert.equal(steps.length, 1);
 
   const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list"] }];
-  (await admin.post(`${RBAC}/roles`, { metadata: { name: "maps" }, rules })).expect(201);
-  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "maps" };
-  const subjects = [{ apiGroup: roleRef.apiGroup, kind: "User", name: "reader" }];
-  const binding = { metadata: { name: "maps" }, roleRef, subjects };
-  (await admin.post(`${RBAC}/rolebindings`, binding)).expect(201);
+  await grant(admin, { name: "maps", to: "User reader", rules, namespace: "default" });
   const { url, ca, token } = api.as("reader");
   const reader = new HttpsClient(url, { ca }, { authorization: `Bearer ${token}` });
   const [shown] = await writesOf(reader, "resource=configmaps&name=marked");

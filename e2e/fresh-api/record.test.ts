@@ -1,4 +1,5 @@
 /** The recorder over HTTP: what it keeps of writes, refusals and watches, and who may read it. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { blame, explainWhy } from "../../server/commands/why.js";
@@ -9,6 +10,7 @@ import type {
   Timeline,
 } from "../../server/recorder/record-types.js";
 import { eventually } from "../harness/eventually.js";
+import { grant } from "../harness/grant.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { shareApi } from "./running-api.js";
 
@@ -94,15 +96,8 @@ test("#46 who may not read an object sees none of its records, nor that it has s
   await admin.patch("/api/v1/namespaces/default/secrets/hush", {
     stringData: { password: "battery staple" },
   });
-  await admin.post("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", {
-    metadata: { name: "maps" },
-    rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }],
-  });
-  await admin.post("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", {
-    metadata: { name: "maps" },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "maps" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "reader" }],
-  });
+  const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }];
+  await grant(admin, { name: "maps", to: "User reader", rules, namespace: "default" });
   const all = await ask<Timeline>(admin, "/debug/record/timeline?resource=secrets&name=hush");
   assert.deepEqual(
     all.writes.map(({ changedPaths }) => changedPaths),

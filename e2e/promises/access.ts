@@ -3,6 +3,7 @@
  * whom nothing is looked up, and as a service account whose token is verified and whose permission
  * is found among 10,000 role bindings.
  */
+import { bindingOf } from "../harness/grant.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { startEtcd } from "../tools/etcd.js";
 import { startMeter } from "./gauge.js";
@@ -27,27 +28,18 @@ export async function measureAccess(): Promise<void> {
     rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }],
   });
   await create("/api/v1/namespaces/default/serviceaccounts", { metadata: { name: "reader" } });
-  const roleRef = {
-    apiGroup: "rbac.authorization.k8s.io",
-    kind: "ClusterRole",
-    name: "reads-maps",
-  };
-  const bind = (index: number) => ({
-    metadata: { name: `b${index}` },
-    roleRef,
-    subjects: [{ kind: "User", apiGroup: roleRef.apiGroup, name: `user-${index}` }],
-  });
+  const role = "ClusterRole reads-maps";
   for (let index = 0; index < BINDINGS; index += 50) {
     const some = Array.from({ length: 50 }, (_, at) =>
-      create(`${RBAC}/namespaces/default/rolebindings`, bind(index + at)),
+      create(
+        `${RBAC}/namespaces/default/rolebindings`,
+        bindingOf(`b${index + at}`, role, `User user-${index + at}`),
+      ),
     );
     await Promise.all(some);
   }
-  await create(`${RBAC}/namespaces/default/rolebindings`, {
-    metadata: { name: "reader" },
-    roleRef,
-    subjects: [{ kind: "ServiceAccount", name: "reader", namespace: "default" }],
-  });
+  const binding = bindingOf("reader", role, "ServiceAccount default/reader");
+  await create(`${RBAC}/namespaces/default/rolebindings`, binding);
   const answer = await client.post("/api/v1/namespaces/default/serviceaccounts/reader/token", {
     spec: { expirationSeconds: 3600 },
   });

@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { eventually, within } from "../harness/eventually.js";
-import { grantEverybody } from "../harness/grant-everybody.js";
+import { grantEverybody } from "../harness/grant.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";

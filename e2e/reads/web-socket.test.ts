@@ -2,12 +2,14 @@
  * Watches over WebSockets: the same events as over plain HTTP, one per message, to the same people
  * and nobody else, and nothing that a client does with the connection harms the server.
  */
+
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
 import { eventually } from "../harness/eventually.js";
+import { grant } from "../harness/grant.js";
 import type { Credentials, WatchEvent } from "../harness/https-client.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { toConfigMap, toPast, toText } from "./history.js";
@@ -98,13 +100,9 @@ describe("S1-WATCH-26: watches over WebSockets", () => {
     const { ca } = server.credentials;
     const accounts = "/api/v1/namespaces/default/serviceaccounts";
     (await server.client.post(accounts, { metadata: { name: "watcher" } })).expect(201);
-    const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
-    const metadata = { name: "watchers" };
     const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["watch"] }];
-    (await server.client.post(`${rbac}/roles`, { metadata, rules })).expect(201);
-    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "watchers" };
-    const subjects = [{ kind: "ServiceAccount", namespace: "default", name: "watcher" }];
-    (await server.client.post(`${rbac}/rolebindings`, { metadata, roleRef, subjects })).expect(201);
+    const to = "ServiceAccount default/watcher";
+    await grant(server.client, { name: "watchers", to, rules, namespace: "default" });
     const answer = await server.client.post(`${accounts}/watcher/token`, { spec: {} });
     const { token } = answer.expect(201).object.status as { token: string };
     const asProtocol = `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString("base64url")}`;

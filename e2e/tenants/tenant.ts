@@ -1,5 +1,5 @@
 /** Tenants of one replica: a namespace each, a service account that may edit it, and ConfigMaps in it. */
-import { grantEverybody } from "../harness/grant-everybody.js";
+import { grantEverybody } from "../harness/grant.js";
 import type { HttpsClient } from "../harness/https-client.js";
 import { configMap } from "../promises/raw-client.js";
 

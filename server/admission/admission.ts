@@ -131,7 +131,7 @@ export interface AdmissionAttributes {
 }
 
 export interface AdmissionPlugin {
-  /** The upstream name, which the flags use. */
+  /** Its name in kube-apiserver, which the flags use. */
   readonly name: string;
   /**
    * Set for a guard, which has its say about the object before the rules of its kind do: it validates before

@@ -14,9 +14,9 @@ import type { Toleration } from "./tolerations.js";
 
 export interface DefaultTolerationOptions {
   readonly naming: Naming;
-  /** `--default-not-ready-toleration-seconds`; upstream's default is 300. */
+  /** `--default-not-ready-toleration-seconds`; kube-apiserver's default is 300. */
   readonly notReadySeconds?: number;
-  /** `--default-unreachable-toleration-seconds`; upstream's default is 300. */
+  /** `--default-unreachable-toleration-seconds`; kube-apiserver's default is 300. */
   readonly unreachableSeconds?: number;
 }
 

@@ -1,4 +1,4 @@
-/** What webhooks and policies count, and when: as upstream does. */
+/** What webhooks and policies count, and when: as kube-apiserver does. */
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import type { JsonObject } from "../api/meta.js";

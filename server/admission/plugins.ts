@@ -1,6 +1,6 @@
 /**
  * Admission plugins by name: their order, their defaults, and the choice by flags. Names and order are
- * upstream's, because some plugins depend on the results of others. The flags reject a name without a
+ * kube-apiserver's, because some plugins depend on the results of others. The flags reject a name without a
  * plugin.
  */
 import type { AdmissionPlugin } from "./admission.js";
@@ -52,7 +52,7 @@ const ORDER: readonly string[] = [
 ];
 
 /**
- * Off by default. Three differ from upstream. StorageObjectInUseProtection and PodGroupProtection are on
+ * Off by default. Three differ from kube-apiserver. StorageObjectInUseProtection and PodGroupProtection are on
  * there: their finalizers are removed by controllers that come with the scheduler, and without these no
  * such object could ever be deleted. NodeRestriction is off there, like the Node authorizer; here the
  * authorizer is on, and without this plugin a node could read every secret through a pod of its own.
@@ -99,7 +99,7 @@ export function choosePlugins(
 ): AdmissionPlugin[] {
   const known = new Set(plugins.map(({ name }) => name));
   refuseUnknown("enable", enabled, known);
-  // A plugin that is missing here is off already, so flags written for upstream stay valid.
+  // A plugin that is missing here is off already, so flags written for kube-apiserver stay valid.
   refuseUnknown("disable", disabled, new Set([...known, ...ORDER]));
   const both = enabled.filter((name) => disabled.includes(name));
   if (both.length > 0) {

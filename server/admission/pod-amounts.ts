@@ -1,4 +1,4 @@
-/** The total resources of a pod, counted as upstream does for limits of pods. Pure. */
+/** The total resources of a pod, counted as kube-apiserver does for limits of pods. Pure. */
 import {
   addQuantities,
   compareQuantities,

@@ -1,4 +1,4 @@
-/** Tolerations of pods: merging and coverage, as upstream does it. */
+/** Tolerations of pods: merging and coverage, as kube-apiserver does it. */
 import { deepEqual } from "../api/deep-equal.js";
 import { repeats } from "../api/validation-values.js";
 

@@ -90,7 +90,7 @@ function textOf(operation: JsonObject, member: string, at: string): string | und
   return value;
 }
 
-/** RFC 6901, except that "~" before any other character than 0 and 1 is itself, as upstream. */
+/** RFC 6901, except that "~" before any other character than 0 and 1 is itself, as kube-apiserver. */
 function parsePointer(text: string | undefined): Pointer | undefined {
   if (text === "") return [];
   if (text?.startsWith("/") !== true) return undefined;

@@ -1,5 +1,5 @@
 /**
- * The grammar of label selectors, as in upstream's parser:
+ * The grammar of label selectors, as in kube-apiserver's parser:
  *
  *   selector     requirement *( "," requirement )
  *   requirement  ["!"] KEY | KEY ("=" | "==" | "!=" | ">" | "<") VALUE | KEY ("in" | "notin") "(" values ")"

@@ -17,7 +17,7 @@ export interface StatusCause {
 export interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
-  /** For errors about a resource its plural name, as upstream. */
+  /** For errors about a resource its plural name, as kube-apiserver. */
   readonly kind?: string;
   readonly uid?: string;
   readonly causes?: readonly StatusCause[];

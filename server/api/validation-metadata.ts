@@ -22,7 +22,7 @@ import {
 export const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
 /**
- * Limit for the few types that allow any name; other types have lower limits. Upstream leaves it to
+ * Limit for the few types that allow any name; other types have lower limits. kube-apiserver leaves it to
  * etcd, but the embedded store's keys are bounded, and both stores must accept the same names.
  */
 const NAME_BYTES_MAX = 1024;
@@ -184,7 +184,7 @@ function areTooLong(annotations: Readonly<Record<string, string>>): boolean {
 }
 
 function validateOwnerReferences(references: readonly OwnerReference[], use: RuleUse): void {
-  // As upstream, without the index of the reference.
+  // As kube-apiserver, without the index of the reference.
   const field = "metadata.ownerReferences";
   eachItem(references, use, (reference, _index, errors) => {
     const { apiVersion = "", kind = "", name = "", uid = "" } = reference;

@@ -75,7 +75,7 @@ export function checkDnsLabel(value: string): string[] {
   const messages: string[] = [];
   if (value.length > DNS_LABEL_CHARS_MAX) messages.push(tooLong(DNS_LABEL_CHARS_MAX));
   if (!DNS_1123_LABEL_TEST.test(value)) {
-    // Upstream tells the client when only the dots are wrong.
+    // kube-apiserver tells the client when only the dots are wrong.
     messages.push(
       DNS_1123_SUBDOMAIN_TEST.test(value)
         ? "must not contain dots"

@@ -1,6 +1,6 @@
 /**
  * Chooses the control loops by the flag `--controllers`, a list of names. "*" enables all, "name" one,
- * "-name" disables one; the first entry that applies to a loop decides. Names are upstream's, both the
+ * "-name" disables one; the first entry that applies to a loop decides. Names are kube-apiserver's, both the
  * original short ones and the newer long ones.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Tracks tokens out of Secrets: since when uses are tracked is in a ConfigMap, and the day of the last use is a label of each
- * Secret, so that a cleaner can tell which are used by nobody. Runs in every replica. Source: upstream's
+ * Secret, so that a cleaner can tell which are used by nobody. Runs in every replica. Source: kube-apiserver's
  * pkg/controlplane/controller/legacytokentracking.
  */
 import type { Clock } from "../../storage/base/clock.js";

@@ -1,5 +1,5 @@
 /**
- * The status of a StorageVersionMigration, and the migration condition of a custom kind's definition, in upstream's
+ * The status of a StorageVersionMigration, and the migration condition of a custom kind's definition, in kube-apiserver's
  * words:
  *
  *   (nothing) ──► Running ──► Succeeded │ Failed      an object says so for good; another try is another object

@@ -1,6 +1,6 @@
 /**
  * The status of ValidatingAdmissionPolicies: the result of type checking, once per generation. A kind that
- * is added or changed later does not trigger another check, as upstream.
+ * is added or changed later does not trigger another check, as kube-apiserver.
  */
 import type { PolicySpec } from "../admission/policies/policy.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";

@@ -240,7 +240,7 @@ test("warnings are bounded, however many expressions there are", async () => {
   assert.ok(found.length > 10);
 });
 
-/** A test for a member of a typed value; upstream warns about it too. */
+/** A test for a member of a typed value; kube-apiserver warns about it too. */
 const WARNED: ReadonlySet<string> = new Set(["volumes are of known types"]);
 
 test("policies as people write them give no warnings", async () => {

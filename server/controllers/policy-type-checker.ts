@@ -1,6 +1,6 @@
 /**
  * Checks the validations of a policy against the types of the kinds that it matches. Admission sees untyped
- * objects; this finds nonexistent fields before a write does. It only warns, as upstream: it skips rules
+ * objects; this finds nonexistent fields before a write does. It only warns, as kube-apiserver: it skips rules
  * with "*", subresources, and all expressions other than validations and their messages.
  */
 
@@ -18,7 +18,7 @@ export interface ExpressionWarning {
   readonly warning: string;
 }
 
-/** Kinds checked per rule; upstream's limit. */
+/** Kinds checked per rule; kube-apiserver's limit. */
 const KINDS_MAX = 10;
 /** The limit of all warnings, which must fit into the object. */
 const WARNINGS_LENGTH_MAX = 256 * 1024;

@@ -29,7 +29,7 @@ export interface KnownType {
 }
 
 export interface PublishedTypes {
-  /** The kinds of a resource; in any group if none is named, as upstream resolves rules. */
+  /** The kinds of a resource; in any group if none is named, as kube-apiserver resolves rules. */
   kindsFor(group: string, version: string, resource: string): readonly GroupVersionKind[];
   /** undefined = the kind is not served. */
   typeOf(kind: GroupVersionKind): KnownType | undefined;

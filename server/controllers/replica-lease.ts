@@ -22,7 +22,7 @@ import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 export const RENEW_MS = 10_000;
 /** A replica whose lease has not changed for this long gets no more clients: two renewals were missed. */
 const SILENT_MS = 25_000;
-/** A lease without renewal is deleted after this time; upstream's value. */
+/** A lease without renewal is deleted after this time; kube-apiserver's value. */
 const LEASE_SECONDS = 3_600;
 
 export interface ReplicaAddress {
@@ -187,7 +187,7 @@ function parseAddress(text: string): ReplicaAddress | undefined {
   return ip === undefined ? undefined : { ip, port: Number(port) };
 }
 
-/** 26 letters and digits, as upstream derives them from a name. */
+/** 26 letters and digits, as kube-apiserver derives them from a name. */
 function digest(text: string): string {
   const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
   let bits = "";

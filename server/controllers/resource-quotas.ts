@@ -30,7 +30,7 @@ const WINDOW_MS = 200;
 /** A quota that is slow to count is counted less often: at most one part in this many of the time. */
 const REST_FACTOR = 20;
 const WINDOW_MS_MAX = 10_000;
-/** Pods leave a quota when their grace period ends, without an event. Upstream's interval. */
+/** Pods leave a quota when their grace period ends, without an event. kube-apiserver's interval. */
 const RECHECK_MS = 300_000;
 
 /** Runs until the signal aborts. */

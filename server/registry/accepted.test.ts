@@ -1,6 +1,6 @@
 /**
  * Objects that every cluster has must stay accepted: the smallest one of each kind and those of a
- * small shop. Refusing what upstream accepts is worse than the reverse.
+ * small shop. Refusing what kube-apiserver accepts is worse than the reverse.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";

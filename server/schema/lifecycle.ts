@@ -65,7 +65,7 @@ export function isServedIn(lifecycle: Lifecycle | undefined, release: Release): 
   return removed === undefined || compareReleases(removed, release) > 0;
 }
 
-/** In upstream's words; undefined if the kind is not deprecated in the release. */
+/** In kube-apiserver's words; undefined if the kind is not deprecated in the release. */
 export function deprecationOf(
   { group, version, kind }: GroupVersion & { readonly kind: string },
   lifecycle: Lifecycle | undefined,

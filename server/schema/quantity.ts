@@ -12,7 +12,7 @@ export interface Quantity {
   readonly digits: bigint;
   readonly scale: number;
   readonly format: QuantityFormat;
-  /** The original text, which upstream keeps in some cases. */
+  /** The original text, which kube-apiserver keeps in some cases. */
   readonly text?: string;
 }
 
@@ -46,7 +46,7 @@ const TEXT_LENGTH_MAX = 256;
 const SCALE_MIN = -9;
 const DECIMAL_SCALE_MAX = 18;
 const BINARY_MAX = 2n ** 63n - 1n;
-/** Upstream keeps canonical-looking texts of up to this many digits. */
+/** kube-apiserver keeps canonical-looking texts of up to this many digits. */
 const PLAIN_DIGITS_MAX = 18;
 
 /** Matches almost every quantity of clients; these are canonical already. */

@@ -127,7 +127,7 @@ export function createCodecCompiler(model: SchemaModel): CodecCompiler {
         field.empty === "omit" &&
         !field.type.nullable &&
         !STAYING_EMPTY.has(`${type.name} ${field.name}`),
-      // Upstream stores objects in Protobuf, where an empty list is absent; definitions are stored in JSON.
+      // kube-apiserver stores objects in Protobuf, where an empty list is absent; definitions are stored in JSON.
       emptyIsNull: isAlways && isListOrMap && !isOfList && !type.file.startsWith("apiextensions."),
       zero:
         isAlways && field.type.nullable

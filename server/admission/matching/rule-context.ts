@@ -29,10 +29,10 @@ export interface RuleContext {
   readonly exclusions?: readonly { readonly group: string; readonly resource: string }[];
 }
 
-/** As upstream's measures call them: webhooks are "validating", what policies do is "validate". */
+/** As kube-apiserver's measures call them: webhooks are "validating", what policies do is "validate". */
 export type AdmissionStep = "admit" | "validate" | "validating";
 
-/** Metrics of rules, under upstream's names. */
+/** Metrics of rules, under kube-apiserver's names. */
 export interface RuleMetrics {
   /** A webhook call ended; code 503 means that there was no usable answer, 0 an error of this server. */
   webhookAsked(call: {
@@ -63,7 +63,7 @@ export interface RuleMetrics {
 export interface PolicyCheck {
   readonly policy: string;
   readonly binding: string;
-  /** A validation that is false counts as "invalid_error", as upstream has it. */
+  /** A validation that is false counts as "invalid_error", as kube-apiserver has it. */
   readonly error: "no_error" | "compile_error" | "invalid_error" | "out_of_budget";
   readonly seconds: number;
 }

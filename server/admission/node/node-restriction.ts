@@ -109,7 +109,7 @@ export class NodeRestriction implements AdmissionPlugin {
     return operation !== "CONNECT" && this.#checks.has(`${group}/${resource}`);
   }
 
-  /** Runs as a mutating plugin before webhooks, as upstream does, but changes nothing. */
+  /** Runs as a mutating plugin before webhooks, as kube-apiserver does, but changes nothing. */
   mutate(attributes: AdmissionAttributes, signal: SignalSource): boolean | Promise<boolean> {
     const { user, resource } = attributes;
     const node = nodeNameOf(user);
@@ -169,7 +169,7 @@ export class NodeRestriction implements AdmissionPlugin {
     const quoted = JSON.stringify(node);
     const isWritten = operation === "CREATE" || operation === "UPDATE";
     const sourceOf = ({ spec }: NodeObject) => spec?.configSource ?? null;
-    // A write to the status would leave these as they are; who sends others is refused, as upstream does.
+    // A write to the status would leave these as they are; who sends others is refused, as kube-apiserver does.
     const sent = attributes.sent ?? object;
     const source = sent === undefined ? null : sourceOf(sent as NodeObject);
     if (operation === "CREATE" && source !== null) {

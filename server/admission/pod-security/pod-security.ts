@@ -152,7 +152,7 @@ export class PodSecurity implements AdmissionPlugin {
     return true;
   }
 
-  /** For the audit record, under upstream's keys. */
+  /** For the audit record, under kube-apiserver's keys. */
   #note(attributes: AdmissionAttributes, key: string, text: string): void {
     attributes.annotate?.(`pod-security.${this.#naming.labelDomain}/${key}`, text);
   }

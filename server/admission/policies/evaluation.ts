@@ -17,7 +17,7 @@ import {
   type Validation,
 } from "./policy.js";
 
-/** The cost limit of one policy evaluation; upstream's. */
+/** The cost limit of one policy evaluation; kube-apiserver's. */
 export const POLICY_COST_MAX = 10_000_000;
 /** The cost limit of one expression. */
 export const EXPRESSION_COST_MAX = 1_000_000;
@@ -63,7 +63,7 @@ export interface EvaluationParts {
 }
 
 export class Evaluation {
-  /** The match conditions, which see no variables and, as upstream, no namespace. */
+  /** The match conditions, which see no variables and, as kube-apiserver, no namespace. */
   readonly conditions: ConditionsRun;
   readonly startMs: number;
   readonly #bindings: Record<string, unknown>;
@@ -117,7 +117,7 @@ export class Evaluation {
       if (objection.cause === "budget") return { objections, annotations };
     }
     for (let at = this.#judged - validations.length; at < auditAnnotations.length; at++) {
-      // Upstream pays for these from a budget of their own.
+      // kube-apiserver pays for these from a budget of their own.
       if (at === 0 && this.#underWay.size === 0) this.#left = POLICY_COST_MAX;
       const annotation = auditAnnotations[at] as AuditAnnotation;
       const value = this.#annotation(annotation, objections);

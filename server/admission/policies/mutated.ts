@@ -48,7 +48,7 @@ function patchedBy(made: unknown, json: JsonObject): JsonValue | undefined {
   }
 }
 
-/** @throws {StatusError} 500 whatever the failure policy, as upstream: the patch made no object of the kind, or unknown fields */
+/** @throws {StatusError} 500 whatever the failure policy, as kube-apiserver: the patch made no object of the kind, or unknown fields */
 function decodePatched(patched: JsonValue, resource: ServedResource): ApiObject {
   try {
     return decodeServed(patched, resource, { isStrict: !isCustom(resource) });

@@ -258,7 +258,7 @@ export class MutatingPolicies implements AdmissionPlugin {
         if (!(error instanceof ExpressionError)) throw error;
         ended(error.kind);
         if (!policy.ignoresFailures) throw error;
-        // The mutations before and after it count all the same, as upstream.
+        // The mutations before and after it count all the same, as kube-apiserver.
         ignored.push(error);
       }
       evaluation.renew(attempt.shown, policy);
@@ -293,7 +293,7 @@ function refusal(
       : `policy '${policy.name}' with binding '${binding.name}'`;
   const text = `${by} denied request: ${message}`;
   const { status } = matcher.refuse(text);
-  // The code stays 403 whatever the reason, as upstream.
+  // The code stays 403 whatever the reason, as kube-apiserver.
   const details = { ...status.details, causes: [{ message: text }] };
   return new StatusError({ ...status, message: text, reason, details });
 }

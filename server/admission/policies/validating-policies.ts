@@ -239,7 +239,7 @@ function actionsFor(
   return misconfigured || isAnnotation ? DENY : (binding?.actions ?? DENY);
 }
 
-/** What held is not counted, nor what could not be asked; as upstream has it. */
+/** What held is not counted, nor what could not be asked; as kube-apiserver has it. */
 function measure(
   matcher: RuleMatcher,
   { policy, binding, misconfigured }: PolicyResult,
@@ -273,7 +273,7 @@ function outcomeOf({ cause }: Objection): "refused" | "failed" {
   return cause === "false" ? "refused" : "failed";
 }
 
-/** As upstream's metrics name it. */
+/** As kube-apiserver's metrics name it. */
 export function errorTypeOf(cause: Objection["cause"] | undefined) {
   switch (cause) {
     case "false":

@@ -1,6 +1,6 @@
 /**
  * Charges a write to the quotas of its namespace, or refuses it. Pure: it takes the recorded usage and
- * returns the new one. Refusals have upstream's messages.
+ * returns the new one. Refusals have kube-apiserver's messages.
  */
 import type { ApiObject } from "../../api/meta.js";
 import { addQuantities, compareQuantities, ZERO_QUANTITY } from "../../schema/quantity.js";

@@ -1,5 +1,5 @@
 /**
- * Evaluator: computes the usage of an object. Counts as upstream does: pods, services and claims of volumes
+ * Evaluator: computes the usage of an object. Counts as kube-apiserver does: pods, services and claims of volumes
  * and devices have evaluators of their own, all other objects count as one each.
  *
  *   pod-evaluator.ts   service-evaluator.ts   claim-evaluator.ts   device-evaluator.ts

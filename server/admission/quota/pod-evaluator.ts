@@ -30,7 +30,7 @@ const NAMES: ReadonlySet<string> = new Set([
   ...COMPUTE.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 ]);
 
-/** Resources that every container must request when a quota limits them; the same names as upstream. */
+/** Resources that every container must request when a quota limits them; the same names as kube-apiserver. */
 const REQUIRED: ReadonlySet<string> = new Set(
   ["cpu", "memory"].flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 );

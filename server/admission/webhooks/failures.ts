@@ -11,7 +11,7 @@ import { describeCertificateError } from "../../outbound/failures.js";
 export class CallFailure extends Error {
   override readonly name = "CallFailure";
 
-  /** In upstream's measures: what the webhook answered, else that it is unavailable. */
+  /** In kube-apiserver's measures: what the webhook answered, else that it is unavailable. */
   readonly code: number;
 
   constructor(

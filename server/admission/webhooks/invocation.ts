@@ -124,7 +124,7 @@ export async function askWebhook(
     const { answer } = answered;
     for (const [key, value] of Object.entries(answer.auditAnnotations)) {
       const annotation = `${name}/${key}`;
-      // As upstream, one with a key that is none is left out.
+      // As kube-apiserver, one with a key that is none is left out.
       if (checkQualifiedName(annotation).length === 0) attributes.annotate?.(annotation, value);
     }
     for (const warning of answer.warnings) attributes.warn(warning);

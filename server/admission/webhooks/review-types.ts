@@ -11,7 +11,7 @@ export class UndecodableReview extends Error {
 
 type Check = (value: unknown) => string | undefined;
 
-/** A type by its name in upstream's words; null is an absent member. */
+/** A type by its name in kube-apiserver's words; null is an absent member. */
 function typed(name: string, fits: (value: unknown) => boolean): Check {
   return (value) => ((value ?? null) === null || fits(value) ? undefined : name);
 }

@@ -14,7 +14,7 @@ import type { Naming } from "../../api/naming.js";
 import type { CatalogSource } from "../../kinds/live-catalog.js";
 import { type Manifests, parseManifests, readManifests } from "./load-manifests.js";
 
-/** Upstream's metrics. */
+/** kube-apiserver's metrics. */
 export interface ManifestMetrics {
   reloaded(plugin: RulePlugin, isGood: boolean): void;
   /** @param hash of the rules in force */
@@ -32,7 +32,7 @@ export interface StaticRulesOptions {
 }
 
 /**
- * Upstream mostly relies on notifications and polls once a minute. Polling a few small files is cheap.
+ * kube-apiserver mostly relies on notifications and polls once a minute. Polling a few small files is cheap.
  */
 const CHECK_INTERVAL_MS = 1_000;
 

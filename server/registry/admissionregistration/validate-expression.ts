@@ -18,7 +18,7 @@ import { budgetFactor } from "../../cel/over-budget.js";
 export interface ExpressionRules {
   readonly environment: CelEnvironment;
   readonly costMax: number;
-  /** The exact types of the result, in upstream's notation; the first is told. Absent = what the types cover. */
+  /** The exact types of the result, in kube-apiserver's notation; the first is told. Absent = what the types cover. */
   readonly only?: readonly string[];
 }
 

@@ -120,7 +120,7 @@ function validateDeploymentStrategy(
   }
 }
 
-/** A rolling update as messages show it: upstream's struct. */
+/** A rolling update as messages show it: kube-apiserver's struct. */
 function shownUpdate(rollingUpdate: RolloutStrategy["rollingUpdate"]): object | null {
   if (!rollingUpdate) return null;
   const { maxUnavailable = 0, maxSurge = 0 } = rollingUpdate;
@@ -192,7 +192,7 @@ const daemonSetRules: Rules<DaemonSet> = {
       else errors.push(requiredValue(at));
     } else if (type !== "OnDelete") {
       const kinds = ["RollingUpdate", "OnDelete"];
-      // Shown in messages as upstream's struct.
+      // Shown in messages as kube-apiserver's struct.
       const shown = { Type: type ?? "", RollingUpdate: shownUpdate(rollingUpdate) };
       errors.push(unsupportedValue("spec.updateStrategy", shown, kinds));
     }

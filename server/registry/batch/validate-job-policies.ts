@@ -51,7 +51,7 @@ export function validateJobPolicies(spec: JobSpec, field: string, errors: FieldE
   validateChoice(spec.podReplacementPolicy, `${field}.podReplacementPolicy`, allowed, errors);
 }
 
-/** As messages show it: upstream's struct. */
+/** As messages show it: kube-apiserver's struct. */
 function shownPolicy({ successPolicy }: JobSpec): object {
   const rules = successPolicy?.rules ?? [];
   const shown = rules.map(({ succeededIndexes, succeededCount }) => ({

@@ -19,7 +19,7 @@ import { validated } from "../generic/validated.js";
 import { secretWarnings } from "./secret-warnings.js";
 
 const WHEN_IMMUTABLE = "field is immutable when `immutable` is set";
-/** The path that upstream gives for problems of no single field. */
+/** The path that kube-apiserver gives for problems of no single field. */
 const WHOLE_OBJECT = "[]";
 /** Limit for all values together; keys are not counted. */
 const DATA_BYTES_MAX = 1024 * 1024;

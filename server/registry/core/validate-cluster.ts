@@ -82,7 +82,7 @@ const nodeRules: Rules<Node> = {
     const isRepeated = repeats();
     addresses.forEach((address, index) => {
       if (!isRepeated(JSON.stringify([address.type, address.address]))) return;
-      // Shown in messages as upstream's struct.
+      // Shown in messages as kube-apiserver's struct.
       const shown = { Type: address.type, Address: address.address };
       errors.push(duplicateValue(`status.addresses[${index}]`, shown));
     });

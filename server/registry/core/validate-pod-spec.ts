@@ -145,7 +145,7 @@ function validateClaims(
     }
     const hasName = (resourceClaimName ?? undefined) !== undefined;
     const hasTemplate = (resourceClaimTemplateName ?? undefined) !== undefined;
-    // Shown in messages as upstream's struct.
+    // Shown in messages as kube-apiserver's struct.
     const shown = {
       Name: name,
       ResourceClaimName: resourceClaimName ?? null,

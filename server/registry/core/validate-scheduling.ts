@@ -231,7 +231,7 @@ export function validateTaints(
     if (messages.length > 0) errors.push(invalidValue(`${at}.value`, value, messages.join(";")));
     const identity = `${key}:${effect}`;
     if (seen.has(identity)) {
-      // Shown in messages as upstream's struct.
+      // Shown in messages as kube-apiserver's struct.
       const shown = { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null };
       const { message, ...rest } = duplicateValue(at, shown);
       const why = "taints must be unique by key and effect pair";

@@ -169,7 +169,7 @@ function validateSeccomp(
   const at = `${field}.localhostProfile`;
   if (profile.type !== "Localhost") {
     if (!isSet(profile)) return;
-    // Shown in messages as upstream's struct.
+    // Shown in messages as kube-apiserver's struct.
     const shown = { Type: profile.type, LocalhostProfile: profile.localhostProfile };
     errors.push(invalidValue(at, shown, "can only be set when seccomp type is Localhost"));
   } else if (isSet(profile)) {

@@ -127,7 +127,7 @@ function validatePorts(spec: ServiceSpec, use: RuleUse): void {
   });
 }
 
-/** The pair as messages show it: in upstream's port struct. */
+/** The pair as messages show it: in kube-apiserver's port struct. */
 function portPair(protocol: string | undefined, port: ServicePort["port"]) {
   return {
     Name: "",

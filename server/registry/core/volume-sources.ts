@@ -167,7 +167,7 @@ const POD_CHECKS: Readonly<Record<string, Check>> = {
   csi(source, field, errors) {
     validateSecret(source, "nodePublishSecretRef", field, errors);
     const name = textOf((source.nodePublishSecretRef ?? {}) as Source, "name");
-    // Upstream names the driver's struct and not the reference in it.
+    // kube-apiserver names the driver's struct and not the reference in it.
     if (name !== "") validateDnsSubdomain(name, `${field}.name`, errors);
   },
   cinder: (source, field, errors) => validateSecret(source, "secretRef", field, errors),

@@ -101,7 +101,7 @@ const newerEventRules: Rules<Event> = {
   },
 };
 
-/** References and sources are shown as upstream's structs. */
+/** References and sources are shown as kube-apiserver's structs. */
 function shown(member: (typeof TOLD_ONCE)[number], event: Event): unknown {
   if (member === "source") {
     const { component = "", host = "" } = event.source ?? {};

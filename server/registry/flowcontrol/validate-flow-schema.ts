@@ -72,7 +72,7 @@ const VERBS = [
   "update",
   "watch",
 ];
-/** By kind: the member with the subject, and the kinds in upstream's order. */
+/** By kind: the member with the subject, and the kinds in kube-apiserver's order. */
 const SUBJECT_MEMBERS = {
   ServiceAccount: "serviceAccount",
   User: "user",

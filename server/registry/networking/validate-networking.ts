@@ -427,7 +427,7 @@ const ipAddressRules: Rules<IpAddress> = {
   change({ spec }, { spec: before }) {
     const parent = spec?.parentRef ?? null;
     if (deepEqual(parent, before?.parentRef ?? null)) return [];
-    // Shown in messages as upstream's struct.
+    // Shown in messages as kube-apiserver's struct.
     const shown = parent && {
       Group: parent.group ?? "",
       Resource: parent.resource ?? "",

@@ -26,7 +26,7 @@ interface Budget extends ApiObject {
 
 const STATUS_COUNTS = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
 
-/** Shown in messages as upstream's struct. */
+/** Shown in messages as kube-apiserver's struct. */
 function shownSpec(spec: NonNullable<Budget["spec"]>) {
   return {
     MinAvailable: spec.minAvailable ?? null,

@@ -125,7 +125,7 @@ function bindingRules(isNamespaced: boolean): Rules<Binding> {
     // Users who may change the subjects must not be able to grant another role.
     change({ roleRef }, { roleRef: before }) {
       if (deepEqual(roleRef, before)) return [];
-      // Shown in messages as upstream's struct.
+      // Shown in messages as kube-apiserver's struct.
       const { apiGroup = "", kind = "", name = "" } = roleRef ?? {};
       const shown = { APIGroup: apiGroup, Kind: kind, Name: name };
       return [invalidValue("roleRef", shown, "cannot change roleRef")];

@@ -116,7 +116,7 @@ function validateRange(
   }
 }
 
-/** In whole units, as upstream counts; it has no answer to a step of 0, which nothing is on here. */
+/** In whole units, as kube-apiserver counts; it has no answer to a step of 0, which nothing is on here. */
 function isOnStep(amount: Quantity, min: Quantity, step: Quantity): boolean {
   const size = wholeOf(step);
   return size !== 0n && (wholeOf(amount) - wholeOf(min)) % size === 0n;

@@ -70,7 +70,7 @@ export function validateLabelName(name: Maybe<string>, field: string, errors: Fi
   validateDnsLabel(name ?? "", field, errors);
 }
 
-/** An identifier, after the domain of its driver or alone. More slashes are accepted, as upstream does. */
+/** An identifier, after the domain of its driver or alone. More slashes are accepted, as kube-apiserver does. */
 export function validateQualifiedName(name: string, field: string, errors: FieldError[]): void {
   const parts = name.split("/", 3);
   if (parts.length > 2) return;

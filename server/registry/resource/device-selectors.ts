@@ -1,6 +1,6 @@
 /**
  * Selectors of devices: expressions about `device` that a scheduler evaluates. They are compiled and
- * their cost estimated as upstream does; sizes are those that slices may have.
+ * their cost estimated as kube-apiserver does; sizes are those that slices may have.
  */
 import { finishNow, type Steps } from "../../../storage/base/steps.js";
 import {

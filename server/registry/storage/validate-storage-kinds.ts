@@ -205,7 +205,7 @@ interface NodeDriver {
 
 const NODE_ID_BYTES_MAX = 256;
 
-/** As messages show it: upstream's struct. */
+/** As messages show it: kube-apiserver's struct. */
 function shownDriver({ name, nodeID, topologyKeys, allocatable }: NodeDriver): object {
   return {
     Name: name,
