@@ -36,8 +36,9 @@ select_tests() {
 tests=$(select_tests "$@" | sh e2e/group-units.sh)
 [ -n "$tests" ] || { echo "run-tests: no test file matches: $*" >&2; exit 1; }
 
-# A test that hangs fails by name instead of holding up everything. The runner counts a file as a test.
-if [ -n "${KEELSON_TEST_LONG:-}" ]; then concurrency=1 timeout_ms=3600000; else concurrency=3 timeout_ms=600000; fi
+# A test that hangs fails by name instead of holding up everything. The runner counts a file as a test, and half a core
+# takes ten minutes for the longest.
+if [ -n "${KEELSON_TEST_LONG:-}" ]; then concurrency=1 timeout_ms=3600000; else concurrency=3 timeout_ms=1800000; fi
 [ -z "${KEELSON_TEST_FAST:-}" ] || concurrency=4
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT

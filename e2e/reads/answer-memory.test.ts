@@ -29,8 +29,8 @@ describe("readers that ask for much and do not read", () => {
       flags: [
         "--run-controllers=false",
         `--answer-memory-bytes=${LIMIT}`,
-        // A quarter of it is how long a request waits for memory; stalled lists end with it.
-        "--request-timeout=6s",
+        // A quarter of it is how long a request waits for memory, and is seen to; stalled lists end with it.
+        "--request-timeout=16s",
       ],
     });
     await grantEverybody(server.client, "view");
