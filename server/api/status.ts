@@ -136,6 +136,13 @@ export function forbiddenPath(message: string): StatusError {
   return failure({ code: 403, reason: "Forbidden", message, details: {} });
 }
 
+const NAMESPACE_TERMINATING = "NamespaceTerminating";
+
+/** Whether that is why; others refuse with 403 as well, such as quotas and policies. */
+export function isNamespaceTerminating({ status }: StatusError): boolean {
+  return status.details?.causes?.some(({ reason }) => reason === NAMESPACE_TERMINATING) === true;
+}
+
 /** 403 for a create in a terminating namespace (S1-GEN-20). */
 export function namespaceTerminating(
   resource: GroupResource,
@@ -151,7 +158,7 @@ export function namespaceTerminating(
       ...detailsOf(resource, name),
       causes: [
         {
-          reason: "NamespaceTerminating",
+          reason: NAMESPACE_TERMINATING,
           message: `namespace ${namespace} is being terminated`,
           field: "metadata.namespace",
         },

@@ -386,6 +386,10 @@ test("what is unknown, badly written or impossible is refused in one line", () =
       "--service-cluster-ip-range: one block, or one of each IP family",
     ],
     [
+      ["--service-cluster-ip-range=10.0.0.0/30"],
+      "--service-cluster-ip-range: the first block must have at least 8 addresses",
+    ],
+    [
       ["--service-node-port-range=40000-30000"],
       '--service-node-port-range: "40000-30000" is not first-last',
     ],

@@ -272,6 +272,9 @@ function checkControllers({ controllers, metricsBindAddress }: FlagSettings): vo
   }
 }
 
+/** As kube-apiserver has it (controlplane/apiserver/options/options.go). */
+const SERVICE_ADDRESSES_MIN = 8n;
+
 function serviceRangesOf(settings: FlagSettings): ServiceRanges {
   const clusterIpRanges = settings.serviceClusterIpRange.map((text) => {
     const block = parseBlock(text);
@@ -283,6 +286,11 @@ function serviceRangesOf(settings: FlagSettings): ServiceRanges {
   const families = new Set(clusterIpRanges.map(({ version }) => version));
   if (clusterIpRanges.length === 0 || families.size < clusterIpRanges.length) {
     throw new RangeError("--service-cluster-ip-range: one block, or one of each IP family");
+  }
+  if (clusterIpRanges[0] !== undefined && clusterIpRanges[0].size < SERVICE_ADDRESSES_MIN) {
+    throw new RangeError(
+      `--service-cluster-ip-range: the first block must have at least ${SERVICE_ADDRESSES_MIN} addresses`,
+    );
   }
   const [, first = "", last = ""] =
     /^(\d{1,5})-(\d{1,5})$/.exec(settings.serviceNodePortRange) ?? [];

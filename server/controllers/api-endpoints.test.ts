@@ -64,6 +64,47 @@ test("CARD-01: a replica counts as long as its lease is renewed, by the clock of
   assert.deepEqual(await look(), []);
 });
 
+test("CARD-01: who starts does not believe in replicas that died before", async () => {
+  await using opened = await openObjects();
+  const { objects, naming } = opened;
+  const clock = new ManualClock();
+  const leaseOf = (address: ReplicaAddress) =>
+    new ReplicaLease({ objects, naming, clock, address });
+  const [a, b, c] = [leaseOf(A), leaseOf(B), leaseOf(C)];
+  await a.renew(noSignal);
+  clock.advance(60_000);
+  await b.renew(noSignal);
+  clock.advance(9_000);
+  await c.renew(noSignal);
+  await objects.refresh();
+  assert.deepEqual(
+    c.living().map(({ ip }) => ip),
+    [B.ip, C.ip],
+  );
+});
+
+test("CARD-01: the slice of a replica whose address is of another family is made anew", async () => {
+  await using opened = await openObjects();
+  const { objects, naming, registry } = opened;
+  const slices = objects.resource("discovery.k8s.io", "endpointslices");
+  const key = { namespace: "default", name: "kubernetes" };
+  for (const [ip, addressType] of [
+    ["192.0.2.7", "IPv4"],
+    ["fd00::1", "IPv6"],
+  ] as const) {
+    const ending = new AbortController();
+    const common = { objects, naming, clock: systemClock, logger: silentLogger };
+    const options = { ...common, address: { ip, port: 6443 }, serviceIp: "10.0.0.1" };
+    const running = runApiEndpoints(options, ending.signal, noSignal);
+    await untilObject(registry, objects, slices, key, (slice) =>
+      JSON.stringify(slice ?? {}).includes(ip),
+    );
+    assert.equal(objects.get(slices, key)?.addressType, addressType);
+    ending.abort();
+    await running;
+  }
+});
+
 test("CARD-01: the API's Service leads to the replicas that are there, repaired when somebody changes it", async () => {
   await using opened = await openObjects();
   const { objects, naming, registry } = opened;

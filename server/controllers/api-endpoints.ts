@@ -110,7 +110,7 @@ class WantedObjects {
     }
   }
 
-  /** Creates the object, or sets these fields of it where they differ. */
+  /** Creates the object, or sets these fields of it where they differ. One of another family of addresses is made anew. */
   async #ensure(
     resource: ControlledResource,
     object: ApiObject,
@@ -125,6 +125,13 @@ class WantedObjects {
     }
     const wanted: Record<string, unknown> = { ...object };
     const stored: Record<string, unknown> = { ...current };
+    if (stored.addressType !== wanted.addressType) {
+      const { uid = "" } = current.metadata;
+      const options = { uid, propagationPolicy: "Background" } as const;
+      await this.#objects.remove(resource, { namespace: NAMESPACE, name }, options, signal);
+      await this.#objects.create(resource, object, signal);
+      return;
+    }
     const different = fields.filter(
       (field) => !deepEqual(wanted[field] ?? [], stored[field] ?? []),
     );

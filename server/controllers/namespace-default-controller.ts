@@ -5,7 +5,7 @@
 import { type Clock, runAtIntervals } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
 import type { ApiObject } from "../api/meta.js";
-import { StatusError } from "../api/status.js";
+import { isNamespaceTerminating, StatusError } from "../api/status.js";
 import type { ObjectsApi } from "./objects-api.js";
 import { WorkQueue } from "./work-queue.js";
 
@@ -121,5 +121,5 @@ function isActive(namespace: ApiObject | undefined): boolean {
 
 /** The namespace is gone or terminating. */
 function isOver(error: unknown): boolean {
-  return error instanceof StatusError && (error.code === 404 || error.code === 403);
+  return error instanceof StatusError && (error.code === 404 || isNamespaceTerminating(error));
 }

@@ -7,7 +7,8 @@
  *   7 s  A looks, the lease has not changed for 10 s: B may be late, and stays
  *  17 s  A looks again: 20 s
  *  27 s  30 s, longer than SILENT_MS: B is gone from A's list; the Lease object stays for an hour, for people
- *  40 s  B starts again and renews: at A's next look it is back
+ *  40 s  B starts again and renews: at A's next look it is back. At B's first look, A's lease is as old as its time says it is
+ *        beside the newest of all; a lease of a replica that died yesterday makes nobody an endpoint for half a minute
  */
 import { createHash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
@@ -104,12 +105,17 @@ export class ReplicaLease {
     const nowMs = clock.monotonic();
     const living = new Map<string, ReplicaAddress>();
     const names = new Set<string>();
-    for (const lease of this.#all()) {
+    const isFirstLook = this.#seen.size === 0;
+    const all = this.#all();
+    const newestMs = Math.max(...all.map(renewedAt));
+    for (const lease of all) {
       const { name = "", resourceVersion = "", annotations } = lease.metadata;
       names.add(name);
       const seen = this.#seen.get(name);
       if (seen?.version !== resourceVersion) {
-        this.#seen.set(name, { version: resourceVersion, atMs: nowMs });
+        const isOwn = name === this.#name;
+        const silentMs = isFirstLook && !isOwn ? newestMs - renewedAt(lease) : 0;
+        this.#seen.set(name, { version: resourceVersion, atMs: nowMs - silentMs });
       }
       const isSilent = nowMs - (this.#seen.get(name)?.atMs ?? nowMs) > SILENT_MS;
       const address = parseAddress(annotations?.[this.#labels.address] ?? "");
@@ -124,8 +130,8 @@ export class ReplicaLease {
   async bury(signal: AbortSignal): Promise<void> {
     const { clock, naming, objects } = this.#options;
     await eachInTurn(this.#all(), async (lease) => {
-      const { renewTime, leaseDurationSeconds = LEASE_SECONDS } = lease.spec ?? {};
-      const endsAtMs = Date.parse(renewTime ?? "") + leaseDurationSeconds * 1_000;
+      const { leaseDurationSeconds = LEASE_SECONDS } = lease.spec ?? {};
+      const endsAtMs = renewedAt(lease) + leaseDurationSeconds * 1_000;
       // Clocks may differ, but an hour is long, and a renewal creates the lease again.
       if (endsAtMs < clock.now())
         await this.#delete(objects, naming.systemNamespace, lease, signal);
@@ -175,6 +181,12 @@ export class ReplicaLease {
     const leases = objects.list(this.#leases, naming.systemNamespace) as readonly LeaseObject[];
     return leases.filter(({ metadata }) => metadata.labels?.[this.#labels.identity] !== undefined);
   }
+}
+
+/** By the clock of its replica; a lease that says no time is as old as can be. */
+function renewedAt({ spec }: LeaseObject): number {
+  const ms = Date.parse(spec?.renewTime ?? "");
+  return Number.isNaN(ms) ? 0 : ms;
 }
 
 export function formatAddress({ ip, port }: ReplicaAddress): string {
