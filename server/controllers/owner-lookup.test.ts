@@ -77,3 +77,12 @@ test("39.2: of thousands of owners that are nowhere, few are looked for in all n
   assert.ok(asked.names > 0 && asked.names <= 10, String(asked.names));
   assert.equal(asked.metadata + asked.list, 0);
 });
+
+test("39.2: an owner that is nowhere is looked for in all namespaces once, however many named it", async () => {
+  const { lookup, asked } = counted(objects);
+  const reference = { apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "gone" };
+  for (let at = 0; at < 100; at++) {
+    await lookup.reportCrossing({ ...NODE, uid: `child-${at}` }, [reference], noSignal);
+  }
+  assert.equal(asked.names, 1);
+});

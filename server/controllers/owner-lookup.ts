@@ -26,6 +26,8 @@ export interface OwnerFindings {
 
 /** Objects with cross-namespace references, each reported once. */
 const REPORTED_MAX = 1_000;
+/** Owners that were looked for in all namespaces, and where they were found: thousands may name one that is gone. */
+const SOUGHT_OWNERS_MAX = 1_000;
 /** References of one object that are looked for in all namespaces: each costs a look into every one of them. */
 const SOUGHT_MAX = 10;
 
@@ -33,6 +35,8 @@ export class OwnerLookup {
   readonly #objects: ObjectsApi;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  /** By uid; "" = nowhere, which stays so, as uids do not come again. */
+  readonly #sought = new LRUCache<string, string>({ max: SOUGHT_OWNERS_MAX });
   readonly #reported = new LRUCache<string, true>({ max: REPORTED_MAX });
 
   constructor(options: {
@@ -78,25 +82,26 @@ export class OwnerLookup {
       if (resource?.isNamespaced !== true) continue;
       const reportKey = `${node.uid}/${reference.uid}`;
       if (this.#reported.has(reportKey)) continue;
-      const elsewhere = this.#findElsewhere(resource, reference, node.namespace);
-      if (elsewhere === undefined) continue;
+      const elsewhere = this.#findElsewhere(resource, reference);
+      if (elsewhere === "" || elsewhere === node.namespace) continue;
       this.#reported.set(reportKey, true);
       await this.#report(node, reference, elsewhere, signal);
     }
   }
 
-  /** The other namespace that has the owner. */
-  #findElsewhere(
-    resource: ControlledResource,
-    { name, uid }: OwnerReference,
-    own: string,
-  ): string | undefined {
-    for (const namespace of this.#objects.names(this.#objects.resource("", "namespaces"))) {
-      if (namespace === own) continue;
+  /** The other namespace that has the owner; "" = none. */
+  #findElsewhere(resource: ControlledResource, { name, uid }: OwnerReference): string {
+    const key = `${resource.partition}/${name}/${uid}`;
+    const known = this.#sought.get(key);
+    if (known !== undefined) return known;
+    const namespaces = this.#objects.names(this.#objects.resource("", "namespaces"));
+    const has = (namespace: string) => {
       const found = this.#objects.owner(resource, { namespace, name });
-      if (found !== "unreadable" && found?.uid === uid) return namespace;
-    }
-    return undefined;
+      return found !== "unreadable" && found?.uid === uid;
+    };
+    const found = namespaces.find(has) ?? "";
+    this.#sought.set(key, found);
+    return found;
   }
 
   async #report(

@@ -52,7 +52,7 @@ const FORMS: ReadonlySet<string> = new Set([
   "PartialObjectMetadataList",
 ]);
 
-/** Number of remembered headers; clients use a handful. */
+/** Number of remembered headers; clients use a handful. The oldest one goes, so nobody fills it with others for ever. */
 const REMEMBERED_MAX = 500;
 
 /** Longer headers are cut; no client needs more clauses. */
@@ -145,7 +145,11 @@ export function createNegotiator(
       const known = remembered.get(key);
       if (known !== undefined) return known;
       const result = choose(accept, offers);
-      if (remembered.size < REMEMBERED_MAX) remembered.set(key, result);
+      if (remembered.size === REMEMBERED_MAX) {
+        const [oldest = ""] = remembered.keys();
+        remembered.delete(oldest);
+      }
+      remembered.set(key, result);
       return result;
     },
   };

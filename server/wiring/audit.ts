@@ -21,7 +21,7 @@ import { runFileWatch } from "../certificates/file-watch.js";
 import type { ReloadObservers } from "../certificates/followed-files.js";
 import type { Config } from "../config/config.js";
 import type { Metrics } from "../metrics/metrics.js";
-import type { ObserveReload } from "./certificate-reloads.js";
+import type { ObserveReload } from "./count-reloads.js";
 import { type FollowedWebhook, openFollowedWebhook } from "./followed-webhook.js";
 
 export interface Audit extends AsyncDisposable {

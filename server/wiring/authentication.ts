@@ -41,7 +41,7 @@ import type { Config } from "../config/config.js";
 import type { DocumentHandler } from "../http/routes.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { UserInfo } from "../request/user-info.js";
-import type { ObserveReload } from "./certificate-reloads.js";
+import type { ObserveReload } from "./count-reloads.js";
 import { openFollowedWebhook } from "./followed-webhook.js";
 import { requireCertificates } from "./require-certificates.js";
 import type { Security } from "./security.js";

@@ -35,7 +35,7 @@ import { createGrantGuardPlugin } from "../registry/rbac/grant-guard-plugin.js";
 import { createDeviceGuard } from "../registry/resource/device-guard.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import { serverIdHash } from "./authentication.js";
-import type { ObserveReload } from "./certificate-reloads.js";
+import type { ObserveReload } from "./count-reloads.js";
 
 export interface Authorization extends AsyncDisposable {
   readonly authorizer: ReloadableAuthorizer;

@@ -23,7 +23,7 @@ import { LastingAnswers } from "../request/lasting-answers.js";
 import { loadFacts } from "../types/load-facts.js";
 import { createAggregation } from "./aggregation.js";
 import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
-import { observeCertificateReloads } from "./certificate-reloads.js";
+import { countReloads } from "./count-reloads.js";
 import { followDefinitions } from "./custom-kinds.js";
 import { addChecks } from "./health-checks.js";
 import { OutgoingPlaces } from "./outgoing-places.js";
@@ -95,7 +95,7 @@ export async function runControlLoops(
   const objects = createLocalObjects(registry);
   // A process that serves nothing has no certificate of its own: the replicas' authorities count.
   const shared = await storage.readAuthorities(deadline);
-  const onReload = observeCertificateReloads(metrics);
+  const onReload = countReloads(metrics);
   storage.spawn(lifecycle, { logger, onReload });
   const rootAuthority = await followRootAuthority({
     ...{ config, logger, lifecycle, onReload },

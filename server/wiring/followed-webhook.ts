@@ -8,7 +8,7 @@ import { runFileWatch } from "../certificates/file-watch.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import { parseClientConfig } from "../client/client-config.js";
 import { FollowedClient } from "../client/followed-client.js";
-import type { ObserveReload } from "./certificate-reloads.js";
+import type { ObserveReload } from "./count-reloads.js";
 
 export interface FollowedWebhook {
   readonly client: FollowedClient;

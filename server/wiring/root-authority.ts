@@ -9,7 +9,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { runFileWatch } from "../certificates/file-watch.js";
 import { warnOfAuthorities } from "../client/authorities.js";
 import type { Config } from "../config/config.js";
-import type { ObserveReload } from "./certificate-reloads.js";
+import type { ObserveReload } from "./count-reloads.js";
 import { requireCertificates } from "./require-certificates.js";
 
 export interface RootAuthorityParts {

@@ -22,7 +22,7 @@ import type { PeerAccess } from "../recorder/peers.js";
 import { MASTERS_GROUP } from "../request/user-info.js";
 import type { ReadAuthorities } from "./authorities.js";
 import { certificateFilesOf, spawnCertificateEnds } from "./certificate-ends.js";
-import type { ObserveReload } from "./certificate-reloads.js";
+import type { ObserveReload } from "./count-reloads.js";
 import { ownHosts } from "./own-hosts.js";
 import { requireCertificates } from "./require-certificates.js";
 
@@ -164,7 +164,7 @@ export async function createSecurity(
         ...(config.tlsCertFile === "" && { serving: { pem: own.serving.cert } }),
         ...certificateFilesOf(config),
       }));
-      const follow = (what: string, followed: FollowedFiles) => {
+      const follow = (what: string, followed: Reloaded) => {
         if (followed.files.length === 0) return;
         const watch = { ...followed, clock: systemClock, logger, onReload };
         lifecycle.spawn(what, "restart", (signal) => runFileWatch(watch, signal));
@@ -187,7 +187,7 @@ export async function createSecurity(
   };
 }
 
-type FollowedFiles = Pick<FileWatchOptions, "files" | "inForce" | "apply">;
+type Reloaded = Pick<FileWatchOptions, "files" | "inForce" | "apply">;
 
 type ClientBundleFlag = "clientCaFile" | "requestheaderClientCaFile";
 

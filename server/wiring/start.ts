@@ -7,7 +7,7 @@ import type { Metrics } from "../metrics/metrics.js";
 import type { Facts } from "../schema/model.js";
 import type { Access } from "./access.js";
 import type { Alike } from "./alike-parts.js";
-import { observeCertificateReloads } from "./certificate-reloads.js";
+import { countReloads } from "./count-reloads.js";
 import {
   ensureLoopsResults,
   ensureNeededByAll,
@@ -81,7 +81,7 @@ async function spawnFollowers(parts: StartParts): Promise<() => string> {
   const { config, security, storage, access, metrics, logger } = parts;
   const { listener, lifecycle, root } = parts.serving;
   const { encryption, tokenKeys, readAuthorities } = storage;
-  const onReload = observeCertificateReloads(metrics);
+  const onReload = countReloads(metrics);
   security.spawnReload(listener, lifecycle, { metrics, onReload });
   storage.spawn(lifecycle, { logger, onReload });
   parts.serving.outgoingFiles.spawn(lifecycle, { logger, onReload });

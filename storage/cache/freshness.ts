@@ -8,7 +8,7 @@
  *   requests 9..90   must not use A's answer, as it may be older than they are: they wait
  *   answer A         serves 1..8; question B waits for 9..90 and for those of 1..8 to come again: else
  *                    two halves would take turns, each with its own question
- *   98 have come     question B goes out; after two milliseconds it would have gone without the last
+ *   75 have come     three quarters of the 98: question B goes out; after two milliseconds it would have gone anyway
  *
  * Clients that do not come again at once are waited for in vain: then the next questions go out without
  * waiting, twice as many each time. Nor does anybody wait for them while the thread rests on purpose: saving

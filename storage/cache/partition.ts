@@ -231,12 +231,6 @@ export class Partition implements WatcherHost, Retained {
     if (this.#ring.floor === loaded) this.#ring.prepend(events, floor);
   }
 
-  /** Forgets the events up to a revision, because one of them cannot be sent. */
-  forgetUpTo(revision: Revision): void {
-    this.#ring.clear();
-    this.#ring = this.#openRing(revision);
-  }
-
   /** Applies one event of the feed and wakes the watchers concerned. */
   put(object: StoredObject, nowMs: number): void {
     const previous = this.#tree.set(object);
@@ -309,7 +303,9 @@ export class Partition implements WatcherHost, Retained {
   retire(): boolean {
     for (const watcher of [...this.#index.all()]) watcher.finish();
     this.#snapshots.clear();
-    this.forgetUpTo(this.revision);
+    // Nobody has a position in the old one any more: the sequences of the new one begin anew.
+    this.#ring.clear();
+    this.#ring = this.#openRing(this.revision);
     return this.size === 0 && this.#observers.length === 0;
   }
 

@@ -288,7 +288,8 @@ export class RegistryView implements PartitionHost {
   async rereadCorrupt(signal: AbortSignal): Promise<void> {
     // Changes that were under way when the keys changed arrive meanwhile.
     await this.#store.currentRevision(signal);
-    for (const partition of this.#partitionList) {
+    // Some may be retired meanwhile.
+    for (const partition of [...this.#partitionList]) {
       const read: StoredObject[] = [];
       for (const path of [...partition.corrupt]) {
         const name = this.keys.key(partition.id, path);
@@ -302,10 +303,11 @@ export class RegistryView implements PartitionHost {
       const isStill = ({ path, revision }: StoredObject) =>
         partition.get(path)?.revision === revision && partition.corrupt.has(path);
       const healed = read.filter(isStill);
-      if (healed.length === 0) continue;
+      if (healed.length === 0 || this.#partitions.get(partition.id) !== partition) continue;
       const tree = partition.snapshot().tree.snapshot();
       for (const object of healed) {
         object.moveTo(this.#arena);
+        // The unreadable one has no bytes that the arena could drop.
         tree.set(object);
       }
       partition.replace(tree, this.#revision);

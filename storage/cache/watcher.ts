@@ -23,7 +23,7 @@ export interface WatchSink {
   uncork(): void;
   /** The ring no longer holds the watcher's position, or the view was reloaded. The last call. */
   lost(): void;
-  /** The resource is no longer served, and all remaining events have been sent. The last call. */
+  /** The resource is no longer served, and what remained was sent, unless the sink was full. The last call. */
   ended(): void;
 }
 
@@ -159,7 +159,7 @@ export class Watcher {
     this.#end ??= this.#host.ring.end;
   }
 
-  /** Ends the watcher because its partition is retired, after sending the remaining events. */
+  /** Ends the watcher because its partition is retired, after sending the remaining events; a client that does not read loses them. */
   finish(): void {
     while (this.#cursor !== undefined && !this.#isBlocked && !this.#isClosed) this.deliver();
     if (this.#isClosed) return;

@@ -31,7 +31,8 @@
  * keeps at least five minutes on either store; this store never compacts by itself.
  *
  * Writes go through one queue in groups (commit-queue.ts); an acknowledged commit is on the disk.
- * Reads are synchronous look-ups in lmdb's memory map. Nothing but the leases is loaded at start.
+ * Reads are synchronous look-ups in lmdb's memory map. Nothing but the leases is loaded at start;
+ * the order of all keys is checked then.
  */
 import { chmod, stat } from "node:fs/promises";
 import { join } from "node:path";

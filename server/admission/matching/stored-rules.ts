@@ -35,7 +35,7 @@ export class StoredRules<T> {
   readonly #read: ReadRules<T>;
   readonly #catalog: () => Catalog;
   readonly #manifests: () => readonly ApiObject[];
-  /** By name; undefined = parse on the next lookup. */
+  /** By name, as they are stored; parsed on the next lookup. */
   readonly #objects = new Map<string, StoredObject>();
   readonly #rules = new WeakMap<StoredObject, readonly Entry<T>[]>();
   readonly #listeners: (() => void)[] = [];

@@ -29,7 +29,7 @@ import { explainOthers } from "./explain-others.js";
 import { CallFailure } from "./failures.js";
 import type { Hook } from "./hook.js";
 import { type Asker, askWebhook, type Invocation, invocationOf } from "./invocation.js";
-import { rulesOf } from "./validating-webhooks.js";
+import { storedHooks } from "./stored-hooks.js";
 import type { Answered, WebhookCaller } from "./webhook-caller.js";
 
 export class MutatingWebhooks implements AdmissionPlugin {
@@ -41,7 +41,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
   constructor(context: RuleContext, caller: WebhookCaller) {
     this.#context = context;
     this.#caller = caller;
-    this.#rules = rulesOf(context, "mutatingwebhookconfigurations");
+    this.#rules = storedHooks(context, "mutatingwebhookconfigurations");
   }
 
   handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {

@@ -3,7 +3,6 @@
  * stored. The first refusal in configuration order is the answer.
  */
 
-import { partitionId } from "../../../storage/objects/keys.js";
 import { type SignalSource, signalOf, waitForOthers } from "../../request/lazy-signal.js";
 import type {
   AdmissionAttributes,
@@ -11,13 +10,12 @@ import type {
   AdmissionPlugin,
   AdmissionResource,
 } from "../admission.js";
-import { CONDITION_ENVIRONMENT } from "../matching/request-environment.js";
 import { isExempt, type RuleContext, RuleMatcher } from "../matching/rule-context.js";
-import { StoredRules } from "../matching/stored-rules.js";
-import { NO_MANIFESTS } from "../static/manifest-source.js";
+import type { StoredRules } from "../matching/stored-rules.js";
 import { explainOthers } from "./explain-others.js";
-import { type Hook, readHooks } from "./hook.js";
+import type { Hook } from "./hook.js";
 import { type Asker, askWebhook, type Invocation, invocationOf } from "./invocation.js";
+import { storedHooks } from "./stored-hooks.js";
 import type { WebhookCaller } from "./webhook-caller.js";
 
 export class ValidatingWebhooks implements AdmissionPlugin {
@@ -30,7 +28,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
   constructor(context: RuleContext, caller: WebhookCaller) {
     this.#context = context;
     this.#caller = caller;
-    this.#rules = rulesOf(context, "validatingwebhookconfigurations");
+    this.#rules = storedHooks(context, "validatingwebhookconfigurations");
   }
 
   handles(_operation: AdmissionOperation, resource: AdmissionResource): boolean {
@@ -73,23 +71,4 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     );
     for (const answer of answers) if (answer.status === "rejected") throw answer.reason;
   }
-}
-
-/** The webhooks of one kind of configuration. */
-export function rulesOf(context: RuleContext, resource: string): StoredRules<Hook> {
-  const { view, naming, catalog, manifests = NO_MANIFESTS } = context;
-  const partition = view.partition(
-    partitionId(`admissionregistration.${naming.groupDomain}`, resource),
-  );
-  return new StoredRules({
-    partition,
-    read: (object, isStatic) =>
-      readHooks(object, CONDITION_ENVIRONMENT, isStatic).map((hook) => ({
-        criteria: hook.criteria,
-        value: hook,
-      })),
-    catalog: () => catalog.current,
-    manifests,
-    resource,
-  });
 }

@@ -1,6 +1,7 @@
 /**
  * Delete a collection: deletes everything that a selector matches now, several objects at a time, each
- * in its own transaction on condition that it is unchanged. They do not share a transaction: its
+ * in its own transaction, on condition that it is as it was looked at for that. Neither selector nor uid is asked again, as in
+ * kube-apiserver: one that was relabelled or made anew meanwhile goes too. They do not share a transaction: its
  * events would have one resourceVersion, and a client whose watch broke off between two of them would
  * resume behind both (OneEventPerRevision).
  */

@@ -5,7 +5,7 @@ import type { Metrics } from "../metrics/metrics.js";
 export type ObserveReload = (isGood: boolean) => void;
 
 /** Once for a process. */
-export function observeCertificateReloads(metrics: Metrics): ObserveReload {
+export function countReloads(metrics: Metrics): ObserveReload {
   const reloads = metrics.counter({
     name: "apiserver_certificate_reloads_total",
     help: "Changed files of certificates, keys, passwords, webhooks and the audit policy, by whether they could be used.",
