@@ -5,6 +5,7 @@
 import type { CelEnvironment, CelProgram, PausingEvaluation } from "../../cel/environment.js";
 import { rethrowAwaited } from "./authorizer-answers.js";
 import type { EvaluationTurns } from "./evaluation-turns.js";
+import { type Lazy, lazily } from "./lazily.js";
 
 /** A match condition as configurations spell it. */
 export interface WrittenCondition {
@@ -14,7 +15,7 @@ export interface WrittenCondition {
 
 export interface Condition extends WrittenCondition {
   /** Compiled on first use; an Error if compilation fails. */
-  readonly program: () => CelProgram | Error;
+  readonly program: Lazy<CelProgram>;
 }
 
 /** The cost limit of all conditions of one rule for one write: a quarter of a policy's budget. */
@@ -32,23 +33,8 @@ export function compileConditions(
   return written.map(({ name, expression }) => ({
     name,
     expression,
-    program: lazily(() => environment.compile(expression, ["bool"])),
+    program: lazily(expression.length, () => environment.compile(expression, ["bool"])),
   }));
-}
-
-/** A stored expression may not compile under today's rules; each evaluation then fails. */
-export function lazily<T>(make: () => T): () => T | Error {
-  let made: T | Error | undefined;
-  return () => {
-    if (made === undefined) {
-      try {
-        made = make();
-      } catch (error) {
-        made = error instanceof Error ? error : new Error(String(error));
-      }
-    }
-    return made;
-  };
 }
 
 /** The conditions of one rule under evaluation, for one write. */
@@ -85,7 +71,7 @@ export class ConditionsRun {
     const problems = this.#problems;
     for (; this.#at < this.#conditions.length; this.#at++) {
       const { name, expression, program } = this.#conditions[this.#at] as Condition;
-      const compiled = program();
+      const compiled = turns.make(program);
       if (compiled instanceof Error) {
         problems.push(`compilation error: ${compiled.message}`);
         continue;

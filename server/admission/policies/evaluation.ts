@@ -68,6 +68,7 @@ export class Evaluation {
   readonly startMs: number;
   readonly #bindings: Record<string, unknown>;
   readonly #parts: EvaluationParts;
+  readonly #variables: Policy["variables"];
   /** Expressions that have been begun, and have not ended. */
   readonly #underWay = new Map<
     Compiled,
@@ -90,6 +91,7 @@ export class Evaluation {
     parts: EvaluationParts,
   ) {
     this.#parts = parts;
+    this.#variables = variables;
     this.startMs = parts.nowMs();
     this.#sinceMs = this.startMs;
     const own: Record<string, unknown> = { ...bindings };
@@ -200,7 +202,12 @@ export class Evaluation {
     compiled: Compiled,
     begin: (program: CelProgram, limit: number) => PausingEvaluation,
   ): unknown {
-    const program = compiled();
+    const { turns } = this.#parts;
+    if (compiled.charsLeft() > 0) {
+      // It is compiled where all of these are declared.
+      for (const variable of this.#variables) turns.make(variable.program);
+    }
+    const program = turns.make(compiled);
     if (program instanceof Error) {
       throw new ExpressionError(`compilation error: ${program.message}`, "compile");
     }
@@ -214,7 +221,7 @@ export class Evaluation {
     const { evaluation, limit } = underWay;
     try {
       // The cost of variables that it reads is charged to them.
-      const { value, cost } = this.#parts.turns.finish(evaluation);
+      const { value, cost } = turns.finish(evaluation);
       this.#left -= cost;
       this.#underWay.delete(compiled);
       return value;

@@ -3,17 +3,35 @@
  * Objects have no known size here, so an upper bound of the cost would be meaningless, and
  * kube-apiserver requires none. An expression is refused if every evaluation would exceed the budget.
  */
+import { finishNow, type Steps } from "../../../storage/base/steps.js";
 import {
   forbiddenField,
   internalProblem,
   invalidValue,
   requiredValue,
 } from "../../api/field-errors.js";
+import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { CelEnvironment, CelProgram, CelType } from "../../cel/environment.js";
 import { CelCompileError } from "../../cel/errors.js";
 import { budgetFactor } from "../../cel/over-budget.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
+
+/** Finds what is wrong with the expressions of an object, one in each step. */
+type ExpressionCheck<T> = (object: T, errors: FieldError[]) => Steps<void>;
+
+/** A rule for objects that may have thousands of expressions: each takes up to five milliseconds to compile. */
+export function expressionByExpression<T>(
+  check: ExpressionCheck<T>,
+): (object: T, context: Pick<StrategyContext, "long">) => FieldError[] {
+  return (object, { long }) => {
+    const errors = new Problems();
+    if (long?.isOfLarge === true) long.leave((found) => check(object, found));
+    else finishNow(check(object, errors));
+    return errors;
+  };
+}
 
 export interface ExpressionRules {
   readonly environment: CelEnvironment;

@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { PolicyEnvironments } from "../../admission/policies/policy.js";
+import { LongWork } from "../../api/long-work.js";
+import { createNaming, DEFAULT_VENDOR } from "../../api/naming.js";
+import type { FieldError } from "../../api/status.js";
+import type { StrategyContext } from "../../kinds/strategy.js";
 import { checkChanges, checkProblems, type TestObject } from "../testing/problems.js";
+import { validatesValidatingPolicy } from "./validate-policies.js";
+import { validatesWebhooks } from "./validate-webhooks.js";
 
 const VALIDATING = "admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const MUTATING = "admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
@@ -389,4 +395,49 @@ test("39.2: thousands of variables of a policy are declared once each, every one
   });
   void early.whole;
   assert.ok(early.variables[0]?.program() instanceof Error);
+});
+
+test("39.3: the expressions of large policies and webhooks are compiled in steps, and old problems stay", () => {
+  const many = (count: number, of: (at: number) => object) =>
+    Array.from({ length: count }, (_, at) => of(at));
+  const spec = {
+    matchConstraints,
+    failurePolicy: "Fail",
+    variables: many(20, (at) => ({ name: `v${at}`, expression: "1" })),
+    matchConditions: many(20, (at) => ({ name: `c${at}`, expression: "true" })),
+    validations: many(20, () => ({ expression: "variables.v0 == 1" })),
+  };
+  const webhooks = many(3, (at) => ({
+    name: `a.b.c${at}`,
+    clientConfig: { url: "https://a.example.com/" },
+    admissionReviewVersions: ["v1"],
+    sideEffects: "None",
+    matchConditions: many(10, (condition) => ({ name: `c${condition}`, expression: "1" })),
+  }));
+  const context = {
+    naming: createNaming(DEFAULT_VENDOR),
+    subresource: "",
+  } as never as StrategyContext;
+  const found = (judge: (own: StrategyContext) => readonly FieldError[]) => {
+    const long = new LongWork();
+    const errors = [...judge({ ...context, long })];
+    const steps = long.finish();
+    let count = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) count++;
+    return { count, errors: [...errors, ...step.value] };
+  };
+  const policy = { metadata: { name: "p" }, spec } as never;
+  const { validate, validateUpdate } = validatesValidatingPolicy;
+  const valid = found((own) => validate(policy, own));
+  assert.deepEqual(valid.errors, []);
+  assert.ok(valid.count >= 60, String(valid.count));
+  const configuration = { metadata: { name: "w" }, webhooks } as never;
+  const invalid = found((own) => validatesWebhooks.validate(configuration, own));
+  assert.deepEqual([invalid.errors.length, invalid.count >= 30], [30, true]);
+  assert.deepEqual(invalid.errors, [...validatesWebhooks.validate(configuration, context)]);
+  // What was wrong before does not refuse a change.
+  const same = found((own) => validatesWebhooks.validateUpdate(configuration, configuration, own));
+  assert.deepEqual(same.errors, []);
+  assert.deepEqual(found((own) => validateUpdate(policy, policy, own)).errors, []);
 });

@@ -3,6 +3,7 @@
  * in the environment of its evaluation.
  */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import { EXPRESSION_COST_MAX, POLICY_COST_MAX } from "../../admission/policies/evaluation.js";
 import {
   mutationTypes,
@@ -39,7 +40,12 @@ import {
 import { validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
 import { validatePolicyStatus } from "./policy-status.js";
-import { validateCost, validateExpression, validateTotalCost } from "./validate-expression.js";
+import {
+  expressionByExpression,
+  validateCost,
+  validateExpression,
+  validateTotalCost,
+} from "./validate-expression.js";
 import { validateConditions, validateRule } from "./validate-webhooks.js";
 
 interface StoredPolicy extends ApiObject {
@@ -76,7 +82,11 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 /** The fields common to both kinds of policies. */
-function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, errors: FieldError[]) {
+function* validateCommon(
+  spec: PolicySpec,
+  environments: PolicyEnvironments,
+  errors: FieldError[],
+): Steps<void> {
   const { paramKind, matchConstraints, failurePolicy, matchConditions, variables } = spec;
   if (paramKind) validateParamKind(paramKind, errors);
   if (!matchConstraints) {
@@ -91,8 +101,9 @@ function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, erro
     errors.push(unsupportedValue("spec.failurePolicy", failurePolicy, FAILURE_POLICIES));
   }
   const conditions = matchConditions ?? [];
-  validateConditions(conditions, "spec.matchConditions", environments.conditions, errors);
-  variables?.forEach(({ name, expression }, index) => {
+  yield* validateConditions(conditions, "spec.matchConditions", environments.conditions, errors);
+  for (const [index, { name, expression }] of (variables ?? []).entries()) {
+    yield;
     const field = `spec.variables[${index}]`;
     if (name === "") errors.push(requiredValue(`${field}.name`, "name is not specified"));
     else if (!IDENTIFIER.test(name) || RESERVED.has(name)) {
@@ -100,7 +111,7 @@ function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, erro
     }
     if (expression.trim() === "") {
       errors.push(requiredValue(`${field}.expression`, "expression is not specified"));
-      return;
+      continue;
     }
     const program = environments.variables[index]?.program();
     if (program instanceof Error) {
@@ -109,7 +120,7 @@ function validateCommon(spec: PolicySpec, environments: PolicyEnvironments, erro
     } else if (program !== undefined) {
       validateCost(expression, program, `${field}.expression`, EXPRESSION_COST_MAX, errors);
     }
-  });
+  }
 }
 
 function validateParamKind(
@@ -169,11 +180,10 @@ function validateMatchResources(
   }
 }
 
-function validateValidatingPolicy(policy: StoredPolicy): FieldError[] {
-  const errors = new Problems();
+function* validateValidatingPolicy(policy: StoredPolicy, errors: FieldError[]): Steps<void> {
   const spec = policy.spec ?? {};
   const environments = new PolicyEnvironments(spec);
-  validateCommon(spec, environments, errors);
+  yield* validateCommon(spec, environments, errors);
   const { validations, auditAnnotations } = spec;
   if ((validations?.length ?? 0) === 0 && (auditAnnotations?.length ?? 0) === 0) {
     const why = "validations or auditAnnotations must contain at least one item";
@@ -183,12 +193,12 @@ function validateValidatingPolicy(policy: StoredPolicy): FieldError[] {
     );
   }
   let cost = 0;
-  validations?.forEach((validation, index) => {
+  for (const [index, validation] of (validations ?? []).entries()) {
+    yield;
     cost += validateValidation(validation, `spec.validations[${index}]`, environments, errors);
-  });
-  cost += validateAnnotations(policy, environments, errors);
+  }
+  cost += yield* validateAnnotations(policy, environments, errors);
   validateTotalCost(WHOLE, cost, "spec.validations", POLICY_COST_MAX, errors);
-  return errors;
 }
 
 function validateValidation(
@@ -227,11 +237,11 @@ function validateValidation(
   return cost;
 }
 
-function validateAnnotations(
+function* validateAnnotations(
   { metadata, spec }: StoredPolicy,
   { whole: environment }: PolicyEnvironments,
   errors: FieldError[],
-): number {
+): Steps<number> {
   const annotations = spec?.auditAnnotations ?? [];
   if (annotations.length > AUDIT_ANNOTATIONS_MAX) {
     const why = `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`;
@@ -240,7 +250,8 @@ function validateAnnotations(
   const budget = { environment, costMax: EXPRESSION_COST_MAX };
   let cost = 0;
   const keys = new Set<string>();
-  annotations.forEach(({ key, valueExpression }, index) => {
+  for (const [index, { key, valueExpression }] of annotations.entries()) {
+    yield;
     const field = `spec.auditAnnotations[${index}]`;
     // A generated name is not known yet; it is as long as a name may be.
     const qualified = `${metadata.name || "policy"}/${key}`;
@@ -254,15 +265,17 @@ function validateAnnotations(
     } else if ((valueExpression ?? "").trim() === "") {
       errors.push(requiredValue(at, "valueExpression is not specified"));
     } else cost += validateExpression(valueExpression, STRING_OR_NULL, at, budget, errors);
-  });
+  }
   return cost;
 }
 
-function validateMutatingPolicy({ spec: stored }: StoredPolicy): FieldError[] {
-  const errors = new Problems();
+function* validateMutatingPolicy(
+  { spec: stored }: StoredPolicy,
+  errors: FieldError[],
+): Steps<void> {
   const spec = stored ?? {};
   const environments = new PolicyEnvironments(spec);
-  validateCommon(spec, environments, errors);
+  yield* validateCommon(spec, environments, errors);
   const { mutations, reinvocationPolicy } = spec;
   if ((mutations?.length ?? 0) === 0) {
     errors.push(requiredValue("spec.mutations", "mutations must contain at least one item"));
@@ -270,11 +283,11 @@ function validateMutatingPolicy({ spec: stored }: StoredPolicy): FieldError[] {
   if (!reinvocationPolicy) errors.push(requiredValue("spec.reinvocationPolicy"));
   else validateChoice(reinvocationPolicy, "spec.reinvocationPolicy", REINVOCATIONS, errors);
   let cost = 0;
-  mutations?.forEach((mutation, index) => {
+  for (const [index, mutation] of (mutations ?? []).entries()) {
+    yield;
     cost += validateMutation(mutation, `spec.mutations[${index}]`, environments, errors);
-  });
+  }
   validateTotalCost(WHOLE, cost, "spec.mutations", POLICY_COST_MAX, errors);
-  return errors;
 }
 
 function validateMutation(
@@ -373,10 +386,13 @@ function validateActions(actions: readonly string[], errors: FieldError[]): void
 }
 
 export const validatesValidatingPolicy = withoutOldProblems(
-  validated<StoredPolicy>({ object: validateValidatingPolicy, status: validatePolicyStatus }),
+  validated<StoredPolicy>({
+    object: expressionByExpression(validateValidatingPolicy),
+    status: validatePolicyStatus,
+  }),
 );
 export const validatesMutatingPolicy = withoutOldProblems(
-  validated<StoredPolicy>({ object: validateMutatingPolicy }),
+  validated<StoredPolicy>({ object: expressionByExpression(validateMutatingPolicy) }),
 );
 export const validatesValidatingBinding = withoutOldProblems(
   validated<StoredBinding>({ object: (binding) => validateBinding(binding, true) }),

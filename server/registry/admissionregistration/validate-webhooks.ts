@@ -1,5 +1,6 @@
 /** Rules for webhook configurations: clients, matching rules and conditions. */
 
+import type { Steps } from "../../../storage/base/steps.js";
 import { CONDITIONS_COST_MAX } from "../../admission/matching/conditions.js";
 import { CONDITION_ENVIRONMENT } from "../../admission/matching/request-environment.js";
 import {
@@ -11,7 +12,6 @@ import {
 } from "../../api/field-errors.js";
 import { goQuote } from "../../api/go-text.js";
 import type { ApiObject } from "../../api/meta.js";
-import { Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
 import {
@@ -30,7 +30,11 @@ import type { CelEnvironment } from "../../cel/environment.js";
 import type { WebhookClientConfig } from "../../client/webhook-places.js";
 import { type Rules, validated } from "../generic/validated.js";
 import { withoutOldProblems } from "./old-problems.js";
-import { validateExpression, validateTotalCost } from "./validate-expression.js";
+import {
+  expressionByExpression,
+  validateExpression,
+  validateTotalCost,
+} from "./validate-expression.js";
 
 interface Configuration extends ApiObject {
   webhooks?: Maybe<readonly Webhook[]>;
@@ -63,22 +67,20 @@ const TIMEOUT_SECONDS_MAX = 30;
 const CONDITIONS_MAX = 64;
 
 const webhookRules: Rules<Configuration> = {
-  object({ webhooks }) {
-    const errors = new Problems();
+  object: expressionByExpression(function* ({ webhooks = [] }: Configuration, errors) {
     const names = new Set<string>();
-    webhooks?.forEach((hook, index) => {
+    for (const [index, hook] of (webhooks ?? []).entries()) {
       const field = `webhooks[${index}]`;
-      validateWebhook(hook, field, errors);
+      yield* validateWebhook(hook, field, errors);
       if (hook.name !== "" && names.has(hook.name)) {
         errors.push(duplicateValue(`${field}.name`, hook.name));
       }
       names.add(hook.name);
-    });
-    return errors;
-  },
+    }
+  }),
 };
 
-function validateWebhook(hook: Webhook, field: string, errors: FieldError[]): void {
+function* validateWebhook(hook: Webhook, field: string, errors: FieldError[]): Steps<void> {
   validateHookName(hook.name, `${field}.name`, errors);
   hook.rules?.forEach((rule, index) => {
     validateRule(rule, `${field}.rules[${index}]`, errors);
@@ -97,7 +99,7 @@ function validateWebhook(hook: Webhook, field: string, errors: FieldError[]): vo
   validateLabelSelector(hook.objectSelector, `${field}.objectSelector`, errors);
   validateClientConfig(hook.clientConfig ?? {}, `${field}.clientConfig`, errors);
   const conditions = hook.matchConditions ?? [];
-  validateConditions(conditions, `${field}.matchConditions`, CONDITION_ENVIRONMENT, errors);
+  yield* validateConditions(conditions, `${field}.matchConditions`, CONDITION_ENVIRONMENT, errors);
   validateReviewVersions(hook, `${field}.admissionReviewVersions`, errors);
 }
 
@@ -266,30 +268,31 @@ function validateUrlPath(path: string, field: string, errors: FieldError[]): voi
 /**
  * Checks the names and number of conditions, and that each compiles within the shared cost budget.
  */
-export function validateConditions(
+export function* validateConditions(
   conditions: NonNullable<NonNullable<Webhook["matchConditions"]>>,
   field: string,
   environment: CelEnvironment,
   errors: FieldError[],
-): void {
+): Steps<void> {
   if (conditions.length > CONDITIONS_MAX) {
     errors.push(tooManyItems(field, conditions.length, CONDITIONS_MAX));
   }
   const budget = { environment, costMax: CONDITIONS_COST_MAX };
   let cost = 0;
   const names = new Set<string>();
-  conditions.forEach(({ name, expression }, index) => {
+  for (const [index, { name, expression }] of conditions.entries()) {
+    yield;
     const at = `${field}[${index}].expression`;
     if ((expression ?? "").trim() === "") errors.push(requiredValue(at));
     else cost += validateExpression(expression.trim(), ["bool"], at, budget, errors);
     if (name === "") {
       errors.push(requiredValue(`${field}[${index}].name`));
-      return;
+      continue;
     }
     validateLabelKey(name, `${field}[${index}].name`, errors);
     if (names.has(name)) errors.push(duplicateValue(`${field}[${index}].name`, name));
     names.add(name);
-  });
+  }
   validateTotalCost("all match conditions", cost, field, CONDITIONS_COST_MAX, errors);
 }
 
