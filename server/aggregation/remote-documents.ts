@@ -20,7 +20,7 @@ export interface RemotePublication {
   readonly openApiHash: string | undefined;
 }
 
-/** Upstream's user for these requests. */
+/** kube-apiserver's user for these requests. */
 const ASKER = createUser({ name: "system:kube-aggregator", groups: [MASTERS_GROUP] });
 const TIMEOUT_MS = 5_000;
 export const OPENAPI_V2 = "/openapi/v2";

@@ -13,7 +13,7 @@ import type { UserInfo } from "../request/user-info.js";
 import type { Deprecation } from "../schema/lifecycle.js";
 import type { AuditLevel, AuditStage } from "./policy.js";
 
-/** Upstream's. */
+/** kube-apiserver's. */
 const USER_AGENT_CHARS_MAX = 1024;
 
 export interface AuditedRequest {

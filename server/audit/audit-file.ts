@@ -26,7 +26,7 @@ export interface AuditFileOptions {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** In names of old files: audit-2030-01-02T03-04-05.006.log, as upstream's library writes them. */
+/** In names of old files: audit-2030-01-02T03-04-05.006.log, as kube-apiserver's library writes them. */
 const STAMP = /-(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}\.\d{3})$/;
 
 export function daysToMs(days: number): number {

@@ -14,7 +14,7 @@ export interface AuditWebhookOptions {
   readonly initialBackoffMs: number;
 }
 
-/** Upstream's, for a batch. */
+/** kube-apiserver's, for a batch. */
 const ATTEMPTS_MAX = 5;
 const BACKOFF_FACTOR = 1.5;
 

@@ -1,4 +1,4 @@
-/** Which rule of an audit policy a request is recorded by, in upstream's reading of the rules. */
+/** Which rule of an audit policy a request is recorded by, in kube-apiserver's reading of the rules. */
 import type { RequestInfo } from "../request/request-info.js";
 import type { UserInfo } from "../request/user-info.js";
 import type { AuditedResources, AuditPolicy, AuditRule } from "./policy.js";

@@ -53,7 +53,7 @@ export interface AuditRule {
 
 export interface AuditPolicy {
   readonly rules: readonly AuditRule[];
-  /** Fields that are unknown or given twice, which do not count; as upstream, they are no reason to stop. */
+  /** Fields that are unknown or given twice, which do not count; as kube-apiserver, they are no reason to stop. */
   readonly remarks?: readonly string[];
 }
 

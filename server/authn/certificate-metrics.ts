@@ -1,4 +1,4 @@
-/** The metric of clients' certificates, under upstream's name: for how long those that are shown are valid still. */
+/** The metric of clients' certificates, under kube-apiserver's name: for how long those that are shown are valid still. */
 import type { MetricFamilies } from "../request/metric-families.js";
 
 const [HOUR, DAY] = [3_600, 86_400];

@@ -49,7 +49,7 @@ export function createAuditSteps(recorder: Recorder): AuditSteps {
       if (failure !== undefined) return failure;
       const { hasDefect } = ctx.state;
       if (hasDefect) record(ctx, "Panic");
-      // Who was not let in is recorded once, when the refusal begins, as upstream does.
+      // Who was not let in is recorded once, when the refusal begins, as kube-apiserver does.
       const last = rules.has(ctx.state) ? "ResponseComplete" : "ResponseStarted";
       // What was to last has a beginning even if it is refused, and a defect has none of its own.
       const hasBeginning = isLasting(ctx.state) && !(hasDefect && isAnswerOver(ctx));

@@ -2,7 +2,7 @@
  * Authenticates the sender; 401 when no authenticator accepts the request (S2-REQ-01).
  *
  * Over HTTP/2 one connection is room for many requests at once, so who is not known may not keep one (H5): it is
- * ended with GOAWAY after the answer, as upstream does by its gate UnauthenticatedHTTP2DOSMitigation.
+ * ended with GOAWAY after the answer, as kube-apiserver does by its gate UnauthenticatedHTTP2DOSMitigation.
  */
 import type { TLSSocket } from "node:tls";
 import { inSpan } from "../../storage/base/trace.js";

@@ -1,15 +1,15 @@
 /**
  * Latency notes: where a slow request spent its time, as annotations of its last audit record, under
- * upstream's keys. The waits come from the request's trace, even if that is not exported.
+ * kube-apiserver's keys. The waits come from the request's trace, even if that is not exported.
  *
- * Upstream's keys for decoding, transforming and serializing the answer have no counterpart: answers are
+ * kube-apiserver's keys for decoding, transforming and serializing the answer have no counterpart: answers are
  * the view's bytes.
  */
 import type { Naming } from "../api/naming.js";
 import type { RequestState } from "../request/request-state.js";
 import { type RecordedSpan, RequestTrace } from "../tracing/request-trace.js";
 
-/** Upstream's threshold: faster requests are not annotated. */
+/** kube-apiserver's threshold: faster requests are not annotated. */
 const THRESHOLD_MS = 500;
 
 /** Steps by the suffix of their key. A step within another one of the same key counts once. */

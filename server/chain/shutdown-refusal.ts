@@ -8,7 +8,7 @@ import { tooManyRequests } from "../api/status.js";
 import { HEALTH_ENDPOINTS } from "../http/health.js";
 import { gate, type RequestStep } from "../request/step.js";
 
-/** As upstream: clients find another replica well within that. */
+/** As kube-apiserver: clients find another replica well within that. */
 const RETRY_AFTER_SECONDS = 5;
 const OWN_USER_AGENT = "kube-apiserver/";
 const EXEMPT_PREFIXES = HEALTH_ENDPOINTS.map((name) => `/${name}`);

@@ -11,7 +11,7 @@ import {
   TransportError,
 } from "./https-client.js";
 
-/** Attempts after the first; upstream's number. */
+/** Attempts after the first; kube-apiserver's number. */
 const RETRIES_MAX = 10;
 
 /** @throws {TransportError} also when the time limit would pass while waiting */

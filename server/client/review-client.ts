@@ -11,7 +11,7 @@ import type { Clock } from "../../storage/base/clock.js";
 import { isRecord } from "../../storage/base/is-record.js";
 import { type HttpsClient, type IncomingResponse, TransportError } from "./https-client.js";
 
-/** The result of a call, in upstream's metric labels. */
+/** The result of a call, in kube-apiserver's metric labels. */
 export type ReviewResult = "success" | "canceled" | "timeout" | "error";
 
 /** No usable answer. The message is for operators and contains nothing that was sent. */
@@ -40,7 +40,7 @@ export interface Backoff {
   readonly steps: number;
 }
 
-/** Upstream's delays between calls of a webhook (S2-TR-10). */
+/** kube-apiserver's delays between calls of a webhook (S2-TR-10). */
 const REVIEW_BACKOFF: Backoff = { initialMs: 500, factor: 1.5, jitter: 0.2, steps: 5 };
 
 export interface ReviewClientOptions {

@@ -1,4 +1,4 @@
-/** The flags of the audit log, as a table; part of the one in flags.ts. Names and defaults are upstream's. */
+/** The flags of the audit log, as a table; part of the one in flags.ts. Names and defaults are kube-apiserver's. */
 import { AUDIT_MODES } from "../audit/audit-batch.js";
 import { AUDIT_FORMATS } from "../audit/audit-event.js";
 import { SERVE_ONLY } from "./flag-definition.js";

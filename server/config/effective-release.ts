@@ -13,10 +13,10 @@ import {
   type Release,
 } from "../schema/lifecycle.js";
 
-/** So many releases back, as upstream promises for its own control plane. */
+/** So many releases back, as kube-apiserver promises for its control plane. */
 const RELEASES_BACK = 3;
 
-/** Upstream names one of several components; this server is the only one here. */
+/** kube-apiserver names one of several components; this server is the only one here. */
 const COMPONENT = "kube";
 
 export const OLDEST_RELEASE: Release = before(API_RELEASE, RELEASES_BACK);

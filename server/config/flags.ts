@@ -1,6 +1,6 @@
 /**
  * The flags of the command line as one table: name, type, default, help, section. Parsing, `--help`,
- * docs/run/flags.md and the type of Config all come from it. Names and defaults are upstream's where it
+ * docs/run/flags.md and the type of Config all come from it. Names and defaults are kube-apiserver's where it
  * has the flag. Those of who may do what are in access-flags.ts.
  */
 import { ACCESS_FLAGS } from "./access-flags.js";

@@ -40,7 +40,7 @@ export interface ConnectFeatures {
   readonly splitsLogs: boolean;
 }
 
-/** Counters under upstream's names. */
+/** Counters under kube-apiserver's names. */
 export interface ConnectCounts {
   webSocket(subresource: string, way: "proxied_to_kubelet" | "translated_at_apiserver"): void;
   translated(code: number): void;

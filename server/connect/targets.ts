@@ -62,7 +62,7 @@ export function addressOf({ status }: PodFields): string {
 
 /**
  * The selected container; the name is optional if there is only one.
- * @throws {StatusError} 400 in upstream's words
+ * @throws {StatusError} 400 in kube-apiserver's words
  */
 export function containerOf({ metadata, spec = {} }: PodFields, asked: string): string {
   const namesOf = (list: readonly ContainerFields[] = []) => list.map(({ name }) => name);

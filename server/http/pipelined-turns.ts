@@ -15,7 +15,7 @@ const WAITING_MAX = 100;
 export class PipelinedTurns {
   readonly #begin: RequestListener;
   readonly #reading: Pick<ReadingTurns, "begunAlone">;
-  readonly #waiting = new WeakMap<Socket, number>();
+  readonly #waiting = new WeakMap<Socket, Set<IncomingMessage>>();
 
   constructor(begin: RequestListener, reading: Pick<ReadingTurns, "begunAlone">) {
     this.#begin = begin;
@@ -26,15 +26,16 @@ export class PipelinedTurns {
   take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     this.#reading.begunAlone();
-    const waiting = (this.#waiting.get(socket) ?? 0) + 1;
-    if (waiting > WAITING_MAX) {
+    const waiting = this.#waiting.get(socket) ?? new Set();
+    this.#waiting.set(socket, waiting.add(request));
+    if (socket.destroyed || waiting.size > WAITING_MAX) {
       // Ends the connection. What ends without an error has no stack either, whose text would cost more than all else.
-      request.destroy();
+      for (const one of waiting) one.destroy();
+      waiting.clear();
       return;
     }
-    this.#waiting.set(socket, waiting);
     response.once("socket", () => {
-      this.#waiting.set(socket, (this.#waiting.get(socket) ?? 1) - 1);
+      waiting.delete(request);
       setImmediate(() => {
         if (!socket.destroyed) this.#begin(request, response);
       });

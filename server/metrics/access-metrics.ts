@@ -1,6 +1,6 @@
 /**
  * Metrics of who was let in: attempts to authenticate and to authorize, by result, and how long they took. Names,
- * labels and buckets are upstream's (apiserver/pkg/endpoints/filters/metrics.go).
+ * labels and buckets are kube-apiserver's (apiserver/pkg/endpoints/filters/metrics.go).
  */
 import type { Naming } from "../api/naming.js";
 import type { MetricFamilies } from "../request/metric-families.js";

@@ -1,4 +1,4 @@
-/** Metrics: upstream's names and labels, and bounds on labels from clients. */
+/** Metrics: kube-apiserver's names and labels, and bounds on labels from clients. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Registry } from "prom-client";

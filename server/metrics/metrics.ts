@@ -20,12 +20,12 @@ import {
 import { MetricRegistry } from "./metric-registry.js";
 import { SummaryFamily, type SummaryOptions } from "./summary-metrics.js";
 
-/** Upstream's buckets of apiserver_request_duration_seconds and etcd_request_duration_seconds. */
+/** kube-apiserver's buckets of apiserver_request_duration_seconds and etcd_request_duration_seconds. */
 const DURATION_BUCKETS = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
   60,
 ] as const;
-/** Upstream's of apiserver_request_sli_duration_seconds: the same, without the two smallest. */
+/** kube-apiserver's of apiserver_request_sli_duration_seconds: the same, without the two smallest. */
 const OWN_DURATION_BUCKETS = DURATION_BUCKETS.slice(2);
 const RESPONSE_SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9] as const;
 /** How often the event loop's delay is sampled; finer sampling wakes an idle process. */
@@ -384,7 +384,7 @@ function systemClientOf(userAgent = ""): string {
   return SYSTEM_CLIENTS.has(name) ? name : "";
 }
 
-/** Upstream reports HTTP-like verbs; a method that nobody knows is "other", as clients invent them. */
+/** kube-apiserver reports HTTP-like verbs; a method that nobody knows is "other", as clients invent them. */
 function reportedVerb(info: RequestInfo, isApply: boolean): string {
   if (isApply && info.verb === "patch") return "APPLY";
   if (info.verb !== "watch" && isLongRunning(info)) return "CONNECT";

@@ -1,5 +1,5 @@
 /**
- * Summaries: quantiles over a period, for the few metrics that upstream has in this form. A cell counts
+ * Summaries: quantiles over a period, for the few metrics that kube-apiserver has in this form. A cell counts
  * values in buckets that grow by a tenth, so a quantile is off by a twentieth at most. It keeps five such
  * counts, each for a fifth of the period, and drops the oldest.
  */

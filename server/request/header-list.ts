@@ -89,7 +89,7 @@ export function toHeaderList(headers: IncomingHttpHeaders): HeaderList {
 
 /**
  * The key of a user's extra field, from the rest of a header's name: "acme.com%2fproject" to
- * "acme.com/project"; an invalid encoding is left as it is (upstream).
+ * "acme.com/project"; an invalid encoding is left as it is (kube-apiserver).
  */
 export function decodeExtraKey(encoded: string): string {
   try {

@@ -163,7 +163,7 @@ test("any text as a URL gives an info or a StatusError, and names come out as th
       const encoded = [namespace, name, value].map(encodeURIComponent);
       const url = `/api/v1/namespaces/${encoded[0]}/configmaps/${encoded[1]}?fieldManager=${encoded[2]}`;
       const info = parseRequestInfo("GET", url);
-      // Upstream has the same ambiguity for a namespace named like a subresource of namespaces.
+      // kube-apiserver has the same ambiguity for a namespace named like a subresource of namespaces.
       assert.equal(info.namespace, namespace);
       assert.equal(info.name, name);
       assert.equal(info.query.get("fieldManager"), value);

@@ -85,9 +85,9 @@ export async function openAdmissionFiles(parts: AdmissionFilesParts): Promise<Ad
   };
 }
 
-/** Upstream's time limit of one call of a webhook. */
+/** kube-apiserver's time limit of one call of a webhook. */
 const IMAGE_REVIEW_TIMEOUT_MS = 30_000;
-/** Upstream's, but for the first delay. */
+/** kube-apiserver's, but for the first delay. */
 const BACKOFF = { factor: 1.5, jitter: 0.2, steps: 5 };
 
 async function openImagePolicy(
@@ -109,7 +109,7 @@ async function requireDirectory(path: string): Promise<void> {
   if (!found.isDirectory()) throw new Error(`staticManifestsDir ${path}: must be a directory`);
 }
 
-/** With upstream's names. */
+/** With kube-apiserver's names. */
 function createManifestMetrics(metrics: MetricFamilies): ManifestMetrics {
   const id = serverIdHash();
   const controller = "apiserver_manifest_admission_config_controller";

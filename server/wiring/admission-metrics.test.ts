@@ -1,4 +1,4 @@
-/** What admission measures: upstream's names, labels and buckets, one by one. */
+/** What admission measures: kube-apiserver's names, labels and buckets, one by one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Metrics } from "../metrics/metrics.js";

@@ -1,4 +1,4 @@
-/** Wiring of what admission measures: upstream's measures, by name, labels and buckets. */
+/** Wiring of what admission measures: kube-apiserver's measures, by name, labels and buckets. */
 import type { AdmissionObserver } from "../admission/chain.js";
 import type { RuleMetrics } from "../admission/matching/rule-context.js";
 import type { Metrics } from "../metrics/metrics.js";

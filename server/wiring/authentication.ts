@@ -151,7 +151,7 @@ export function registryAuthenticators({
   return [accounts, new BootstrapTokenAuthenticator({ secrets, naming, clock })];
 }
 
-/** Upstream's counters of service account tokens. */
+/** kube-apiserver's counters of service account tokens. */
 function observeTokens(metrics: Metrics): ServiceAccountObserver {
   const count = (kind: string, help: string) =>
     metrics.counter({ name: `serviceaccount_${kind}_tokens_total`, help });
@@ -260,7 +260,7 @@ export function serverIdHash(): string {
   return `sha256:${createHash("sha256").update(hostname()).digest("hex")}`;
 }
 
-/** Timeout of one call of the webhook, as upstream. */
+/** Timeout of one call of the webhook, as kube-apiserver. */
 const TOKEN_WEBHOOK_TIMEOUT_MS = 30_000;
 
 /** Undefined: nobody is asked. @throws {ClientConfigError} with one line */

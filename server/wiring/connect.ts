@@ -38,7 +38,7 @@ export interface ConnectingParts {
 /** Pods, and ports of nodes, with pooled connections. */
 const PLACES_MAX = 1_000;
 const CONNECTIONS_MAX = 256;
-/** For pods; upstream waits as long. */
+/** For pods; kube-apiserver waits as long. */
 const CONNECT_TIMEOUT_MS = 30_000;
 
 export function createConnecting(parts: ConnectingParts): Connecting {

@@ -43,7 +43,7 @@ export interface FlowControlStep {
   spawn(lifecycle: Lifecycle): void;
 }
 
-/** How long a request may wait for seats, as a share of its deadline (as upstream). */
+/** How long a request may wait for seats, as a share of its deadline (as kube-apiserver). */
 const PATIENCE_PART = 1 / 4;
 
 /**

@@ -173,7 +173,7 @@ function createMetrics(config: Config): Metrics {
 function describeFeatures(features: Features, { emulated }: EffectiveReleases) {
   return Object.entries(gatesIn(emulated)).map(([name, { stage = "PreAlpha" }]) => ({
     name,
-    // Upstream's label: generally available features have no stage.
+    // kube-apiserver's label: generally available features have no stage.
     stage: stage === "GA" ? "" : stage,
     isEnabled: features[name as keyof Features],
   }));

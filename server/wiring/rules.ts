@@ -1,6 +1,6 @@
 /**
  * Wiring of user-defined rules: webhooks and policies, which read the view, call the authorizer for
- * expressions, and count in upstream's metrics.
+ * expressions, and count in kube-apiserver's metrics.
  */
 import type { AskForPermission } from "../admission/matching/authorizer-answers.js";
 import type { RuleContext } from "../admission/matching/rule-context.js";

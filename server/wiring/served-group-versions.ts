@@ -7,7 +7,7 @@ import type { CatalogSource } from "../kinds/live-catalog.js";
 import { remembered } from "../kinds/remembered.js";
 import type { Facts } from "../schema/model.js";
 
-/** For custom kinds, as upstream. */
+/** For custom kinds, as kube-apiserver. */
 const CUSTOM_GROUP_PRIORITY = 1_000;
 const CUSTOM_VERSION_PRIORITY = 100;
 

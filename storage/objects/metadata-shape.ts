@@ -1,7 +1,7 @@
 /**
  * The shape of a stored object's metadata: the only part of an object that all kinds share, and that
  * selectors, loops and deletion rules read without checks. Of stored metadata with members of another
- * shape, these count as absent, as upstream drops malformed metadata; this file decides which are valid.
+ * shape, these count as absent, as kube-apiserver drops malformed metadata; this file decides which are valid.
  *
  * A member that is null counts as absent. Pure, and cheap: it runs for every event and at every start.
  */

@@ -9,7 +9,7 @@ import {
   createCelEnvironment,
 } from "../../cel/environment.js";
 
-/** As upstream's limit for one evaluation: some hundred milliseconds at worst. */
+/** As kube-apiserver's limit for one evaluation: some hundred milliseconds at worst. */
 const COST_LIMIT = 1_000_000;
 
 const USER_TYPE = "UserInfo";

@@ -1,4 +1,4 @@
-/** Metrics of JSON web tokens, under upstream's names. The wiring creates the families. */
+/** Metrics of JSON web tokens, under kube-apiserver's names. The wiring creates the families. */
 import type { MetricFamilies } from "../../request/metric-families.js";
 import type { JwtMetrics } from "./jwt-authenticator.js";
 
@@ -14,7 +14,7 @@ const LATENCY_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const PREFIX = "apiserver_authentication";
 
 /**
- * @param serverIdHash what upstream calls apiserver_id_hash: "sha256:..." of the replica's id
+ * @param serverIdHash what kube-apiserver calls apiserver_id_hash: "sha256:..." of the replica's id
  * @param now the wall clock
  */
 export function createAuthenticationMetrics(

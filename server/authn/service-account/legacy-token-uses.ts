@@ -1,6 +1,6 @@
 /**
  * Uses of tokens out of Secrets, by day: who removes tokens that nobody uses looks at the day of the last use, which
- * is a label of the Secret. Source: upstream's pkg/serviceaccount/legacy.go.
+ * is a label of the Secret. Source: kube-apiserver's pkg/serviceaccount/legacy.go.
  */
 import type { Clock } from "../../../storage/base/clock.js";
 import type { Naming } from "../../api/naming.js";

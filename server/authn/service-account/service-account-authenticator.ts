@@ -83,7 +83,7 @@ const LAST_CHARS_MAX = 16 * 1024;
 /** Tolerated clock skew between replicas for a token's start. */
 const CLOCK_SKEW_SECONDS = 30;
 
-/** Grace period after an object's deletion deadline before its tokens end, as upstream. */
+/** Grace period after an object's deletion deadline before its tokens end, as kube-apiserver. */
 const DELETION_LEEWAY_MS = 60_000;
 
 /** As existing servers word it. */

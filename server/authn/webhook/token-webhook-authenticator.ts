@@ -103,7 +103,7 @@ export class TokenWebhookAuthenticator implements Authenticator {
     try {
       const review = toTokenReview(token, audiences, version, naming);
       const status = parseTokenReviewStatus(await reviews.ask(review, signal));
-      // An answer with a reason is a refusal, which upstream does not cache either.
+      // An answer with a reason is a refusal, which kube-apiserver does not cache either.
       if (status.error !== "") throw unauthorized(status.error);
       const identity =
         status.user === undefined
