@@ -23,6 +23,12 @@ const SCANNED_REVISIONS_MAX = 5000;
 export interface EventSelection {
   readonly prefix: string;
   readonly withPrevious: boolean;
+  /** The prefix of keys that are left out. */
+  readonly unwanted: string | undefined;
+}
+
+function isWanted(key: string, { prefix, unwanted }: EventSelection): boolean {
+  return key.startsWith(prefix) && (unwanted === undefined || !key.startsWith(unwanted));
 }
 
 export interface SelectedEvents {
@@ -95,13 +101,13 @@ export class EventLog {
       : this.#readStored(after, selection);
   }
 
-  #readRecent(after: Revision, { prefix, withPrevious }: EventSelection): SelectedEvents {
+  #readRecent(after: Revision, selection: EventSelection): SelectedEvents {
     const batch = new BatchBuilder(after);
     while (batch.revision < this.#head && !batch.isFull) {
       const next = this.#recent.get(batch.revision + 1);
       if (next === undefined) throw damaged(`revision ${batch.revision + 1} is missing`);
-      const events = withPrevious ? next.withPrevious : next.plain;
-      for (const event of events) if (keyOf(event).startsWith(prefix)) batch.add(event);
+      const events = selection.withPrevious ? next.withPrevious : next.plain;
+      for (const event of events) if (isWanted(keyOf(event), selection)) batch.add(event);
       batch.endRevision(next.revision);
     }
     return batch;
@@ -122,7 +128,7 @@ export class EventLog {
     const records = this.#database.log.getRange({ start: after + 1, end: this.#head + 1 });
     for (const { key: revision, value } of records) {
       for (const entry of this.#entriesOf(revision, value)) {
-        if (entry.key.startsWith(selection.prefix)) {
+        if (isWanted(entry.key, selection)) {
           batch.add(this.#storedEvent(revision, entry, selection.withPrevious));
         }
       }

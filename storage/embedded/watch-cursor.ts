@@ -36,6 +36,7 @@ export class WatchCursor implements AsyncIterator<WatchBatch, undefined> {
     this.#selection = {
       prefix: options.prefix,
       withPrevious: options.withPrevious ?? false,
+      unwanted: options.unwanted,
     };
     this.#position = options.after;
     this.#signal = signal;

@@ -256,7 +256,9 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
    * etcd promises the order that completeness needs only within one watch.
    */
   #keys(): KeyRange {
-    const keys = keysOf(this.#options.prefix);
+    const { prefix, unwanted } = this.#options;
+    const keys = keysOf(prefix);
+    if (unwanted !== undefined) keys.key = prefixEnd(unwanted).toString();
     if (this.#isTrusted) return keys;
     const { clockKey } = this.#options;
     const key = compareTexts(clockKey, keys.key) < 0 ? clockKey : keys.key;
@@ -383,10 +385,11 @@ export class EtcdWatch implements AsyncIterator<WatchBatch> {
   /** Drops keys between prefix and clock key; the clock's own event only counts as a revision. */
   #ownEvents(events: readonly StoreEvent[]): readonly StoreEvent[] {
     if (this.#isTrusted) return events;
-    const { prefix, clockKey } = this.#options;
+    const { prefix, clockKey, unwanted } = this.#options;
     return events.filter((event) => {
       const key = event.type === "put" ? event.kv.key : event.key;
-      return key.startsWith(prefix) && key !== clockKey;
+      const isWanted = unwanted === undefined || !key.startsWith(unwanted);
+      return isWanted && key.startsWith(prefix) && key !== clockKey;
     });
   }
 

@@ -8,6 +8,7 @@ import {
   type StoreEvent,
   toRevision,
   type WatchBatch,
+  type WatchOptions,
 } from "./store.js";
 
 const never = new AbortController().signal;
@@ -130,6 +131,27 @@ test("44: nothing is read or written through a part that is closed, by a request
   await assert.rejects(commit(), { code: "Closed" });
   await assert.rejects(store.get("a", {}, never), { code: "Closed" });
   await assert.rejects(store.range({ prefix: "a" }, never), { code: "Closed" });
+});
+
+test("44: the past of the registry above is read without the parts'", () => {
+  const asked: WatchOptions[] = [];
+  const { store } = new SharedFeed({
+    store: {
+      ...openFeed().feed.store,
+      watch(options) {
+        asked.push(options);
+        return { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) };
+      },
+    },
+    ...{ prefix: "/registry/", partsPrefix: "/registry/.control-planes/" },
+  });
+  const after = toRevision(7);
+  store.watch({ prefix: "/registry/", after, withPrevious: true }, never);
+  store.watch({ prefix: "/registry/", after }, never);
+  assert.deepEqual(
+    asked.map(({ unwanted }) => unwanted),
+    ["/registry/.control-planes/", undefined],
+  );
 });
 
 test("44: what a part had before its beginning is gone, whatever was there", async () => {

@@ -61,11 +61,13 @@ export class SharedFeed {
   constructor({ store, prefix, partsPrefix }: SharedFeedOptions) {
     this.#store = store;
     this.#partsPrefix = partsPrefix;
-    const isFeed = (options: WatchOptions) =>
-      options.prefix === prefix && options.withPrevious !== true;
     this.store = withWatch(store, (options, signal) => {
-      const batches = store.watch(options, signal);
-      return isFeed(options) ? this.#follow(batches, options.after) : batches;
+      if (options.prefix !== prefix) return store.watch(options, signal);
+      // Of the past it wants its own: a thousand new parts may have written a hundred times as much.
+      if (options.withPrevious === true) {
+        return store.watch({ ...options, unwanted: partsPrefix }, signal);
+      }
+      return this.#follow(store.watch(options, signal), options.after);
     });
   }
 

@@ -119,6 +119,8 @@ export interface WatchOptions {
   readonly after: Revision;
   /** Whether events carry the previous value. Default false. */
   readonly withPrevious?: boolean;
+  /** A prefix of keys that are left out; those of `prefix` that are before them in order may be left out, too. */
+  readonly unwanted?: string | undefined;
 }
 
 export interface RevisionedStore extends AsyncDisposable {

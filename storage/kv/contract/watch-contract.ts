@@ -83,6 +83,23 @@ export function testWatch(subject: ContractSubject): void {
     );
   });
 
+  contractTest(subject, "44: unwanted keys are left out, and time passes by them", async (c) => {
+    const first = await c.put(".parts/one/a", "x");
+    await c.put("core/a", "x");
+    await c.delete(".parts/one/a");
+    await using watch = c.watch({ after: plus(first, -1), unwanted: c.key(".parts/") });
+    const live = await c.put("core/b", "x");
+    const events = await watch.until(live);
+    assert.deepEqual(events.map(keyOf), [c.key("core/a"), c.key("core/b")]);
+    const last = await c.put(".parts/two/a", "x");
+    c.store.requestProgress();
+    while (watch.revision < last) {
+      await watch.next();
+      c.store.requestProgress();
+    }
+    assert.equal(watch.events.length, 2);
+  });
+
   contractTest(subject, "without withPrevious events carry no previous", async (c) => {
     const first = await c.put("a", "one");
     await c.put("a", "two");
