@@ -1,4 +1,8 @@
-/** Wiring of the control loops, for a process that runs nothing else. */
+/**
+ * Wiring of the control loops, for a process that runs nothing else. It writes to the store and has no admission: that
+ * would be the plugins, webhooks and policies with an authorizer, its files and its caches, all of `serve` but the listener. So
+ * nothing that admission decides holds here, unlike in `serve --run-controllers` (docs/use/admission.md says so).
+ */
 import { systemClock } from "../../storage/base/clock.js";
 import { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";

@@ -3,7 +3,7 @@
  * small edge sites: durable and crash-safe, but no cluster. One process opens a directory; a second
  * one is Refused.
  *
- * Layout. Five sorted tables; the facts `revision` and `compacted` lie beside them:
+ * Layout. Five sorted tables; the facts `format`, `revision` and `compacted` lie beside them:
  *
  *     current      key                 -> mod, create, lease, value     what is
  *     history      key \0 mod          -> end, create, lease, value     what was, from mod until end

@@ -1,6 +1,11 @@
 /**
  * Attaches rules to strategies: most types have rules for a whole object, some more for a change,
  * and a status that only its own endpoint checks.
+ *
+ * Nothing here bounds a rule that looks through a list for each of its items: the square of 20,000 would hold the thread.
+ * What bounds a rule is its input (BODY_LIMITS), that problems end at a hundred (api/problems.ts), and linear-rules.test.ts, which
+ * fills the lists of every stored kind and counts what its rules read, for a create, a change and a write of the status. Admission
+ * plugins it does not run, nor other subresources: they are for who writes them to keep linear.
  */
 import type { ApiObject } from "../../api/meta.js";
 import type { FieldError } from "../../api/status.js";
