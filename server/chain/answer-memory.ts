@@ -14,6 +14,7 @@ import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-
 import type { AnswerKeeper, RequestContext, RequestState } from "../request/request-state.js";
 import { gate, type RequestStep } from "../request/step.js";
 import type { UserInfo } from "../request/user-info.js";
+import { onResponseClose } from "./response-end.js";
 
 export interface AnswerMemoryParts {
   readonly memory: AnswerMemory;
@@ -81,5 +82,5 @@ function holdUntilClosed(
 ): void {
   state.memory = held;
   if (res.closed || res.destroyed) held.release();
-  else res.once("close", () => held.release());
+  else onResponseClose(res, () => held.release());
 }

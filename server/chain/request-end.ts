@@ -7,7 +7,7 @@ import type { Metrics } from "../metrics/metrics.js";
 import { isLongRunning, parseRequestInfo, type RequestInfo } from "../request/request-info.js";
 import type { RequestContext } from "../request/request-state.js";
 import { bracket, gate, passAll, type RequestStep } from "../request/step.js";
-import { isAnswerOver, responseBytes } from "./response-end.js";
+import { isAnswerOver, onResponseClose, responseBytes } from "./response-end.js";
 
 /** Replaces requests whose names must not become labels: unparsable ones and unknown resources. */
 const UNKNOWN_INFO: RequestInfo = parseRequestInfo("", "/");
@@ -32,7 +32,7 @@ export function withRequestEnd(options: {
     const info =
       asked !== undefined && (!asked.isResourceRequest || isServed(asked)) ? asked : UNKNOWN_INFO;
     if (isAnswerOver(ctx)) end(ctx, info);
-    else ctx.res.once("close", () => end(ctx, info));
+    else onResponseClose(ctx.res, () => end(ctx, info));
     return undefined;
   });
 
@@ -55,6 +55,8 @@ export function withRequestEnd(options: {
 /** Counts watches and other long-running requests while they are open. */
 export function withLongRunningCount(metrics: Metrics): RequestStep {
   return gate(function longRunningCount({ state: { info }, res }) {
-    if (isLongRunning(info) && !res.closed) res.once("close", metrics.startLongRunning(info));
+    if (isLongRunning(info) && !res.closed) {
+      onResponseClose(res, metrics.startLongRunning(info));
+    }
   });
 }

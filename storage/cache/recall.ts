@@ -6,6 +6,7 @@
 import type { Clock } from "../base/clock.js";
 import type { Lifecycle } from "../base/lifecycle.js";
 import type { Logger } from "../base/logger.js";
+import { oneLine } from "../base/one-line.js";
 import { StorageError } from "../kv/errors.js";
 import { type Revision, toRevision } from "../kv/store.js";
 import { RECALL_REVISIONS_MAX } from "./recall-history.js";
@@ -116,7 +117,7 @@ export class Recall {
       return await this.#parts.read(after, until, signal);
     } catch (error) {
       if (signal.aborted || !(error instanceof StorageError)) throw error;
-      this.#parts.logger.error({ err: error }, "recalling the history failed");
+      this.#parts.logger.error({ err: oneLine(error) }, "recalling the history failed");
       return "later";
     }
   }

@@ -51,8 +51,9 @@ export async function checkFile(path: string): Promise<void> {
     throw error;
   }
   try {
-    const { size } = fstatSync(file);
-    if (size > 0) await checkPages(file, path, size);
+    const facts = fstatSync(file);
+    if (!facts.isFile()) throw damaged(`${path} is no file`);
+    if (facts.size > 0) await checkPages(file, path, facts.size);
   } finally {
     closeSync(file);
   }

@@ -1,7 +1,7 @@
 /** Damage of the embedded store's files: flipped bits, lost files, stores from before checksums. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -117,6 +117,15 @@ test("H-damage: an embedded store that was lost or emptied is refused, with what
   await assert.rejects(openStore(directory), refusal);
   await rm(join(directory, "store.mdb"));
   await assert.rejects(openStore(directory), refusal);
+});
+
+test("H-damage: a directory in the place of a file of the store is named", async (t) => {
+  for (const file of ["owner.mdb", "store.mdb"]) {
+    const directory = await temporaryDirectory(t);
+    await mkdir(join(directory, file));
+    const refusal = { code: "Refused", message: new RegExp(`${join(directory, file)} is no file`) };
+    await assert.rejects(openStore(directory), refusal);
+  }
 });
 
 test("H-damage: a damaged record of the log ends watches that need it as if it were compacted", async (t) => {
