@@ -257,3 +257,20 @@ test("policies as people write them give no warnings", async () => {
     assert.equal(found.length > 0, WARNED.has(policy.name), policy.name);
   }
 });
+
+test("39.3: the variables of a policy are compiled in short turns, one after the other", async () => {
+  let turns = 0;
+  const countTurns = () => {
+    turns++;
+    counting = setImmediate(countTurns);
+  };
+  let counting = setImmediate(countTurns);
+  const long = Array.from({ length: 200 }, (_, at) => `object.spec.doors != ${at}`).join(" && ");
+  const variables = Array.from({ length: 100 }, (_, at) => ({ name: `v${at}`, expression: long }));
+  const validations = [{ expression: "variables.v0" }];
+  await checkPolicyTypes(
+    { ...about("example.com", "cars"), variables, validations },
+    published,
+  ).finally(() => clearImmediate(counting));
+  assert.ok(turns > 10, String(turns));
+});
