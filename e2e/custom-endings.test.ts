@@ -85,6 +85,41 @@ describe("endings of definitions", () => {
     await isGone();
   });
 
+  test("S1-META-18: whatever a status says, a definition that goes takes no objects but its own", async () => {
+    const versions = [versionOf(ANYTHING)];
+    const definitions = [
+      definitionOf("apples.example.com", "Apple", { versions }),
+      definitionOf("pears.example.com", "Pear", { versions }),
+    ];
+    for (const one of definitions) (await client.post(DEFINITIONS, one)).expect(201);
+    const pears = "/apis/example.com/v1/namespaces/default/pears";
+    const apples = "/apis/example.com/v1/namespaces/default/apples";
+    const made = (kind: string) => ({ ...boat, kind });
+    (await client.post(pears, made("Pear"))).expect(201);
+    (await client.post(apples, made("Apple"))).expect(201);
+    const names = { plural: "pears", kind: "Pear" };
+    const conditions = [{ type: "Established", status: "False", reason: "x", message: "x" }];
+    const written = await client.request(`${DEFINITIONS}/apples.example.com/status`, {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: JSON.stringify({ status: { acceptedNames: names, conditions } }),
+    });
+    const { status } = written.expect(200).object as {
+      status?: { acceptedNames?: { plural: string } };
+    };
+    assert.equal(status?.acceptedNames?.plural, "apples");
+    (await client.get(`${apples}/a`)).expect(200);
+    (await client.delete(`${DEFINITIONS}/apples.example.com`)).expect(200);
+    await eventually("the definition is gone", async () => {
+      return (await client.get(`${DEFINITIONS}/apples.example.com`)).status === 404;
+    });
+    (await client.get(`${pears}/a`)).expect(200);
+    const [again] = definitions;
+    assert.ok(again);
+    (await client.post(DEFINITIONS, again)).expect(201);
+    assert.deepEqual((await client.get(apples)).expect(200).items, [], "its own went");
+  });
+
   test("S1-META-18: a kind of the clients' own that is called events is collected as any other", async () => {
     const versions = [versionOf(ANYTHING)];
     (

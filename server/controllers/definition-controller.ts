@@ -25,6 +25,8 @@ export interface DefinitionControllerOptions extends LoopParts {
 
 /** Delay before objects with pending finalizers are checked again. */
 const AGAIN_MS = 500;
+/** Definitions at a time: those with many objects do not hold up the others. */
+const WORKERS = 5;
 
 /** Runs until the signal aborts. */
 export async function runDefinitionController(
@@ -41,28 +43,38 @@ export async function runDefinitionController(
     definitions,
     ({ name }) => {
       queue.add(name);
-      for (const other of unnamed) queue.add(other);
+      for (const other of unnamed) if (groupOf(other) === groupOf(name)) queue.add(other);
     },
     signal,
   );
   const finalizer = cleanupFinalizer(naming);
-  const working = queue.run(async (name) => {
-    try {
-      await objects.refresh();
-      const definition = objects.get(definitions, { namespace: "", name });
-      const parts = { ...options, definitions, finalizer };
-      const isDone = await look(parts, definition, unnamed, signal);
-      queue.forget(name);
-      if (!isDone) queue.add(name, AGAIN_MS);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!isLostRace(error)) {
-        logger.warn({ definition: name, err: error }, "following a definition failed");
+  const working = queue.run(
+    async (name) => {
+      try {
+        await objects.refresh();
+        const definition = objects.get(definitions, { namespace: "", name });
+        const parts = { ...options, definitions, finalizer };
+        unnamed.delete(name);
+        const isDone = definition === undefined || (await look(parts, definition, unnamed, signal));
+        queue.forget(name);
+        if (!isDone) queue.add(name, AGAIN_MS);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isLostRace(error)) {
+          logger.warn({ definition: name, err: error }, "following a definition failed");
+        }
+        queue.retry(name);
       }
-      queue.retry(name);
-    }
-  }, signal);
+    },
+    signal,
+    WORKERS,
+  );
   await Promise.all([watching, working]);
+}
+
+/** Of the name of a definition: names are free, or taken, within a group. */
+function groupOf(name: string): string {
+  return name.slice(name.indexOf(".") + 1);
 }
 
 interface Parts extends DefinitionControllerOptions {
@@ -73,22 +85,19 @@ interface Parts extends DefinitionControllerOptions {
 /** @returns false if another look is needed later */
 async function look(
   parts: Parts,
-  definition: Definition | undefined,
+  definition: Definition,
   unnamed: Set<string>,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (definition === undefined) return true;
   const { objects, definitions, finalizer } = parts;
   const { metadata } = definition;
-  const name = metadata.name ?? "";
-  unnamed.delete(name);
   if (metadata.deletionTimestamp !== undefined) {
     if (!(metadata.finalizers ?? []).includes(finalizer)) return true;
     return await cleanUp(parts, definition, signal);
   }
   if (isConditionTrue(definition, "NamesAccepted")) return true;
   const written: Definition = await objects.update(definitions, definition, "", signal);
-  if (!isConditionTrue(written, "NamesAccepted")) unnamed.add(name);
+  if (!isConditionTrue(written, "NamesAccepted")) unnamed.add(metadata.name ?? "");
   return true;
 }
 
@@ -98,10 +107,9 @@ async function cleanUp(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { objects, definitions, finalizer } = parts;
-  const { spec, status, metadata } = definition;
-  const plural = status?.acceptedNames?.plural ?? "";
+  const { spec, metadata } = definition;
   const resource = objects.resources.find(
-    (one) => one.group === spec?.group && one.resource === plural,
+    (one) => one.group === spec?.group && one.resource === spec.names?.plural,
   );
   // An established definition has a resource as soon as memory has the definition.
   if (resource === undefined && isConditionTrue(definition, "Established")) return false;

@@ -94,7 +94,7 @@ export function createCustomResources(
  */
 function withoutAside({ apiVersion, kind, metadata, spec, status }: Definition): Definition {
   const { name = "", uid = "", generation = 0, deletionTimestamp } = metadata;
-  const { names: _, ...others } = spec ?? {};
+  const { names, ...others } = spec ?? {};
   const conditions = (status?.conditions ?? []).filter(({ type }) => type === "Terminating");
   return {
     apiVersion,
@@ -102,7 +102,8 @@ function withoutAside({ apiVersion, kind, metadata, spec, status }: Definition):
     metadata: { name, uid, generation, ...(deletionTimestamp && { deletionTimestamp }) },
     spec: { ...others, versions: (spec?.versions ?? []).map((one) => ({ ...one, schema: null })) },
     status: {
-      acceptedNames: status?.acceptedNames ?? {},
+      // Whatever a status says, a definition serves nothing but its own.
+      acceptedNames: { ...status?.acceptedNames, plural: names?.plural ?? "" },
       storedVersions: status?.storedVersions ?? [],
       ...(conditions.length > 0 && { conditions }),
     },

@@ -23,6 +23,7 @@ import {
   type DefinitionCondition,
   type DefinitionNames,
   type DefinitionStatus,
+  isConditionTrue,
   schemaOf,
 } from "./definition.js";
 
@@ -48,6 +49,44 @@ export function statusOf(
   current: DefinitionStatus | undefined,
   options: StatusOptions,
 ): DefinitionStatus {
+  const { acceptedNames, conditions } = namesOf(next, current, options);
+  conditions.replace("NonStructuralSchema", structureOf(next, options.structure));
+  conditions.replace("KubernetesAPIApprovalPolicyConformant", approvalCondition(next, options));
+  return {
+    ...current,
+    acceptedNames,
+    conditions: conditions.all,
+    storedVersions: storedVersions(next, current),
+  };
+}
+
+/**
+ * A status as a client writes it, with the names and their conditions as they are: no client says whose names are whose,
+ * nor whether a definition is in force.
+ */
+export function writtenStatus(
+  next: Definition,
+  current: Definition,
+  options: Pick<StatusOptions, "now" | "holders">,
+): DefinitionStatus {
+  const isEstablished = ({ type }: DefinitionCondition) => type === "Established";
+  const written = next.status?.conditions ?? [];
+  const own = current.status?.conditions ?? [];
+  const isKept = isConditionTrue(next, "Established") === isConditionTrue(current, "Established");
+  const conditions = isKept
+    ? written
+    : [...written.filter((one) => !isEstablished(one)), ...own.filter(isEstablished)];
+  const before = { acceptedNames: current.status?.acceptedNames ?? {}, conditions };
+  const names = namesOf(next, before, options);
+  return { ...next.status, acceptedNames: names.acceptedNames, conditions: names.conditions.all };
+}
+
+/** Which names it gets, and what its conditions say of them. */
+function namesOf(
+  next: Definition,
+  current: DefinitionStatus | undefined,
+  options: Pick<StatusOptions, "now" | "holders">,
+): { readonly acceptedNames: DefinitionNames; readonly conditions: Conditions } {
   const group = next.spec?.group ?? "";
   const taken = takenNames(next, group, options.holders);
   const requested = next.spec?.names ?? {};
@@ -65,14 +104,7 @@ export function statusOf(
         : condition("Established", "False", "NotAccepted", "not all names are accepted"),
     );
   }
-  conditions.replace("NonStructuralSchema", structureOf(next, options.structure));
-  conditions.replace("KubernetesAPIApprovalPolicyConformant", approvalCondition(next, options));
-  return {
-    ...current,
-    acceptedNames,
-    conditions: conditions.all,
-    storedVersions: storedVersions(next, current),
-  };
+  return { acceptedNames, conditions };
 }
 
 /** What a definition with free names becomes: not served while its webhook's authorities cannot be read. */

@@ -86,3 +86,42 @@ test("39.3: a pattern of a definition is compiled in each step of a write, and n
   }
   assert.equal(most, 1);
 });
+
+test("S1-META-18: a status write gives no definition the names of another, and takes none out of force", () => {
+  const pears = {
+    name: "pears.example.com",
+    group: "example.com",
+    acceptedNames: { kind: "Pear" },
+  };
+  const judged = definitionStrategy({ holders: () => [pears] }, naming);
+  const status = { ...context, subresource: "status" };
+  const of = (kind: string) => {
+    const made = definition(undefined);
+    Object.assign(made.spec ?? {}, { names: { plural: "cars", kind } });
+    judged.prepareForCreate?.(made, context);
+    return made;
+  };
+  const written = (current: Definition, change: object) => {
+    const next = { ...current, status: { ...current.status, ...change } };
+    judged.prepareForUpdate?.(next, current, status);
+    return next.status;
+  };
+  const own = of("Car");
+  const other = { type: "Mine", status: "True" };
+  const change = { acceptedNames: { plural: "pears", kind: "Pear" }, conditions: [other] };
+  const { acceptedNames, conditions } = written(own, change);
+  assert.deepEqual(acceptedNames, { plural: "cars", kind: "Car" });
+  assert.deepEqual(
+    conditions?.map(({ type, status }) => `${type} ${status}`),
+    ["Mine True", "Established True", "NamesAccepted True"],
+  );
+  assert.deepEqual(written(own, {}), own.status, "nothing is new");
+  const waiting = of("Pear");
+  const yes = ["NamesAccepted", "Established"].map((type) => ({ type, status: "True" }));
+  const stolen = written(waiting, { acceptedNames: { kind: "Pear" }, conditions: yes });
+  assert.deepEqual(stolen.acceptedNames, { plural: "cars" });
+  assert.deepEqual(
+    stolen.conditions?.map(({ type, status }) => `${type} ${status}`),
+    ["NamesAccepted False", "Established False"],
+  );
+});

@@ -20,10 +20,11 @@ import {
   type NameHolder,
   statusOf,
   structureProblems,
+  writtenStatus,
 } from "./definition-status.js";
 import { formatWarnings } from "./format-warnings.js";
 import { dropObservedGenerations } from "./observed-generation.js";
-import { validatesDefinition } from "./validate-definition.js";
+import { isNamed, validatesDefinition } from "./validate-definition.js";
 
 /** The definitions in the view. */
 export interface DefinitionSource {
@@ -97,6 +98,8 @@ export function definitionStrategy(
         return setStatus(next, current, context);
       }
       statusOnly.prepareForUpdate?.(next, current, context);
+      const names = { now: formatTime(context.nowMs), holders: definitions.holders() };
+      if (isNamed(next)) next.status = writtenStatus(next, current, names);
       if (!tracksGenerations) dropObservedGenerations(next, current);
     },
     // There may be objects until the controller has started to look for them.

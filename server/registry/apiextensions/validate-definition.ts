@@ -14,7 +14,7 @@ import {
   unsupportedValue,
 } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
-import { Problems } from "../../api/problems.js";
+import { collectProblems, Problems } from "../../api/problems.js";
 import type { FieldError } from "../../api/status.js";
 import { checkDns1035Label, checkDnsSubdomain } from "../../api/validation-names.js";
 import { validateChoice } from "../../api/validation-values.js";
@@ -62,6 +62,16 @@ const definitionRules: Rules<Definition> = {
     return errors;
   },
 };
+
+/** Whether the names of a status are well-formed, whosever they are. */
+export function isNamed({ status }: Definition): boolean {
+  const found = collectProblems(() => {
+    const errors = new Problems();
+    checkNames(status?.acceptedNames ?? {}, "", errors);
+    return errors;
+  });
+  return found.length === 0;
+}
 
 /** What is found, now or in the steps that are left for later. */
 function found(steps: Steps<FieldError[]>, { long }: StrategyContext): FieldError[] {
