@@ -78,12 +78,12 @@ export function saysBegun(key: string): boolean {
 
 /** All objects that a control plane has as of a revision. @throws {StorageError} */
 export async function readContent(
-  { store, prefix }: OwnStore,
+  own: Pick<ContentSource, "store" | "prefix" | "naming">,
   revision: Revision,
   signal: AbortSignal,
 ): Promise<readonly StoredContent[]> {
   const found: StoredContent[] = [];
-  const source = { store, prefix, revision, isLeftOut: () => false };
+  const source = { ...own, revision, isLeftOut: () => false };
   for await (const page of contentOf(source, signal)) found.push(...page);
   return found;
 }

@@ -7,23 +7,33 @@ import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import { StatusError } from "../api/status.js";
 import type { ControlPlaneEntry, ControlPlaneIndex } from "./control-plane-index.js";
 import { ControlPlanes, type LoadedControlPlane } from "./control-planes.js";
+import { Usage } from "./usage.js";
 
 const RESOURCE = { group: "tenancy.k8s.io", resource: "controlplanes" };
 
 /** Those of any name but one are there; loading needs no store, and takes as long as a name is held. */
 function openPlanes(loadedMax: number) {
   const clock = new ManualClock();
-  const usages = new Map<string, { isIdle: boolean; lastUsedMs: number }>();
+  const usages = new Map<string, Usage>();
+  const suspended = new Set<string>();
+  let tell: (name: string) => void = () => {};
   const index = {
-    subscribe() {},
+    subscribe(listener: (name: string) => void) {
+      tell = listener;
+    },
     find: (name: string): ControlPlaneEntry | undefined =>
       name === "unknown"
         ? undefined
         : {
-            ...{ name, uid: `uid-${name}`, creator: "", isSuspended: false, isEnding: false },
-            ...{ limits: {}, cloneFrom: undefined },
+            ...{ name, uid: `uid-${name}`, creator: "", isEnding: false },
+            ...{ isSuspended: suspended.has(name), limits: {}, cloneFrom: undefined },
           },
   } as unknown as ControlPlaneIndex;
+  const suspend = (name: string, is: boolean) => {
+    suspended[is ? "add" : "delete"](name);
+    tell(name);
+  };
+  const closings = new Map<string, PromiseWithResolvers<void>>();
   const asked = { fresh: 0, refused: [] as IncomingMessage[] };
   const begun: string[] = [];
   const held = new Map<string, PromiseWithResolvers<void>>();
@@ -42,12 +52,13 @@ function openPlanes(loadedMax: number) {
       begun.push(entry.name);
       if (entry.name.startsWith("clone")) await planes.openForLoad("original");
       await held.get(entry.name)?.promise;
-      const usage = { isIdle: true, lastUsedMs: clock.now() };
+      const usage = new Usage(clock, () => ({}));
+      const close = async () => await closings.get(entry.name)?.promise;
       usages.set(entry.name, usage);
-      return { entry, usage, close: async () => {} } as unknown as LoadedControlPlane;
+      return { entry, usage, close } as unknown as LoadedControlPlane;
     },
   });
-  return { clock, planes, usages, asked, begun, held };
+  return { clock, planes, usages, asked, begun, held, closings, suspend };
 }
 
 const names = (planes: ControlPlanes) => planes.loaded.map(({ entry }) => entry.name);
@@ -66,18 +77,39 @@ test("beyond the bound the control plane that was unused for longest makes room"
 });
 
 test("one in use makes no room: another is refused with 503, and loaded when it is idle", async () => {
-  const { planes, usages } = openPlanes(1);
-  await planes.open("a");
-  const used = usages.get("a");
-  assert.ok(used);
-  used.isIdle = false;
+  const { planes } = openPlanes(1);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const using = planes.use("a", () => promise);
+  await new Promise(setImmediate);
   await assert.rejects(planes.open("b"), (error) => {
     return error instanceof StatusError && error.code === 503;
   });
   assert.deepEqual(names(planes), ["a"]);
-  used.isIdle = true;
+  resolve();
+  await using;
   await planes.open("b");
   assert.deepEqual(names(planes), ["b"]);
+});
+
+test("44: one that is suspended while it closes, or while it loads, is not served to who waited", async () => {
+  const { planes, suspend, closings, held } = openPlanes(5);
+  const isForbidden = (error: unknown) => error instanceof StatusError && error.code === 403;
+  await planes.open("a");
+  closings.set("a", Promise.withResolvers());
+  suspend("a", true);
+  suspend("a", false);
+  const waiting = assert.rejects(planes.open("a"), isForbidden);
+  await new Promise(setImmediate);
+  suspend("a", true);
+  closings.get("a")?.resolve();
+  await waiting;
+  held.set("b", Promise.withResolvers());
+  const loading = assert.rejects(planes.open("b"), isForbidden);
+  await new Promise(setImmediate);
+  suspend("b", true);
+  held.get("b")?.resolve();
+  await loading;
+  assert.deepEqual(names(planes), []);
 });
 
 const NO_RESPONSE = {} as ServerResponse;

@@ -98,7 +98,8 @@ const LOOK_MS_MIN = 100;
 const LOAD_MS_MAX = 20_000;
 /** A request that waits longer for a load, and for the loads before it, is refused; the load goes on. */
 const WAIT_MS_MAX = 20_000;
-const HTTP_UNAVAILABLE = 503;
+/** Errors with this code or a higher one may pass. */
+const HTTP_PASSING_MIN = 409;
 
 export class ControlPlanes {
   readonly counts: ControlPlaneCounts = { loads: 0, failedLoads: 0, unloads: 0, misses: 0 };
@@ -170,7 +171,7 @@ export class ControlPlanes {
     try {
       return await this.open(name);
     } catch (error) {
-      if (!(error instanceof StatusError) || error.code === HTTP_UNAVAILABLE) throw error;
+      if (!isNotServed(error)) throw error;
       this.counts.misses++;
       this.#refusals.set(request, error);
       const entry = this.#options.index.find(name);
@@ -184,11 +185,25 @@ export class ControlPlanes {
 
   /** Loads it if it is not loaded. @throws {StatusError} 403, 404, 503; {Error} it cannot be loaded */
   async open(name: string): Promise<LoadedControlPlane> {
-    const slot = this.#slots.get(name);
-    if (slot !== undefined) return await this.#loaded(name, slot);
-    const entry = await this.#find(name);
-    await this.#closing.get(name);
-    return await this.#loaded(name, this.#slots.get(name) ?? this.#load(entry));
+    const { index, fresh } = this.#options;
+    // One that was made, or let go on, through another replica a moment ago. Who asks meanwhile shares the question.
+    if (refusalOf(index.find(name)) !== undefined) await fresh();
+    for (;;) {
+      // While it closes it may be suspended, or deleted and made again.
+      const entry = this.#find(name);
+      const slot = this.#slots.get(name);
+      const closing = this.#closing.get(name);
+      if (slot !== undefined || closing === undefined) {
+        return await this.#loaded(name, slot ?? this.#load(entry));
+      }
+      await closing;
+    }
+  }
+
+  /** Opens it, and holds it in memory while `work` goes on. @throws as `open`, and as `work` */
+  async use<T>(name: string, work: (plane: LoadedControlPlane) => Promise<T>): Promise<T> {
+    const plane = await this.open(name);
+    return await plane.usage.during(() => work(plane));
   }
 
   /** Opens a control plane that the load of another one needs. */
@@ -196,10 +211,15 @@ export class ControlPlanes {
     return this.#queue.aside(() => this.open(name));
   }
 
-  /** @throws {StatusError} 503: it takes too long */
-  async #loaded(name: string, { loading, loaded }: Slot): Promise<LoadedControlPlane> {
-    if (loaded !== undefined) return loaded;
-    if (await isOverWithin(loading, WAIT_MS_MAX, this.#options.clock)) return await loading;
+  /** @throws {StatusError} 503: it takes too long; 403, 404: it is not served any more */
+  async #loaded(name: string, slot: Slot): Promise<LoadedControlPlane> {
+    if (slot.loaded !== undefined) return slot.loaded;
+    if (await isOverWithin(slot.loading, WAIT_MS_MAX, this.#options.clock)) {
+      const loaded = await slot.loading;
+      if (this.#slots.get(name) === slot) return loaded;
+      // It was let go meanwhile.
+      this.#find(name);
+    }
     throw takesLong(name);
   }
 
@@ -261,10 +281,9 @@ export class ControlPlanes {
     await Promise.all(this.#closing.values());
   }
 
-  async #find(name: string): Promise<ControlPlaneEntry> {
-    const { index, resource, fresh } = this.#options;
-    // One that was made, or let go on, through another replica a moment ago. Who asks meanwhile shares the question.
-    if (refusalOf(index.find(name)) !== undefined) await fresh();
+  /** @throws {StatusError} 403, 404: it is not served */
+  #find(name: string): ControlPlaneEntry {
+    const { index, resource } = this.#options;
     const entry = index.find(name);
     const why = refusalOf(entry);
     if (entry === undefined) throw notFound(resource, name);
@@ -338,6 +357,11 @@ export class ControlPlanes {
 
 function takesLong(name: string): StatusError {
   return serviceUnavailable(`the control plane ${JSON.stringify(name)} takes long to load`);
+}
+
+/** Whether an error of `open` says that it is not served, and not just now. */
+export function isNotServed(error: unknown): error is StatusError {
+  return error instanceof StatusError && error.code < HTTP_PASSING_MIN;
 }
 
 /** @returns undefined = it is served */

@@ -8,7 +8,13 @@
  */
 import type { RangeRequest, Revision, RevisionedStore } from "../../storage/kv/store.js";
 import { unreadableReason } from "../../storage/kv/unreadable.js";
-import { KeySpace, type ParsedKey, type PartitionId } from "../../storage/objects/keys.js";
+import {
+  KeySpace,
+  type ParsedKey,
+  type PartitionId,
+  partitionId,
+} from "../../storage/objects/keys.js";
+import type { Naming } from "../api/naming.js";
 
 /** An object as it lies in the store. */
 export interface StoredContent {
@@ -22,6 +28,7 @@ export interface ContentSource {
   /** With a trailing slash. */
   readonly prefix: string;
   readonly revision: Revision;
+  readonly naming: Naming;
   /** Objects that are not copied. */
   readonly isLeftOut: (key: ParsedKey) => boolean;
 }
@@ -30,22 +37,25 @@ export interface ContentSource {
 const PIECE_OBJECTS = 100;
 const PIECE_BYTES = 1024 * 1024;
 const PAGE_KEYS = 500;
-/** Resources whose objects end by themselves, by a lease of the store. */
-const FLEETING = /\/(events|leases)$/;
+/** Resources of the API's own whose objects end by themselves, by a lease of the store, or speak of what runs. */
+export function fleetingOf({ groupDomain }: Naming): ReadonlySet<PartitionId> {
+  return new Set([partitionId("", "events"), partitionId(`coordination.${groupDomain}`, "leases")]);
+}
 
 /** The objects of a source, a page at a time. @throws {StorageError} Compacted: the revision is not kept any more */
 export async function* contentOf(
-  { store, prefix, revision, isLeftOut }: ContentSource,
+  { store, prefix, revision, naming, isLeftOut }: ContentSource,
   signal: AbortSignal,
 ): AsyncGenerator<readonly StoredContent[]> {
   const keys = new KeySpace(prefix);
+  const fleeting = fleetingOf(naming);
   let page: RangeRequest | undefined = { prefix, revision, limit: PAGE_KEYS, after: keys.ownAfter };
   while (page !== undefined) {
     const { kvs, more } = await store.range(page, signal);
     const found: StoredContent[] = [];
     for (const { key: name, value } of kvs) {
       const key = keys.parse(name);
-      if (key === undefined || FLEETING.test(key.partition) || isLeftOut(key)) continue;
+      if (key === undefined || fleeting.has(key.partition) || isLeftOut(key)) continue;
       if (unreadableReason(value) !== undefined) continue;
       found.push({ partition: key.partition, path: key.path, value });
     }

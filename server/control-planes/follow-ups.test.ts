@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { silentLogger } from "../../storage/base/logger.js";
 import { ManualClock, settle } from "../../storage/base/testing/manual-clock.js";
 import { createNaming, DEFAULT_VENDOR } from "../api/naming.js";
+import { forbidden, serviceUnavailable } from "../api/status.js";
 import { formatTime } from "../api/time.js";
 import type { ControlPlaneObject } from "./control-plane-index.js";
 import type { LoadedControlPlane } from "./control-planes.js";
@@ -21,11 +22,13 @@ function openFollowUps(loaded: readonly string[] = []) {
   }
   const clock = new CountedClock();
   const lead = { isLeading: true };
+  const room = { is: false };
   const looked: string[] = [];
   const planes = {
     loaded: loaded.map((name) => ({ entry: { name, uid: `uid-${name}` } }) as LoadedControlPlane),
     async open(name: string) {
-      if (name === "suspended") throw new Error("the control plane is suspended");
+      if (name === "suspended") throw forbidden({ group: "", resource: "x" }, name, "suspended");
+      if (name === "crowded" && !room.is) throw serviceUnavailable("no room");
       return { lookAgain: () => looked.push(name) } as unknown as LoadedControlPlane;
     },
   };
@@ -40,7 +43,7 @@ function openFollowUps(loaded: readonly string[] = []) {
       await settle();
     }
   };
-  return { clock, lead, looked, followUps, pass, sleeps: () => sleeps };
+  return { clock, lead, room, looked, followUps, pass, sleeps: () => sleeps };
 }
 
 test("what loops follow is looked at a moment later, one control plane after the other, each once", async () => {
@@ -131,6 +134,21 @@ test("44: after a time in which nobody led what was used before it is looked at,
   const running = followUps.run(all, ledMs, ending.signal);
   await pass(3 * SECOND_MS);
   assert.deepEqual(looked, ["used"]);
+  ending.abort();
+  await running;
+});
+
+test("44: what could not be loaded for a reason that passes is looked at later, without another write", async () => {
+  const { clock, looked, followUps, pass, room } = openFollowUps();
+  const ending = new AbortController();
+  const running = followUps.run([], clock.now(), ending.signal);
+  followUps.saw("uid-crowded", "core/namespaces/x", false);
+  followUps.saw("uid-suspended", "core/namespaces/x", false);
+  await pass(3 * SECOND_MS);
+  assert.deepEqual(looked, []);
+  room.is = true;
+  await pass(15 * SECOND_MS);
+  assert.deepEqual(looked, ["crowded"]);
   ending.abort();
   await running;
 });

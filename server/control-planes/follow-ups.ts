@@ -14,7 +14,8 @@ import type { Logger } from "../../storage/base/logger.js";
 import type { Naming } from "../api/naming.js";
 import { saysBegun } from "./beginning.js";
 import type { ControlPlaneIndex, ControlPlaneObject } from "./control-plane-index.js";
-import type { ControlPlanes } from "./control-planes.js";
+import { type ControlPlanes, isNotServed } from "./control-planes.js";
+import { fleetingOf } from "./copy-content.js";
 import type { Lead } from "./lead.js";
 
 export interface FollowUpsOptions {
@@ -33,6 +34,8 @@ const PAUSE_SHARE = 4;
 const LOOK_MS = 100;
 /** Who makes a control plane writes what it begins with, and nothing of that is to be followed. */
 const PATIENCE_MS = 1_000;
+/** When one that could not be loaded is tried once more. */
+const AGAIN_MS = 10_000;
 /** What was used or made within it may have been left undone: a lead is taken over much sooner. */
 const RECENT_MS = 300_000;
 
@@ -59,8 +62,7 @@ export class FollowUps {
   constructor(options: FollowUpsOptions) {
     this.#options = options;
     this.#followed = followedOf(options.naming);
-    const leases = `coordination.${options.naming.groupDomain}/leases`;
-    this.#passing = new Set(["core/events", leases]);
+    this.#passing = fleetingOf(options.naming);
   }
 
   /** Something of one that is not in memory was written, or has gone. Must be quick. @param key behind its prefix */
@@ -110,15 +112,20 @@ export class FollowUps {
   }
 
   async #look(uid: string, signal: AbortSignal): Promise<void> {
-    const { index, planes, logger, hasBegun } = this.#options;
+    const { index, planes, clock, logger, hasBegun } = this.#options;
     const name = index.nameOf(uid);
     if (name === undefined) return;
     try {
       if (!(await hasBegun(uid, signal))) return;
       (await planes.open(name)).lookAgain();
     } catch (error) {
-      // It is suspended or going, or there is no room in memory: the next write is seen again.
       logger.debug({ controlPlane: name, err: error }, "it was not loaded for its loops");
+      // Of one that is suspended or going nothing is owed. A full memory, or a store that is away, passes.
+      if (isNotServed(error)) return;
+      clock.sleep(AGAIN_MS, signal).then(
+        () => this.#add(uid),
+        () => {},
+      );
     }
   }
 }

@@ -12,13 +12,12 @@ import { nextTurn } from "../../storage/base/next-turn.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
 import type { ObjectMeta } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import { StatusError } from "../api/status.js";
 import { formatTime } from "../api/time.js";
 import { isLostRace } from "../controllers/lost-race.js";
 import type { ControlledResource, ObjectsApi } from "../controllers/objects-api.js";
 import { WorkQueue } from "../controllers/work-queue.js";
 import type { ControlPlaneObject } from "./control-plane-index.js";
-import type { ControlPlanes } from "./control-planes.js";
+import { type ControlPlanes, isNotServed } from "./control-planes.js";
 import { CONTROL_PLANES, contentFinalizer, controlPlaneGroup } from "./definition.js";
 
 export interface KeeperOptions {
@@ -41,13 +40,13 @@ export interface KeeperOptions {
 /** Keys of one transaction: etcd takes 128 operations by default. */
 const PIECE_KEYS = 100;
 const PAUSE_MS = 500;
+/** Control planes at a time: one that is slow to load, or has much that goes, does not hold up the others. */
+const WORKERS = 5;
 /** A replica that learns of a deletion ends its requests in half of that. */
 const LATE_MS = 10_000;
 /** Marks the uid of one that is gone in the queue; names have no slash. */
 const GONE = "gone/";
 const LATE = "late/";
-/** Errors with this code or a higher one may pass. */
-const HTTP_PASSING_MIN = 409;
 
 /** Until the signal aborts. */
 export async function runKeeper(options: KeeperOptions, signal: AbortSignal): Promise<void> {
@@ -71,18 +70,22 @@ export async function runKeeper(options: KeeperOptions, signal: AbortSignal): Pr
     await removeContent(options, uid, signal);
     if (isGone) queue.add(LATE + uid, LATE_MS);
   };
-  const working = queue.run(async (name) => {
-    try {
-      await work(name);
-      queue.forget(name);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!isLostRace(error)) {
-        logger.warn({ controlPlane: name, err: error }, "a control plane is looked at again");
+  const working = queue.run(
+    async (name) => {
+      try {
+        await work(name);
+        queue.forget(name);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isLostRace(error)) {
+          logger.warn({ controlPlane: name, err: error }, "a control plane is looked at again");
+        }
+        queue.retry(name);
       }
-      queue.retry(name);
-    }
-  }, signal);
+    },
+    signal,
+    WORKERS,
+  );
   await Promise.all([following, working]);
 }
 
@@ -141,7 +144,7 @@ async function begin(
     return undefined;
   } catch (error) {
     // An error that passes, such as a full memory, is no reason to give it up.
-    if (error instanceof StatusError && error.code < HTTP_PASSING_MIN) return error.message;
+    if (isNotServed(error)) return error.message;
     throw error;
   }
 }

@@ -13,7 +13,7 @@ import { readBody } from "../request/read-body.js";
 import type { RequestContext, RequestMiddleware } from "../request/request-state.js";
 import { parseJson } from "../schema/parse-json.js";
 import { administratorBinding, createMissing } from "./administrator.js";
-import type { ControlPlanes } from "./control-planes.js";
+import type { ControlPlanes, LoadedControlPlane } from "./control-planes.js";
 import {
   CONTROL_PLANE_VERSION,
   CONTROL_PLANES,
@@ -63,7 +63,9 @@ async function answer(ctx: RequestContext, parts: KubeconfigParts): Promise<void
   // The way that the client came is one that works for it, through a balancer too.
   const server = parts.serverOf(info.name, ctx.host);
   const place = { name: info.name, server };
-  const { kubeconfig, expiresAtMs } = await issueKubeconfig(parts, place, wish, signal);
+  const { kubeconfig, expiresAtMs } = await parts.planes.use(info.name, (plane) =>
+    issueKubeconfig(parts, plane, place, wish, signal),
+  );
   ctx.status = 201;
   ctx.set("Content-Type", "application/json");
   const object = {
@@ -102,14 +104,13 @@ function parse(body: Buffer): JsonObject {
   throw badRequest("the body must be a JSON object");
 }
 
-/** @throws {StatusError} 403, 404: it is not served */
 async function issueKubeconfig(
-  { naming, planes, authority }: KubeconfigParts,
+  { naming, authority }: KubeconfigParts,
+  { registry, issuer }: LoadedControlPlane,
   { name, server }: { readonly name: string; readonly server: string },
   { user, expirationSeconds }: KubeconfigWish,
   signal: AbortSignal,
 ): Promise<{ readonly kubeconfig: string; readonly expiresAtMs: number }> {
-  const { registry, issuer } = await planes.open(name);
   const objects = createLocalObjects(registry);
   const namespace = naming.systemNamespace;
   const metadata = { namespace, name: user };

@@ -52,6 +52,17 @@ export class Usage {
     );
   }
 
+  /** What the process does with it for somebody: it is in use meanwhile. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    this.#open++;
+    try {
+      return await work();
+    } finally {
+      this.#open--;
+      this.lastUsedMs = this.#clock.now();
+    }
+  }
+
   get isIdle(): boolean {
     return this.#open === 0;
   }

@@ -1,6 +1,7 @@
 /** Wiring of what a control plane is cloned from: another one below the root, or the root, without loading it. */
 import { type KeyValue, type Revision, toRevision } from "../../storage/kv/store.js";
 import { KeySpace, type ParsedKey, partitionId } from "../../storage/objects/keys.js";
+import type { Naming } from "../api/naming.js";
 import { badRequest, notFound } from "../api/status.js";
 import type { Config } from "../config/config.js";
 import { CREATOR_BINDING } from "../control-planes/administrator.js";
@@ -40,15 +41,16 @@ export async function openOriginal(
   signal: AbortSignal,
 ): Promise<OpenedOriginal> {
   const { config, facts, storage } = parts;
+  const { naming } = config;
   const asked = await revisionOf(parts, clone, resourceVersion, signal);
   if (name === ROOT) {
     const revision = asked;
     const { prefix } = new KeySpace(config.etcdPrefix);
-    const isLeftOut = leftOutOfRoot(config.naming);
-    return { source: { store: storage.store, prefix, revision, isLeftOut }, release() {} };
+    const isLeftOut = leftOutOfRoot(naming);
+    return { source: { store: storage.store, prefix, revision, naming, isLeftOut }, release() {} };
   }
   const entry = parts.current(name);
-  const group = controlPlaneGroup(config.naming);
+  const group = controlPlaneGroup(naming);
   if (entry === undefined) throw notFound({ group, resource: CONTROL_PLANES }, name);
   const original = controlPlaneConfig(config, entry);
   const part = { config: original, uid: entry.uid, facts };
@@ -59,24 +61,29 @@ export async function openOriginal(
     throw error;
   });
   const revision = begun > asked ? begun : asked;
-  return { source: { store, prefix, revision, isLeftOut: isCreators }, release };
+  const isLeftOut = creatorsOf(naming);
+  return { source: { store, prefix, revision, naming, isLeftOut }, release };
 }
 
 /** Who made the original has nothing to say in its clone. */
-function isCreators({ partition, path }: ParsedKey): boolean {
-  return path === CREATOR_BINDING && partition.endsWith("/clusterrolebindings");
+function creatorsOf({ groupDomain }: Naming) {
+  const bindings = partitionId(`rbac.authorization.${groupDomain}`, "clusterrolebindings");
+  return ({ partition, path }: ParsedKey) => path === CREATOR_BINDING && partition === bindings;
 }
 
 /** The control planes of the root, and their kind, are the root's alone. */
-function leftOutOfRoot(naming: Parameters<typeof controlPlaneGroup>[0]) {
+function leftOutOfRoot(naming: Naming) {
   const group = controlPlaneGroup(naming);
   const kind = partitionId(group, CONTROL_PLANES);
   const definition = `${CONTROL_PLANES}.${group}`;
   const service = `.${group}`;
+  const { groupDomain } = naming;
+  const definitions = partitionId(`apiextensions.${groupDomain}`, "customresourcedefinitions");
+  const services = partitionId(`apiregistration.${groupDomain}`, "apiservices");
   return ({ partition, path }: ParsedKey): boolean =>
     partition === kind ||
-    (path === definition && partition.endsWith("/customresourcedefinitions")) ||
-    (path.endsWith(service) && partition.endsWith("/apiservices"));
+    (path === definition && partition === definitions) ||
+    (path.endsWith(service) && partition === services);
 }
 
 /** @throws {StatusError} it cannot be loaded; {RangeError} it was not there at the revision that is asked for */

@@ -208,7 +208,10 @@ export function loadControlPlane(
       await view.waitForRevision(begun, signal);
     }
     if (isDefault && !isFilled) {
-      parts.defaults.keep(await readContent(own, view.revision, signal), basis);
+      parts.defaults.keep(
+        await readContent({ ...own, naming: config.naming }, view.revision, signal),
+        basis,
+      );
     }
     made?.();
     isBegun = true;

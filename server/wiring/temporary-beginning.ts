@@ -53,7 +53,8 @@ export class TemporaryBeginning {
   /** What it has before anybody uses it. @throws {StorageError} */
   async keep(revision: Revision, signal: AbortSignal): Promise<void> {
     const { alike, storage } = this.#parts;
-    const own = { store: storage.store, prefix: this.#prefix };
+    const { naming } = this.#parts.config;
+    const own = { store: storage.store, prefix: this.#prefix, naming };
     const objects = await readContent(own, revision, signal);
     alike.defaults.keep(
       objects.filter(({ partition }) => partition !== CONFIG_MAPS),
