@@ -152,3 +152,11 @@ test("C-01: with another vendor the group of the special forms is that vendor's"
   assert.equal(formOf("application/json;as=Table;g=meta.acme.io;v=v1", "acme"), "Table");
   assert.equal(formOf(TABLE, "acme"), "406");
 });
+
+test("headers that nobody sends again do not keep those that are sent from being remembered", () => {
+  const { negotiate } = createNegotiator(createNaming("kubernetes"));
+  for (let at = 0; at < 2_000; at++) negotiate(`application/json;n=${at}`);
+  const sent = "application/json, */*";
+  // What is remembered is the same value.
+  assert.equal(negotiate(sent), negotiate(sent));
+});
