@@ -2,7 +2,8 @@
  * One control plane that asks for ten times its share beside fifty that ask for less than theirs: how much later are
  * these answered? A share is what the replica can answer, all of them asking as fast as they can, divided by their number.
  * Nobody waits for an answer before the next request is sent. Parts alone and parts beside it take turns, so whatever else
- * the machine does meets both.
+ * the machine does meets both, and each second pair begins beside it: a collection of the old space comes about each two
+ * parts, and would else meet parts of one kind alone.
  *
  *   node dist/e2e/bench/control-planes-fairness.js [--same] [--rounds=N] [--main=MAIN] [--node=FLAG ...]
  *     --same  the greedy one asks for the same as the others, and not for long lists
@@ -86,12 +87,13 @@ export async function fairness(options: FairnessOptions = {}): Promise<Row> {
   };
   const [alone, beside]: [Part[], Part[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
-    alone.push(await part());
+    if (round % 2 === 0) alone.push(await part());
     const [met, other] = await Promise.all([part(), greedy.ask(greedyPerSecond)]);
     beside.push(met);
     say(
       `    greedy: p50 ${quantile(other.times, 0.5).toFixed(0)} ms of ${other.times.length}, ${other.unsent} unsent, ${other.refused} refused`,
     );
+    if (round % 2 === 1) alone.push(await part());
   }
   const of = (parts: readonly Part[], key: keyof Part) => median(parts.map((one) => one[key]));
   const ratios = beside.map(({ p99Ms }, at) => p99Ms / (alone[at]?.p99Ms ?? Number.NaN));
