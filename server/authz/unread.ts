@@ -3,8 +3,7 @@
  * much that is: how many roles somebody is bound to, how large the pods of a node are. It is then read in turns, once, and
  * the decision is made on what there is afterwards.
  */
-import { inShortTurns, ShortTurns } from "../../storage/base/short-turns.js";
-import type { Steps } from "../../storage/base/steps.js";
+import { ShortTurns } from "../../storage/base/short-turns.js";
 import type { AuthorizationResult } from "./authorizer.js";
 
 /** Bytes of objects that a decision reads at once: some three milliseconds. */
@@ -13,10 +12,10 @@ export const READ_BYTES_MAX = 128 * 1024;
 const TRIES_MAX = 20;
 
 export class Unread extends Error {
-  /** Each reads one object, and does nothing if that was done meanwhile. */
-  readonly reads: readonly (() => Steps<void>)[];
+  /** Each reads one object, unless that was done meanwhile; who reads the same one waits for the same reading. */
+  readonly reads: readonly (() => Promise<void> | void)[];
 
-  constructor(reads: readonly (() => Steps<void>)[]) {
+  constructor(reads: readonly (() => Promise<void> | void)[]) {
     super("what decides is not read yet");
     this.reads = reads;
   }
@@ -48,7 +47,7 @@ async function decideInTurns(
   let { reads } = first;
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     for (const read of reads) {
-      await inShortTurns(read(), turns);
+      await read();
       await turns.rest();
     }
     try {

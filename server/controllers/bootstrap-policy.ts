@@ -62,6 +62,8 @@ export async function reconcileBootstrapPolicy(
       await reconcile(objects, task, logger, signal);
     } catch (error) {
       if (signal.aborted) throw error;
+      const { kind, metadata } = task.expected;
+      logger.warn({ kind, name: metadata.name, err: error }, "reconciling policy failed");
       errors.push(error);
     }
   });

@@ -36,7 +36,7 @@ test("39: after half a minute nobody waits for a step, which goes on in the back
   await using lifecycle = new Lifecycle(silentLogger, undefined, clock);
   const log: string[] = [];
   const made = ensureAll([step("b", 31, log)], { clock, logger: silentLogger, lifecycle });
-  for (let second = 1; second < 30; second++) {
+  for (let second = 0; second < 30; second++) {
     await clock.untilAsleep();
     clock.advance(1_000);
   }
@@ -47,4 +47,26 @@ test("39: after half a minute nobody waits for a step, which goes on in the back
   clock.advance(1_000);
   while (lifecycle.running.length > 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(log.at(-1), "b");
+});
+
+test("39: a step that hangs, and one behind it, are not waited for longer than the start may take", async () => {
+  const clock = new ManualClock();
+  await using lifecycle = new Lifecycle(silentLogger, undefined, clock);
+  const log: string[] = [];
+  const hangs: EnsureStep = {
+    name: "hangs",
+    async ensure(signal) {
+      await clock.sleep(20_000, signal);
+      throw new Error("a webhook does not answer");
+    },
+  };
+  const steps = [hangs, { ...hangs, name: "hangs, too" }, step("c", 0, log)];
+  const made = ensureAll(steps, { clock, logger: silentLogger, lifecycle });
+  for (const _ of steps.slice(1)) {
+    await clock.untilAsleep();
+    clock.advance(20_000);
+  }
+  assert.equal(await made, false);
+  assert.deepEqual(lifecycle.running, ["hangs", "hangs, too", "c"]);
+  assert.deepEqual(log, ["c", "c is over"]);
 });

@@ -27,7 +27,7 @@ export interface EnsureParts {
 
 const PAUSE_MS = 1_000;
 /** As long as kube-apiserver tries to make its default roles. */
-const ROUNDS_MAX = 30;
+const WAIT_MS = 30_000;
 
 /**
  * @returns whether all is made; the rest goes on in the background
@@ -38,34 +38,29 @@ export async function ensureAll(
   { clock, logger, lifecycle }: EnsureParts,
 ): Promise<boolean> {
   const { signal } = lifecycle;
-  let left = await notMade(steps, logger, signal);
-  for (let round = 1; left.length > 0 && round < ROUNDS_MAX; round++) {
+  const untilMs = clock.monotonic() + WAIT_MS;
+  const isLate = () => clock.monotonic() >= untilMs;
+  const failed = new Set(steps);
+  for (;;) {
+    for (const step of failed) {
+      // Each may wait for a webhook that hangs.
+      if (isLate()) break;
+      try {
+        await step.ensure(signal);
+        step.over?.();
+        failed.delete(step);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        logger.warn({ objects: step.name, err: error }, "objects of the server's own are not made");
+      }
+    }
+    if (failed.size === 0) return true;
+    if (isLate()) break;
     await clock.sleep(PAUSE_MS, signal);
-    left = await notMade(left, logger, signal);
   }
-  for (const { name, ensure, over } of left) {
+  for (const { name, ensure, over } of failed) {
     lifecycle.spawn(name, "restart", ensure);
     over?.();
   }
-  return left.length === 0;
-}
-
-/** Goes through all of them once. @returns those that failed */
-async function notMade(
-  steps: readonly EnsureStep[],
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<readonly EnsureStep[]> {
-  const failed: EnsureStep[] = [];
-  for (const step of steps) {
-    try {
-      await step.ensure(signal);
-      step.over?.();
-    } catch (error) {
-      if (signal.aborted) throw error;
-      logger.warn({ objects: step.name, err: error }, "objects of the server's own are not made");
-      failed.push(step);
-    }
-  }
-  return failed;
+  return false;
 }

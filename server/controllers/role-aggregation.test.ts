@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../storage/base/clock.js";
 import { silentLogger } from "../../storage/base/logger.js";
+import { ManualClock } from "../../storage/base/testing/manual-clock.js";
 import { deepEqual } from "../api/deep-equal.js";
 import type { ApiObject } from "../api/meta.js";
 import { forbidden } from "../api/status.js";
@@ -101,6 +102,69 @@ test("S2-RBAC-23: an aggregated role that nobody may write holds up no other", a
   const isRight = (found: ApiObject | undefined) => deepEqual(found?.rules ?? [], rules);
   await untilObject(registry, objects, clusterRoles, { namespace: "", name: "b" }, isRight);
   assert.ok(refused.includes("a"));
+  stop.abort();
+  await running;
+});
+
+test("S2-RBAC-23: a role that stopped gathering while it was written keeps the rules that it was given", async () => {
+  await using harness = await openRegistryHarness();
+  const { registry } = harness;
+  const { naming } = registry;
+  const objects = createLocalObjects(registry);
+  const clusterRoles = objects.resource(GROUP, "clusterroles");
+  const make = (name: string, fields: object, labels = {}) => ({
+    kind: "ClusterRole",
+    apiVersion: `${GROUP}/v1`,
+    metadata: { name, labels },
+    ...fields,
+  });
+  const selectors = [{ matchLabels: { part: "true" } }];
+  const own = [pods("delete")];
+  const written = Promise.withResolvers<void>();
+  const losing: ObjectsApi = Object.assign(Object.create(objects) as ObjectsApi, {
+    async update(...asked: Parameters<ObjectsApi["update"]>) {
+      const [, gathered] = asked;
+      if (gathered.metadata.name !== "all") return await objects.update(...asked);
+      // Somebody else is faster, and gives it rules of its own.
+      const { aggregationRule: _gathers, ...plain } = gathered as typeof gathered & {
+        aggregationRule?: unknown;
+      };
+      if (_gathers !== undefined) {
+        await objects.update(clusterRoles, { ...plain, rules: own }, "", noSignal);
+        await objects.refresh();
+      }
+      written.resolve();
+      return await objects.update(...asked);
+    },
+  });
+  await objects.create(
+    clusterRoles,
+    make("part", { rules: [pods("get")] }, { part: "true" }),
+    noSignal,
+  );
+  await objects.create(
+    clusterRoles,
+    make("all", { aggregationRule: { clusterRoleSelectors: selectors } }),
+    noSignal,
+  );
+  const stop = new AbortController();
+  const clock = new ManualClock();
+  const parts = { objects: losing, naming, clock, logger: silentLogger };
+  const running = runRoleAggregation(parts, stop.signal);
+  const goOn = async () => {
+    await clock.untilAsleep();
+    clock.advance(1_000);
+  };
+  await Promise.all([written.promise, goOn()]);
+  // The first one is tried again before this one, which comes later.
+  const later = make("later", { aggregationRule: { clusterRoleSelectors: selectors } });
+  await objects.create(clusterRoles, later, noSignal);
+  const rulesOf = (name: string) => objects.get(clusterRoles, { namespace: "", name })?.rules;
+  while (!deepEqual(rulesOf("later"), [pods("get")])) {
+    await goOn();
+    await objects.refresh();
+  }
+  assert.deepEqual(rulesOf("all"), own);
   stop.abort();
   await running;
 });

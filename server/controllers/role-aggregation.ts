@@ -62,7 +62,8 @@ export async function runRoleAggregation(
     }
     const role = roles.get(name);
     try {
-      if (role !== undefined) await writeGathered(objects, clusterRoles, role, roles, signal);
+      if (role?.selectors !== undefined)
+        await writeGathered(objects, clusterRoles, role, roles, signal);
       queue.forget(name);
     } catch (error) {
       if (signal.aborted) return;
@@ -129,5 +130,7 @@ async function writeGathered(
   const rules = await inShortTurns(aggregateRules(role, roles.values()));
   const object = objects.get(clusterRoles, { namespace: "", name: role.name });
   if (object === undefined || deepEqual(object.rules ?? [], rules)) return;
+  // Meanwhile it may have been replaced by one with rules of its own.
+  if (readClusterRole(object).selectors === undefined) return;
   await objects.update(clusterRoles, { ...object, rules }, "", signal);
 }

@@ -30,8 +30,11 @@ export interface WebhookConversionOptions {
 
 /** Objects of one call: a page of a list, */
 const BATCH_OBJECTS_MAX = 500;
-/** of so many bytes; a larger one has a call of its own. */
-const BATCH_BYTES_MAX = 2 * 1024 * 1024;
+/**
+ * of so many bytes; a larger one has a call of its own. A value takes two bytes at least, so that what comes back has no more
+ * values than an answer may have (conversion-clients.ts).
+ */
+const BATCH_BYTES_MAX = 480 * 1024;
 
 /** @internal exported for its test */
 export function* batchesOf<Sized extends { readonly bytes: Buffer }>(

@@ -4,7 +4,6 @@
  * parsed once per state, when their node requests something.
  */
 
-import { oneStep, type Steps } from "../../../storage/base/steps.js";
 import type { Partition } from "../../../storage/cache/partition.js";
 import { objectPath } from "../../../storage/objects/keys.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
@@ -83,12 +82,11 @@ export class NodePods {
     return false;
   }
 
-  #reads(namespace: string, pods: PodsOfNamespace): (() => Steps<void>)[] {
+  #reads(namespace: string, pods: PodsOfNamespace): (() => void)[] {
     return [...pods.keys()].map((name) => () => {
       if (pods.has(name) && pods.get(name) === undefined) {
         pods.set(name, this.#read(namespace, name));
       }
-      return oneStep(undefined);
     });
   }
 

@@ -124,12 +124,13 @@ const NO_STRINGS: readonly string[] = Object.freeze([]);
 
 function toStrings(value: unknown, known: Map<string, readonly string[]>): readonly string[] {
   if (!Array.isArray(value) || value.length === 0) return NO_STRINGS;
-  // No name or group has a line break; one that does is its own.
-  const key = value.length === 1 ? value[0] : value.join("\n");
-  const same = known.get(key);
-  if (same !== undefined && same.length === value.length && same.every(isAt, value)) return same;
   // A filtered array has room for sixteen more, and there are a thousand of these for each registry.
   const strings = value.filter((item): item is string => typeof item === "string").slice();
+  // No name or group has a line break; one that does is its own.
+  const key = strings.join("\n");
+  const same = known.get(key);
+  if (same !== undefined && same.length === strings.length && same.every(isAt, strings))
+    return same;
   known.set(key, strings);
   return strings;
 }

@@ -347,11 +347,18 @@ test("39.3: one role of thousands of rules is read in steps, and so is one that 
     assert.ok(answer instanceof Promise);
     const entry = view.index.role("ClusterRole", "", selectors ? "gathers" : "large");
     assert.ok(entry !== undefined && entry.content === undefined);
+    // Who asks meanwhile waits for the same reading.
+    const { reading } = entry;
+    const other = { user: jane, info: parseRequestInfo("GET", "/api/v1/pods") };
+    const second = view.authorizer.authorize(other);
+    assert.ok(second instanceof Promise && reading !== undefined);
+    assert.equal(entry.reading, reading);
     const steps = view.index.rules(entry);
     let count = 0;
     while (steps.next().done !== true) count++;
     assert.ok(count > 20, String(count));
     assert.equal((await answer).decision, "allow");
+    assert.equal((await second).decision, "no-opinion");
     // A change while it is read is not lost.
     view.putRole({ ...clusterRole("large", ...rules, allow("list", "pods")), labels });
     const stale = view.index.rules(entry);

@@ -201,7 +201,7 @@ export class RbacIndex {
       unread.push(role);
     }
     if (bytes > READ_BYTES_MAX) {
-      throw new Unread(unread.map((role) => () => this.#roles.readInSteps(role)));
+      throw new Unread(unread.map((role) => () => this.#roles.read(role)));
     }
     grants.readAt = this.#version;
   }

@@ -3,6 +3,7 @@
  * that bindings name has an entry too, so that a binding references its role directly. Only the index
  * changes it, in the turn of the view's change.
  */
+import { inShortTurns } from "../../../storage/base/short-turns.js";
 import { finishNow, type Steps } from "../../../storage/base/steps.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { LabelSelector } from "../../api/validation-selectors.js";
@@ -41,6 +42,8 @@ export class RoleEntry {
   content: RoleContent | undefined;
   /** Grows when what its content is made of changes. */
   changes = 0;
+  /** Its content is being read, for all who wait for it. */
+  reading: Promise<void> | undefined;
 
   constructor(kind: RoleKind, namespace: string, name: string) {
     this.kind = kind;
@@ -55,6 +58,7 @@ export class RoleEntry {
 
   forget(): void {
     this.content = undefined;
+    this.reading = undefined;
     this.changes++;
   }
 }
@@ -138,8 +142,12 @@ export class RoleIndex {
     return selectors === undefined ? (object?.length ?? 0) : this.#clusterRoleBytes;
   }
 
-  *readInSteps(entry: RoleEntry): Steps<void> {
-    if (entry.content === undefined) yield* this.#read(entry);
+  /** Reads it in turns, once for all who ask meanwhile. */
+  async read(entry: RoleEntry): Promise<void> {
+    if (entry.content === undefined) {
+      entry.reading ??= inShortTurns(this.#read(entry)).then(() => {});
+      await entry.reading;
+    }
   }
 
   *#read(entry: RoleEntry): Steps<RoleContent> {
@@ -151,7 +159,10 @@ export class RoleIndex {
         : yield* aggregateRules(toAggregatable(entry), this.#readableClusterRoles());
     const content = { rules, compiled: yield* CompiledRules.inSteps(rules) };
     // What changed while it was read is read again by who needs it.
-    if (entry.changes === changes) entry.content = content;
+    if (entry.changes === changes) {
+      entry.content = content;
+      entry.reading = undefined;
+    }
     return content;
   }
 
