@@ -96,18 +96,27 @@ class WantedObjects {
       [this.endpoints, this.#endpoints(replicas), "subsets"],
       ...slices.map((slice) => [this.slices, slice, "ports", "endpoints"] as const),
     ];
-    await eachInTurn(wanted, ([resource, object, ...fields]) =>
-      this.#ensure(resource, object, fields, signal),
-    );
     const names = new Set(slices.map(({ metadata }) => metadata.name));
     const label = `${naming.labelDomain}/service-name`;
-    for (const { metadata } of this.#objects.list(this.slices, NAMESPACE)) {
+    const superfluous = this.#objects.list(this.slices, NAMESPACE).filter(({ metadata }) => {
       const { name = "", labels } = metadata;
       const isOfService = labels?.[label] === naming.vendor && name.startsWith(naming.vendor);
-      if (!isOfService || names.has(name) || labels?.[managedBy(naming)] !== undefined) continue;
-      const options = { propagationPolicy: "Background" as const };
-      await this.#objects.remove(this.slices, { namespace: NAMESPACE, name }, options, signal);
-    }
+      return isOfService && !names.has(name) && labels?.[managedBy(naming)] === undefined;
+    });
+    await eachInTurn(
+      [
+        ...wanted.map(
+          ([resource, object, ...fields]) =>
+            () =>
+              this.#ensure(resource, object, fields, signal),
+        ),
+        ...superfluous.map(({ metadata: { name = "" } }) => () => {
+          const options = { propagationPolicy: "Background" as const };
+          return this.#objects.remove(this.slices, { namespace: NAMESPACE, name }, options, signal);
+        }),
+      ],
+      (work) => work(),
+    );
   }
 
   /** Creates the object, or sets these fields of it where they differ. One of another family of addresses is made anew. */

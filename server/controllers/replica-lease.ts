@@ -8,7 +8,8 @@
  *  17 s  A looks again: 20 s
  *  27 s  30 s, longer than SILENT_MS: B is gone from A's list; the Lease object stays for an hour, for people
  *  40 s  B starts again and renews: at A's next look it is back. At B's first look, A's lease is as old as its time says it is
- *        beside the newest of all; a lease of a replica that died yesterday makes nobody an endpoint for half a minute
+ *        beside the newest of all; so one that died yesterday is no endpoint, and one
+ *        whose clock is half a minute behind is none until its next renewal
  */
 import { createHash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";

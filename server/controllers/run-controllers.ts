@@ -77,7 +77,12 @@ export async function runControllers(
 ): Promise<void> {
   const { objects, naming, clock } = options;
   const logger = options.logger.child({ component: "controllers" });
-  await ensureSystemNamespaces(objects, naming, signal);
+  try {
+    await ensureSystemNamespaces(objects, naming, signal);
+  } catch (error) {
+    // The replicas make them, too; only the Lease's is needed, and the election tries again without it.
+    logger.warn({ err: error }, "a system namespace is not made");
+  }
   const lock = new LeaseLock({
     objects,
     leases: objects.resource(`coordination.${naming.groupDomain}`, "leases"),

@@ -25,9 +25,12 @@ export type AskForPermission = (
 /** Aborts an evaluation until an answer arrives, or its next turn; not an error. */
 export class AnswerAwaited {
   readonly arrival: Promise<void>;
+  /** Of the request: who has gone gets no further evaluation. */
+  readonly signal: AbortSignal;
 
-  constructor(arrival: Promise<void>) {
+  constructor(arrival: Promise<void>, signal: AbortSignal) {
     this.arrival = arrival;
+    this.signal = signal;
   }
 }
 
@@ -61,17 +64,20 @@ export class AuthorizerAnswers {
         this.#known.set(key, failed);
       },
     );
-    throw new AnswerAwaited(arrival);
+    throw new AnswerAwaited(arrival, this.#signal);
   }
 }
 
-/** Runs an evaluation, again after each missing answer has arrived. */
+/** Runs an evaluation, again after each missing answer has arrived. @throws the request's end */
 export function whenAnswered<T>(run: () => T): T | Promise<T> {
   try {
     return run();
   } catch (error) {
     if (!(error instanceof AnswerAwaited)) throw error;
-    return error.arrival.then(() => whenAnswered(run));
+    return error.arrival.then(() => {
+      error.signal.throwIfAborted();
+      return whenAnswered(run);
+    });
   }
 }
 

@@ -15,11 +15,13 @@ const COMPILE_COST = 6;
 const EACH_COST = 100;
 
 export class EvaluationTurns {
+  readonly #signal: AbortSignal;
   readonly #nextTurn: () => Promise<void>;
   #cost = 0;
   #resting: Promise<void> | undefined;
 
-  constructor(nextTurn: () => Promise<void> = nextSharedTurn) {
+  constructor(signal: AbortSignal, nextTurn: () => Promise<void> = nextSharedTurn) {
+    this.#signal = signal;
     this.#nextTurn = nextTurn;
   }
 
@@ -64,6 +66,6 @@ export class EvaluationTurns {
         this.#cost = 0;
       });
     }
-    if (this.#resting !== undefined) throw new AnswerAwaited(this.#resting);
+    if (this.#resting !== undefined) throw new AnswerAwaited(this.#resting, this.#signal);
   }
 }

@@ -108,7 +108,7 @@ export class RuleMatcher {
   ) {
     this.context = context;
     this.subject = new WriteSubject(attributes, served, context.view);
-    this.turns = new EvaluationTurns(attributes.pause);
+    this.turns = new EvaluationTurns(signal, attributes.pause);
     this.#answers = new AuthorizerAnswers(context.ask, attributes.user, signal);
   }
 
