@@ -6,6 +6,8 @@ import { readBody } from "../request/read-body.js";
 import type { RequestContext } from "../request/request-state.js";
 import { VERBOSITY_MAX, type Verbosity } from "../request/verbosity.js";
 
+const BODY_BYTES_MAX = 64;
+
 const VERBOSITY_PATH = "/debug/flags/v";
 
 export const DEBUG_FLAGS_PATHS = ["/debug/flags", "/debug/flags/", VERBOSITY_PATH] as const;
@@ -17,7 +19,7 @@ export async function answerDebugFlags(
 ): Promise<void> {
   if (ctx.state.info.path !== VERBOSITY_PATH) return answer(ctx, 200, "v");
   if (ctx.method !== "PUT") return answer(ctx, 406, "unsupported http method");
-  const body = await readBody(ctx.req, { waiting: ctx.state });
+  const body = await readBody(ctx.req, { bytesMax: BODY_BYTES_MAX, waiting: ctx.state });
   const text = body.toString("utf8").trim();
   const value = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value <= VERBOSITY_MAX)) {

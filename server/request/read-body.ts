@@ -12,6 +12,7 @@ import type { LazySignal } from "./lazy-signal.js";
 export const BODY_BYTES_MAX = 3 * 1024 * 1024;
 
 export interface ReadBodyOptions {
+  readonly bytesMax?: number;
   /** Ends a long wait; its reason is thrown (a 504 at the request's deadline). */
   readonly waiting: LazySignal;
 }
@@ -39,11 +40,11 @@ const EMPTY_BODY = Buffer.alloc(0);
  */
 export function readBody(
   request: IncomingMessage | Http2Request,
-  { waiting }: ReadBodyOptions,
+  { bytesMax = BODY_BYTES_MAX, waiting }: ReadBodyOptions,
 ): Buffer | Promise<Buffer> {
   refuseEncodedBody(request.headers["content-encoding"]);
   const announced = announcedLength(request.headers["content-length"]);
-  if (announced !== undefined && announced > BODY_BYTES_MAX) throw tooLarge();
+  if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax);
   if (announced === 0) return EMPTY_BODY;
   const overHttp2 = "stream" in request;
   const body = overHttp2 ? request.stream : request;
@@ -52,7 +53,7 @@ export function readBody(
     if (whole === undefined) body.on("data", (chunk: Buffer) => request.bodyTaken(chunk.length));
     else request.bodyTaken(whole.length);
   }
-  return whole ?? collect(body, { announced, waiting });
+  return whole ?? collect(body, { bytesMax, announced, waiting });
 }
 
 /** A body that came with its headers, as most do: neither listeners nor a timer are needed for it. */
@@ -95,17 +96,18 @@ function announcedLength(header: string | undefined): number | undefined {
   return length;
 }
 
-function tooLarge(): StatusError {
-  return requestEntityTooLarge(`Request entity too large: limit is ${BODY_BYTES_MAX}`);
+function tooLarge(bytesMax: number): StatusError {
+  return requestEntityTooLarge(`Request entity too large: limit is ${bytesMax}`);
 }
 
 interface Collecting {
+  readonly bytesMax: number;
   /** Undefined: until the stream ends. */
   readonly announced: number | undefined;
   readonly waiting: LazySignal;
 }
 
-function collect(body: Readable, { announced, waiting }: Collecting): Promise<Buffer> {
+function collect(body: Readable, { bytesMax, announced, waiting }: Collecting): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -113,7 +115,7 @@ function collect(body: Readable, { announced, waiting }: Collecting): Promise<Bu
 
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > BODY_BYTES_MAX) return fail(tooLarge());
+      if (bytes > bytesMax) return fail(tooLarge(bytesMax));
       chunks.push(chunk);
       if (areTooShort(chunks.length, bytes)) {
         fail(
