@@ -15,7 +15,7 @@ const WAITING_MAX = 100;
 export class PipelinedTurns {
   readonly #begin: RequestListener;
   readonly #reading: Pick<ReadingTurns, "begunAlone">;
-  readonly #waiting = new WeakMap<Socket, Set<IncomingMessage>>();
+  readonly #waiting = new WeakMap<Socket, number>();
 
   constructor(begin: RequestListener, reading: Pick<ReadingTurns, "begunAlone">) {
     this.#begin = begin;
@@ -26,19 +26,29 @@ export class PipelinedTurns {
   take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     this.#reading.begunAlone();
-    const waiting = this.#waiting.get(socket) ?? new Set();
-    this.#waiting.set(socket, waiting.add(request));
-    if (socket.destroyed || waiting.size > WAITING_MAX) {
-      // Ends the connection. What ends without an error has no stack either, whose text would cost more than all else.
-      for (const one of waiting) one.destroy();
-      waiting.clear();
+    const waiting = (this.#waiting.get(socket) ?? 0) + 1;
+    if (waiting > WAITING_MAX) {
+      if (!socket.destroyed) cut(socket);
       return;
     }
+    this.#waiting.set(socket, waiting);
     response.once("socket", () => {
-      waiting.delete(request);
+      this.#waiting.set(socket, (this.#waiting.get(socket) ?? 1) - 1);
       setImmediate(() => {
         if (!socket.destroyed) this.#begin(request, response);
       });
     });
   }
+}
+
+/** Node.js makes an error for each request that has not been answered, and the texts of their stacks cost more than all else. */
+function cut(socket: Socket): void {
+  const { stackTraceLimit } = Error;
+  socket.prependOnceListener("close", () => {
+    Error.stackTraceLimit = 0;
+  });
+  socket.once("close", () => {
+    Error.stackTraceLimit = stackTraceLimit;
+  });
+  socket.destroy();
 }
