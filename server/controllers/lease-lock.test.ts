@@ -83,10 +83,8 @@ class LeaseStore {
   }
 }
 
-function contender(store: LeaseStore, clock: ManualClock, identity: string) {
-  const stop = new AbortController();
-  const state = { isLeading: false, terms: 0 };
-  const lock = new LeaseLock({
+function lockOf(store: LeaseStore, clock: ManualClock, identity: string): LeaseLock {
+  return new LeaseLock({
     objects: store.api(),
     leases: LEASES,
     clock,
@@ -95,6 +93,12 @@ function contender(store: LeaseStore, clock: ManualClock, identity: string) {
     name: "lock",
     identity,
   });
+}
+
+function contender(store: LeaseStore, clock: ManualClock, identity: string) {
+  const stop = new AbortController();
+  const state = { isLeading: false, terms: 0 };
+  const lock = lockOf(store, clock, identity);
   const done = lock.run(async (signal) => {
     state.isLeading = true;
     state.terms++;
@@ -175,15 +179,7 @@ test("loops that fail at once are begun again after pauses that grow, and others
   store.onPut = () => writes++;
   let begun = 0;
   const stop = new AbortController();
-  const failing = new LeaseLock({
-    objects: store.api(),
-    leases: LEASES,
-    clock,
-    logger: silentLogger,
-    namespace: "kube-system",
-    name: "lock",
-    identity: "failing",
-  }).run(async () => {
+  const failing = lockOf(store, clock, "failing").run(async () => {
     // Without a pause this test would never end.
     if (++begun > 50) stop.abort();
     throw new Error("a loop cannot begin");

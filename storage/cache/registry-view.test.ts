@@ -48,9 +48,13 @@ test("a wait for a revision ends when the view follows nothing any more", async 
   );
 });
 
-test("a view loads all pages at one revision and then follows the feed", async () => {
+test("a view loads all pages at one revision, when the store answers, and then follows the feed", async () => {
   const store = new ScriptedStore();
   store.kvs = Array.from({ length: 4_500 }, (_, i) => configMap(String(i).padStart(5, "0"), 5));
+  const range = store.range.bind(store);
+  const away = new StorageError("Unavailable", "the peer does not answer a ping");
+  let failures = 2;
+  store.range = (...asked) => (failures-- > 0 ? Promise.reject(away) : range(...asked));
   const { view, lifecycle } = openView(store);
   await view.start(lifecycle, soon());
   const partition = view.partition("core/configmaps");

@@ -242,9 +242,14 @@ export class RegistryView implements PartitionHost {
     this.#readAhead = new StatePages(this.#store, this.#ownKeys);
   }
 
-  /** Loads the view and starts to follow the store. Resolves when the view is usable. */
+  /**
+   * Loads the view, as soon as the store is there, and starts to follow the store. Resolves when the view is usable.
+   * @throws {StorageError} the store refuses it @throws the signal's reason
+   */
   async start(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
-    await this.#load(signal, lifecycle.signal);
+    const isAway = (error: unknown) =>
+      error instanceof StorageError && error.code === "Unavailable";
+    await this.#loadInTheEnd(signal, lifecycle.signal, isAway);
     lifecycle.spawn("registry feed", "restart", (closing) => this.#runFeed(lifecycle, closing));
     lifecycle.spawn("event ring trimming", "restart", (closing) => this.#runTrimming(closing));
   }
@@ -450,14 +455,22 @@ export class RegistryView implements PartitionHost {
     await this.#clock.sleep(RESTART_DELAY_MS, signal);
     if (error instanceof StorageError && error.code !== "Compacted") return;
     this.#reloads++;
-    while (!signal.aborted) {
+    await this.#loadInTheEnd(signal, signal, () => true);
+    this.recall.start(lifecycle);
+  }
+
+  /** Loads again after failures that pass. @throws the others, and the signal's reason */
+  async #loadInTheEnd(
+    signal: AbortSignal,
+    closing: AbortSignal,
+    passes: (error: unknown) => boolean,
+  ): Promise<void> {
+    for (;;) {
       try {
-        await this.#load(signal, signal);
-        this.recall.start(lifecycle);
-        return;
-      } catch (cause) {
-        if (signal.aborted) return;
-        this.#logger.error({ err: cause }, "loading the view failed");
+        return await this.#load(signal, closing);
+      } catch (error) {
+        if (signal.aborted || !passes(error)) throw error;
+        this.#logger.error({ err: error }, "loading the view failed");
         await this.#clock.sleep(RESTART_DELAY_MS, signal);
       }
     }

@@ -255,33 +255,7 @@ export interface SecurityContext {
   readonly appArmorProfile?: Maybe<AppArmorProfile>;
 }
 
-export interface EphemeralContainerCommon {
-  readonly name: string;
-  readonly image?: string;
-  readonly command?: Maybe<readonly string[]>;
-  readonly args?: Maybe<readonly string[]>;
-  readonly workingDir?: string;
-  readonly ports?: Maybe<readonly ContainerPort[]>;
-  readonly envFrom?: Maybe<readonly EnvFromSource[]>;
-  readonly env?: Maybe<readonly EnvVar[]>;
-  readonly resources?: Maybe<ResourceRequirements>;
-  readonly resizePolicy?: Maybe<readonly ContainerResizePolicy[]>;
-  readonly restartPolicy?: Maybe<string>;
-  readonly restartPolicyRules?: Maybe<readonly ContainerRestartRule[]>;
-  readonly volumeMounts?: Maybe<readonly VolumeMount[]>;
-  readonly volumeDevices?: Maybe<readonly VolumeDevice[]>;
-  readonly livenessProbe?: Maybe<Probe>;
-  readonly readinessProbe?: Maybe<Probe>;
-  readonly startupProbe?: Maybe<Probe>;
-  readonly lifecycle?: Maybe<Lifecycle>;
-  readonly terminationMessagePath?: string;
-  readonly terminationMessagePolicy?: string;
-  readonly imagePullPolicy?: string;
-  readonly securityContext?: Maybe<SecurityContext>;
-  readonly stdin?: boolean;
-  readonly stdinOnce?: boolean;
-  readonly tty?: boolean;
-}
+export type EphemeralContainerCommon = Container;
 
 export interface SELinuxOptions {
   readonly user?: string;

@@ -25,27 +25,38 @@ const SCALARS: Readonly<Record<string, string>> = {
   Quantity: "string",
 };
 const LINE_CHARS_MAX = 100;
+/** Shorter shapes are alike by chance. */
+const LONG_FIELDS = 10;
 
 /** @param current what the file holds */
 export function podTypesText(model: SchemaModel, current: string): string {
   const found = new Set([ROOT]);
   const texts: string[] = [];
+  /** The name of each long shape: one that another type has, too, is written once. */
+  const names = new Map<string, string>();
   for (const id of found) {
     const type = model.type(id);
     if (type?.form !== "struct") throw new Error(`${id} is no struct`);
-    texts.push(interfaceOf(model, type, found));
+    const shape = shapeOf(model, type, found);
+    const same = names.get(shape);
+    if (type.fields.length >= LONG_FIELDS) names.set(shape, same ?? type.name);
+    texts.push(
+      same === undefined
+        ? `export interface ${type.name}${shape}\n`
+        : `export type ${type.name} = ${same};\n`,
+    );
   }
   return current.slice(0, current.indexOf("export interface PodTemplateSpec")) + texts.join("\n");
 }
 
 /** @param found takes the types of its fields */
-function interfaceOf(model: SchemaModel, { name, fields }: StructType, found: Set<string>): string {
+function shapeOf(model: SchemaModel, { fields }: StructType, found: Set<string>): string {
   const inline = fields.filter((field) => field.name === "<inline>");
   const bases = inline.map(({ type }) => typeText(model, type, found)).join(", ");
   const own = fields.filter((field) => field.name !== "<inline>");
   const lines = own.map((field) => lineOf(model, field, found));
-  const head = bases === "" ? name : `${name} extends ${bases}`;
-  return `export interface ${head} {\n${lines.join("\n")}\n}\n`;
+  const head = bases === "" ? "" : ` extends ${bases}`;
+  return `${head} {\n${lines.join("\n")}\n}`;
 }
 
 function lineOf(model: SchemaModel, { name, type, empty }: Field, found: Set<string>): string {
