@@ -86,7 +86,7 @@ export interface PluginChoice {
 export function describePlugins(
   plugins: readonly AdmissionPlugin[],
 ): readonly { readonly name: string; readonly isDefault: boolean }[] {
-  return inOrder(plugins).map(({ name }) => ({ name, isDefault: !OFF_BY_DEFAULT.has(name) }));
+  return inChainOrder(plugins).map(({ name }) => ({ name, isDefault: !OFF_BY_DEFAULT.has(name) }));
 }
 
 /**
@@ -106,7 +106,7 @@ export function choosePlugins(
     const names = both.join(", ");
     throw new RangeError(`${names}: in --enable- and in --disable-admission-plugins`);
   }
-  return inOrder(plugins).filter(
+  return inChainOrder(plugins).filter(
     ({ name }) => enabled.includes(name) || (!OFF_BY_DEFAULT.has(name) && !disabled.includes(name)),
   );
 }
@@ -123,7 +123,7 @@ function refuseUnknown(
   );
 }
 
-function inOrder(plugins: readonly AdmissionPlugin[]): AdmissionPlugin[] {
+function inChainOrder(plugins: readonly AdmissionPlugin[]): AdmissionPlugin[] {
   const position = ({ name }: AdmissionPlugin) => {
     const index = ORDER.indexOf(name);
     return index < 0 ? ORDER.length : index;

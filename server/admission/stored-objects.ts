@@ -59,8 +59,8 @@ export async function* eachObject(
   const { tree } = view.partition(partitionId(group, resource)).snapshot();
   const turns = new ShortTurns();
   for (const stored of inPages(tree, namespace)) {
-    const resting = turns.rest();
-    if (resting !== undefined) await resting;
+    const yielded = turns.yieldIfLong();
+    if (yielded !== undefined) await yielded;
     const object = parseObject(stored);
     if (object !== undefined) yield object;
   }

@@ -48,7 +48,7 @@ async function decideInTurns(
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     for (const read of reads) {
       await read();
-      await turns.rest();
+      await turns.yieldIfLong();
     }
     try {
       return decide();

@@ -22,7 +22,7 @@ export function composeChain({
   steps,
   answerers,
 }: RequestChain): (ctx: RequestContext) => Promise<void> {
-  const answer = inOrder(answerers);
+  const answer = chained(answerers);
   return async function runChain(ctx) {
     let passed = 0;
     let failure: Failure | undefined;
@@ -50,9 +50,9 @@ export function composeChain({
 
 type Answer = (ctx: RequestContext) => Promise<void>;
 
-function inOrder(answerers: readonly RequestMiddleware[]): Answer {
+function chained(answerers: readonly RequestMiddleware[]): Answer {
   const [first, ...others] = answerers;
   if (first === undefined) return () => Promise.resolve();
-  const rest = inOrder(others);
+  const rest = chained(others);
   return (ctx) => first(ctx as Parameters<typeof first>[0], (() => rest(ctx)) as Next);
 }

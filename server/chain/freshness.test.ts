@@ -25,7 +25,7 @@ async function waits(
       waited.push(step);
       return toRevision(7);
     },
-    rest: () => undefined,
+    turnOf: () => undefined,
   };
   const state = {
     info: parseRequestInfo(method, url),
@@ -84,7 +84,7 @@ test("39.8: a request whose client has gone when the view is fresh ends there", 
       gone.abort(new ClientGoneError());
       return toRevision(7);
     },
-    rest: () => undefined,
+    turnOf: () => undefined,
   };
   const state = {
     info: parseRequestInfo("GET", PODS),

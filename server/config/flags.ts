@@ -291,7 +291,7 @@ export const FLAGS = {
     max: 1,
     section: "Serving",
     commands: SERVE_ONLY,
-    help: "How busy the thread may be for a flow that has a backlog while other flows are served, with priority and fairness: the others find it resting. 1 = no bound.",
+    help: "How busy the thread may be for a flow that has a backlog while other flows are served, with priority and fairness: the others find it idle. 1 = no bound.",
   },
   answerMemoryBytesMax: {
     name: "answer-memory-bytes",

@@ -195,7 +195,7 @@ async function inventory(
     count += left;
     byResource.set(`${resource.resource}.${resource.group}`, left);
     for (const { finalizers } of objects.allMetadata(resource, namespace)) {
-      await turns.rest();
+      await turns.yieldIfLong();
       for (const finalizer of finalizers ?? []) {
         const before = byFinalizer.get(finalizer);
         if (before === undefined && byFinalizer.size === FINALIZERS_MAX) continue;

@@ -35,7 +35,7 @@ export async function checkPolicyTypes(
   const look = async (fieldRef: string, expression: string): Promise<void> => {
     const findings: string[] = [];
     for (const { kind, environment } of checks) {
-      await turns.rest();
+      await turns.yieldIfLong();
       const problem = problemOf(expression, environment);
       if (problem !== undefined) findings.push(`${formatKind(kind)}: ${problem}\n`);
     }
@@ -66,7 +66,7 @@ async function environmentsOf(
   const params = paramsType(spec, published);
   const checks: KindCheck[] = [];
   for (const kind of kindsOf(spec, published)) {
-    await turns.rest();
+    await turns.yieldIfLong();
     const known = published.typeOf(kind);
     if (known === undefined) continue;
     const variables: Record<string, CelType> = { object: known.self, oldObject: known.self };
@@ -78,7 +78,7 @@ async function environmentsOf(
     const environments = new PolicyEnvironments(spec, declarations);
     for (const variable of environments.variables) {
       variable.program();
-      await turns.rest();
+      await turns.yieldIfLong();
     }
     checks.push({ kind, environment: environments.whole });
   }

@@ -130,7 +130,7 @@ class ResourceQuotas {
     // All in one turn, so that the quota and the counted objects are of one moment.
     const countables = this.#countablesOf(quota, place.namespace);
     const turns = new ShortTurns();
-    const used = await recount(quota, countables, clock.now(), () => turns.rest());
+    const used = await recount(quota, countables, clock.now(), () => turns.yieldIfLong());
     const restMs = (clock.monotonic() - startedMs) * REST_FACTOR;
     if (this.#names.get(place.namespace)?.has(place.name) === true) {
       this.#windowsMs.set(key, Math.min(Math.max(WINDOW_MS, restMs), WINDOW_MS_MAX));

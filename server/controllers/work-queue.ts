@@ -94,9 +94,9 @@ export class WorkQueue {
   ): Promise<void> {
     const worker = async () => {
       while (!signal.aborted) {
-        const resting = this.#turns.rest();
-        if (resting !== undefined) {
-          await resting;
+        const yielded = this.#turns.yieldIfLong();
+        if (yielded !== undefined) {
+          await yielded;
           continue;
         }
         const key = this.#take();

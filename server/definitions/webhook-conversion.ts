@@ -115,7 +115,7 @@ export function convertsByWebhook(options: WebhookConversionOptions): Conversion
               () => ofView(object),
               () => signal,
             );
-            await turns.rest();
+            await turns.yieldIfLong();
           }
         }
       },

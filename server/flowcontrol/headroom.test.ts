@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HELD_MS_MAX, Headroom } from "./headroom.js";
 
-/** A thread on a clock of its own, asked after each piece of work or rest. */
+/** A thread on a clock of its own, asked after each piece of work or idle time. */
 class Thread {
   active = 0;
   idle = 0;
@@ -20,22 +20,22 @@ class Thread {
     this.active += ms;
     return this.isSpent();
   }
-  rest(ms: number): boolean {
+  beIdle(ms: number): boolean {
     this.idle += ms;
     return this.isSpent();
   }
 }
 
-test("work spends the headroom, and rest gives it back by the wanted share", () => {
+test("work spends the headroom, and idle time gives it back by the wanted share", () => {
   const thread = new Thread(0.75);
   assert.ok(thread.work(3));
-  assert.ok(thread.rest(0.9));
-  assert.ok(!thread.rest(0.2));
+  assert.ok(thread.beIdle(0.9));
+  assert.ok(!thread.beIdle(0.2));
 });
 
-test("a long rest allows some milliseconds of work, and no more", () => {
+test("a long idle time allows some milliseconds of work, and no more", () => {
   const thread = new Thread(0.5);
-  thread.rest(1_000);
+  thread.beIdle(1_000);
   assert.ok(!thread.work(4.9));
   assert.ok(thread.work(0.2));
 });
@@ -44,7 +44,7 @@ test("a backlog that goes on whenever it may keeps the thread as busy as wanted"
   for (const share of [0.25, 0.5, 0.65, 0.9]) {
     const thread = new Thread(share);
     for (let step = 0; step < 10_000; step++) {
-      if (thread.isSpent()) thread.rest(0.1);
+      if (thread.isSpent()) thread.beIdle(0.1);
       else thread.work(0.3);
     }
     const busy = thread.active / (thread.active + thread.idle);
@@ -63,10 +63,10 @@ test("where the thread never rests, a backlog gets a turn in each interval", () 
 test("one long turn of the loop is forgiven soon", () => {
   const thread = new Thread(0.5);
   thread.work(10_000);
-  assert.ok(!thread.rest(20.1));
+  assert.ok(!thread.beIdle(20.1));
 });
 
-test("a share of 1 wants no rest", () => {
+test("a share of 1 wants no idle time", () => {
   const thread = new Thread(1);
   assert.ok(!thread.work(10_000));
 });

@@ -5,7 +5,7 @@
  *
  *     600 connections of a flow, 16 of its requests wait, 2 are at work
  *     one of the 2 is answered      16 others wait, so its connection is paused
- *     one of the 16 begins          15 wait, so 8 connections are read again: those that rested longest
+ *     one of the 16 begins          15 wait, so 8 connections are read again: those that were paused longest
  *     nobody waits any more         every few milliseconds 8 more are read, as those before had nothing to ask
  *
  * Only connections that no other flow has used: a proxy sends everybody's requests over its own.
@@ -20,7 +20,7 @@ export interface PausableConnection {
 
 interface PausedFlow {
   readonly place: TurnPlace;
-  /** The one that rested longest comes first. */
+  /** The one that was paused longest comes first. */
   readonly connections: PausableConnection[];
 }
 

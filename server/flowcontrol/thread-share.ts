@@ -5,7 +5,7 @@
  *
  *     one of 50, of whose pieces all took 75 ms
  *       used 1 ms       its share is 2.8 ms: it is served in its turn, whatever waits
- *       used 15 ms      with a backlog it goes on where the thread rests
+ *       used 15 ms      with a backlog it goes on where the thread is idle between
  *     the only one      its share is half of the thread
  *
  * A share is one of the time that all of them used: pieces are a third of what requests cost, the rest is reading, encryption

@@ -196,7 +196,7 @@ function busyThread() {
   return { clock, turns, served, work, backlog };
 }
 
-test("a backlog is served without rest while no other flow is", async () => {
+test("a backlog is served without a break while no other flow is", async () => {
   const { turns, served, backlog } = busyThread();
   await Promise.all(backlog(40));
 
@@ -204,7 +204,7 @@ test("a backlog is served without rest while no other flow is", async () => {
   assert.ok(!turns.isHoldingBack(0));
 });
 
-test("beside another flow a backlog waits until the thread has rested", async () => {
+test("beside another flow a backlog waits until the thread has been idle", async () => {
   const { clock, turns, served, work, backlog } = busyThread();
   const all = backlog(40);
   await work("polite", 20);

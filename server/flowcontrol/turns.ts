@@ -170,7 +170,7 @@ export class Turns {
   /** Work begun in this turn that has to be finished in later ones. */
   #laterMs = 0;
   /** Turns that go by before the next long piece. */
-  #turnsToRest = 0;
+  #turnsBeforeLong = 0;
   /** Who was served last of those without a backlog, when, and when the one before who is another. */
   #modest: Standing | undefined;
   #modestMs = Number.NEGATIVE_INFINITY;
@@ -231,7 +231,7 @@ export class Turns {
   goOn(place: TurnPlace): Promise<void> | undefined {
     const nowMs = this.#now();
     const flow = this.#levelOf(place.level).flowOf(place);
-    if (this.#turnsToRest > 0 && wasLong(flow.common, nowMs)) return this.wait(place);
+    if (this.#turnsBeforeLong > 0 && wasLong(flow.common, nowMs)) return this.wait(place);
     if (!this.isFree(nowMs)) return this.wait(place);
     this.#begin(flow, flow.used, nowMs);
     return undefined;
@@ -330,13 +330,13 @@ export class Turns {
   readonly #turn = (): void => {
     this.#sinceMs = undefined;
     this.#laterMs = 0;
-    const isResting = this.#turnsToRest > 0;
-    if (isResting) this.#turnsToRest--;
+    const mayBeLong = this.#turnsBeforeLong === 0;
+    if (!mayBeLong) this.#turnsBeforeLong--;
     if (this.#waiting === 0) return;
     const nowMs = this.#now();
     this.#isSpent = this.#headroom.isSpent(nowMs);
-    const next = this.#takeNext(nowMs, !isResting);
-    if (next === undefined && isResting) {
+    const next = this.#takeNext(nowMs, mayBeLong);
+    if (next === undefined && !mayBeLong) {
       this.#planTurn();
       return;
     }
@@ -349,7 +349,7 @@ export class Turns {
     this.#serve(next, nowMs);
   };
 
-  /** The loop rests until then, if nothing else is to do. */
+  /** The loop is idle until then, if nothing else is to do. */
   #lookAgain(): void {
     if (this.#looksAgain) return;
     this.#looksAgain = true;
@@ -358,7 +358,7 @@ export class Turns {
         this.#looksAgain = false;
         if (this.#waiting > 0) this.#planTurn();
       },
-      Math.max(LOOK_AGAIN_MS, this.#headroom.restMs),
+      Math.max(LOOK_AGAIN_MS, this.#headroom.idleNeededMs),
     );
   }
 
@@ -379,7 +379,7 @@ export class Turns {
   #count({ flow, used, sinceMs }: Working, nowMs: number): void {
     if (nowMs - sinceMs >= LONG_PIECE_MS && flow !== undefined) {
       flow.endLong(nowMs);
-      this.#turnsToRest = TURNS_BETWEEN;
+      this.#turnsBeforeLong = TURNS_BETWEEN;
     }
     if (used !== undefined) this.#share.add(used, nowMs - sinceMs, nowMs);
   }
@@ -400,7 +400,7 @@ export class Turns {
 
   /** Undefined: all that wait are backlogs that have to, or flows that had a long piece. */
   #takeNext(nowMs: number, mayBeLong: boolean): Taken | undefined {
-    // What uses more than its share goes on where the thread rests, and else when it does not any more.
+    // What uses more than its share goes on where the thread is idle between, and else when it does not any more.
     const isHeld = ({ used }: Flow) =>
       this.#isSpent || (used !== undefined && this.#headroom.isForgiven);
     const mayGo = (flow: Flow) =>

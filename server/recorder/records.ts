@@ -66,7 +66,7 @@ export async function readRecords(
     next,
     hidden: isNarrow(query) ? 0 : hidden,
     clients: [...clients.values()],
-    writes: inOrder(writes),
+    writes: inStoredOrder(writes),
     reads: [...reads.values()].reverse(),
     deliveries: deliveries.reverse(),
   };
@@ -90,7 +90,7 @@ export function mergeRecords(all: readonly ReplicaRecords[]): ReplicaRecords {
     next: all.map(({ next }) => next).join(","),
     hidden: all.reduce((sum, { hidden }) => sum + hidden, 0),
     clients: all.flatMap(({ clients }) => clients),
-    writes: inOrder(all.flatMap(({ writes }) => writes)),
+    writes: inStoredOrder(all.flatMap(({ writes }) => writes)),
     reads: all.flatMap(({ reads }) => reads).sort(byTime),
     deliveries: all.flatMap(({ deliveries }) => deliveries).sort(byTime),
   };
@@ -101,7 +101,7 @@ function byTime(a: { readonly time: string }, b: { readonly time: string }): num
 }
 
 /** By revision; what has none stands behind what was stored before it. */
-function inOrder(writes: readonly RecordedWrite[]): RecordedWrite[] {
+function inStoredOrder(writes: readonly RecordedWrite[]): RecordedWrite[] {
   const stored = writes.filter(({ revision }) => revision !== "");
   stored.sort((a, b) => Number(a.revision) - Number(b.revision));
   const others = writes.filter(({ revision }) => revision === "").sort(byTime);

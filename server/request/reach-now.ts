@@ -23,7 +23,7 @@ export type Waiting = Pick<RequestState, "receivedAtMs" | "deadlineMs" | "signal
 };
 
 /** The part of the barrier that reads need. */
-export type Barrier = Pick<FreshnessBarrier, "fresh" | "rest">;
+export type Barrier = Pick<FreshnessBarrier, "fresh" | "turnOf">;
 
 /**
  * Resolves when the view holds everything acknowledged before the call, and marks the request as
@@ -39,8 +39,8 @@ export async function reachNow(freshness: Barrier, request: Waiting): Promise<vo
     // The barrier has a deadline of its own; only a request with less time needs another.
     const isInHurry = request.deadlineMs - request.receivedAtMs < HURRY_MS;
     await (isInHurry ? orAborted(fresh, request.signal) : fresh);
-    const rest = freshness.rest(request.connection);
-    if (rest !== undefined) await rest;
+    const turn = freshness.turnOf(request.connection);
+    if (turn !== undefined) await turn;
     // Nobody would read the answer: what was taken back at once costs no more.
     if (request.isGone) request.signal.throwIfAborted();
     request.isFresh = true;

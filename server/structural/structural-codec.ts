@@ -103,7 +103,7 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
         if (name === "kind" || name === "apiVersion" || name === "metadata") continue;
         const value = members[name];
         if (value === undefined) continue;
-        text += `,${JSON.stringify(name)}:${stringifyJson(inOrder(value))}`;
+        text += `,${JSON.stringify(name)}:${stringifyJson(withSortedMembers(value))}`;
       }
       return `${text}}`;
     },
@@ -140,17 +140,17 @@ const SORTED: MemberOrder = {
     const keys = Object.keys(object);
     return areSorted(keys) ? keys : yield* sortInSteps(keys, compareTexts);
   },
-  ordered: inOrder,
+  ordered: withSortedMembers,
 };
 
 /** The value with all members sorted; the value itself if they already are. */
-function inOrder(value: JsonValue): JsonValue {
+function withSortedMembers(value: JsonValue): JsonValue {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
     let copy: JsonValue[] | undefined;
     for (let index = 0; index < value.length; index++) {
       const item = value[index] as JsonValue;
-      const sorted = inOrder(item);
+      const sorted = withSortedMembers(item);
       if (sorted === item && copy === undefined) continue;
       copy ??= value.slice(0, index);
       copy[index] = sorted;
@@ -163,7 +163,7 @@ function inOrder(value: JsonValue): JsonValue {
     for (const key of keys) {
       const member = value[key];
       if (typeof member !== "object" || member === null) continue;
-      const sorted = inOrder(member);
+      const sorted = withSortedMembers(member);
       if (sorted === member) continue;
       copy ??= { ...value };
       copy[key] = sorted;
@@ -172,6 +172,6 @@ function inOrder(value: JsonValue): JsonValue {
   }
   const present = keys.filter((key) => value[key] !== undefined);
   return Object.fromEntries(
-    sortTexts(present).map((key) => [key, inOrder(value[key] as JsonValue)]),
+    sortTexts(present).map((key) => [key, withSortedMembers(value[key] as JsonValue)]),
   );
 }

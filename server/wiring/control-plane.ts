@@ -148,7 +148,7 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   const flowControl = createFlowControl({ config, view, catalog, metrics, turns, turnLevel });
   if (turnLevel !== undefined) opened.defer(async () => turns.forget(turnLevel));
   flowControl?.spawn(lifecycle);
-  if (flowControl !== undefined) freshness.isThreadResting = flowControl.isHoldingBack;
+  if (flowControl !== undefined) freshness.isHoldingBack = flowControl.isHoldingBack;
   const { outgoingFiles } = parts;
   const served = { config, view, catalog, facts, freshness, outgoing, logger, metrics };
   const lasting = new LastingAnswers();

@@ -35,7 +35,7 @@ export interface FlowControlStep {
   readonly step: RequestStep;
   /** Whether the request belongs to a level that never refuses. */
   readonly isExempt: (user: UserInfo, info: RequestInfo) => boolean;
-  /** Whether the thread rests for the sake of flows without a backlog. */
+  /** Whether the thread is kept idle at times for the sake of flows without a backlog. */
   readonly isHoldingBack: () => boolean;
   /** Debug pages by path. */
   readonly documents: Readonly<Record<string, DocumentHandler>>;

@@ -2,7 +2,7 @@
  * ShortTurns: lets others have the thread when a loop has worked for some milliseconds. A loop that awaits only what is
  * there already never ends its turn of the event loop by itself.
  *
- *     for (const key of keys) { await turns.rest(); look(key); }
+ *     for (const key of keys) { await turns.yieldIfLong(); look(key); }
  *
  * Loops that run beside each other share one: together they work no longer than one of them may.
  */
@@ -12,7 +12,7 @@ import type { Steps } from "./steps.js";
 export class ShortTurns {
   readonly #clock: { now(): number };
   #sinceMs: number;
-  #resting: Promise<void> | undefined;
+  #yielded: Promise<void> | undefined;
 
   constructor(clock: { now(): number } = performance) {
     this.#clock = clock;
@@ -25,18 +25,18 @@ export class ShortTurns {
   }
 
   /** @returns what to wait for before going on; undefined = nothing */
-  rest(): Promise<void> | undefined {
-    if (this.#resting === undefined && this.#clock.now() - this.#sinceMs >= TURN_MS) {
-      this.#resting = nextSharedTurn().then(() => {
-        this.#resting = undefined;
+  yieldIfLong(): Promise<void> | undefined {
+    if (this.#yielded === undefined && this.#clock.now() - this.#sinceMs >= TURN_MS) {
+      this.#yielded = nextSharedTurn().then(() => {
+        this.#yielded = undefined;
         this.begin();
       });
     }
-    return this.#resting;
+    return this.#yielded;
   }
 }
 
-/** Takes all steps, and rests between them. */
+/** Takes all steps, and lets others have the thread between them. */
 export async function inShortTurns<Result>(
   steps: Steps<Result>,
   turns = new ShortTurns(),
@@ -44,7 +44,7 @@ export async function inShortTurns<Result>(
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    const resting = turns.rest();
-    if (resting !== undefined) await resting;
+    const yielded = turns.yieldIfLong();
+    if (yielded !== undefined) await yielded;
   }
 }

@@ -28,8 +28,8 @@ async function openBarrier(deadlineMs?: number, time: { now(): number } = perfor
     clock,
     freshness,
     counts: freshness.counts,
-    restThread() {
-      freshness.isThreadResting = () => true;
+    holdBack() {
+      freshness.isHoldingBack = () => true;
     },
     ask: (count: number) =>
       Promise.all(Array.from({ length: count }, () => freshness.fresh())).then(() => undefined),
@@ -96,10 +96,10 @@ test("S1-RV-24: those who do not ask again are waited for in vain for two millis
   await waiting;
 });
 
-test("S1-RV-24: while the thread rests on purpose nobody is waited for", async () => {
+test("S1-RV-24: while backlogs are held back nobody is waited for", async () => {
   await using barrier = await openBarrier();
   const { ask, questions, answer } = barrier;
-  barrier.restThread();
+  barrier.holdBack();
   const first = ask(8);
   assert.equal(await questions(), 1);
   const second = ask(1);
@@ -181,7 +181,7 @@ async function goneOn(connections: readonly object[]) {
   const gone: number[] = [];
   const all = connections.map(async (connection, at) => {
     await freshness.fresh();
-    await freshness.rest(connection);
+    await freshness.turnOf(connection);
     ms++;
     gone.push(at);
   });

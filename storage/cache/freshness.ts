@@ -11,7 +11,7 @@
  *   75 have come     three quarters of the 98: question B goes out; after two milliseconds it would have gone anyway
  *
  * Clients that do not come again at once are waited for in vain: then the next questions go out without
- * waiting, twice as many each time. Nor does anybody wait for them while the thread rests on purpose: saving
+ * waiting, twice as many each time. Nor does anybody wait for them while backlogs are held back: saving
  * questions is for a thread that is busy.
  *
  * The more requests a question served, the longer the next one is delayed to collect more: as long
@@ -19,7 +19,7 @@
  * seldom. A late answer blocks nobody: after two milliseconds the next question goes out beside it, so nobody
  * waits for two slow answers in a row, and without a quorum every request fails at the deadline.
  *
- * Who shares an answer with hundreds goes on in turns, in which each connection has its part (`rest`).
+ * Who shares an answer with hundreds goes on in turns, in which each connection has its part (`turnOf`).
  */
 import type { Clock } from "../base/clock.js";
 import { nextTurn, SharedTurns } from "../base/next-turn.js";
@@ -125,8 +125,8 @@ export class FreshnessBarrier {
     overtakes: 0,
     timeouts: 0,
   };
-  /** Whether the thread rests on purpose; set by those who schedule its work. */
-  isThreadResting: () => boolean = () => false;
+  /** Whether backlogs wait so that the thread is idle in between; set by those who schedule its work. */
+  isHoldingBack: () => boolean = () => false;
   readonly #store: RevisionedStore;
   readonly #view: RegistryView;
   readonly #clock: Clock;
@@ -191,7 +191,7 @@ export class FreshnessBarrier {
    * @param connection each has one of its requests go on in turn
    * @returns what to wait for; undefined = nothing
    */
-  rest(connection: object): Promise<void> | undefined {
+  turnOf(connection: object): Promise<void> | undefined {
     return this.#mayGoOn-- > 0 ? undefined : this.#turns.next(connection);
   }
 
@@ -213,7 +213,7 @@ export class FreshnessBarrier {
     const waitMs = this.#earliestMs - this.#clock.monotonic();
     const start = () => this.#start(next);
     if (waitMs >= TIMER_MS) void this.#clock.sleep(waitMs, NEVER).then(start);
-    else if (this.#lastRequests <= 1 || this.isThreadResting()) setImmediate(start);
+    else if (this.#lastRequests <= 1 || this.isHoldingBack()) setImmediate(start);
     else this.#gather(next);
   }
 

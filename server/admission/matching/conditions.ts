@@ -4,8 +4,8 @@
  */
 import type { CelEnvironment, CelProgram, PausingEvaluation } from "../../cel/environment.js";
 import { rethrowAwaited } from "./authorizer-answers.js";
+import { type CompiledLater, compileLater } from "./compile-later.js";
 import type { EvaluationTurns } from "./evaluation-turns.js";
-import { type Lazy, lazily } from "./lazily.js";
 
 /** A match condition as configurations spell it. */
 export interface WrittenCondition {
@@ -15,7 +15,7 @@ export interface WrittenCondition {
 
 export interface Condition extends WrittenCondition {
   /** Compiled on first use; an Error if compilation fails. */
-  readonly program: Lazy<CelProgram>;
+  readonly program: CompiledLater<CelProgram>;
 }
 
 /** The cost limit of all conditions of one rule for one write: a quarter of a policy's budget. */
@@ -33,7 +33,7 @@ export function compileConditions(
   return written.map(({ name, expression }) => ({
     name,
     expression,
-    program: lazily(expression.length, () => environment.compile(expression, ["bool"])),
+    program: compileLater(expression.length, () => environment.compile(expression, ["bool"])),
   }));
 }
 

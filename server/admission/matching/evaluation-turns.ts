@@ -7,7 +7,7 @@ import { nextSharedTurn } from "../../../storage/base/next-turn.js";
 import type { Steps } from "../../../storage/base/steps.js";
 import { type Evaluated, PAUSE_COST, type PausingEvaluation } from "../../cel/environment.js";
 import { AnswerAwaited } from "./authorizer-answers.js";
-import type { Lazy } from "./lazily.js";
+import type { CompiledLater } from "./compile-later.js";
 
 /** What it takes to compile a character of an expression: 5 ms for 10 KiB. */
 const COMPILE_COST = 6;
@@ -39,13 +39,13 @@ export class EvaluationTurns {
   }
 
   /** Compiles an expression, if nobody has. @throws {AnswerAwaited} before */
-  make<T>(lazy: Lazy<T>): T | Error {
-    const chars = lazy.charsLeft();
+  make<T>(later: CompiledLater<T>): T | Error {
+    const chars = later.charsLeft();
     if (chars > 0) {
       this.#requireRest();
       this.#cost += chars * COMPILE_COST;
     }
-    return lazy();
+    return later();
   }
 
   /** The same for other work. @param cost of a step */

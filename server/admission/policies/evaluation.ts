@@ -96,7 +96,7 @@ export class Evaluation {
     this.#sinceMs = this.startMs;
     const own: Record<string, unknown> = { ...bindings };
     if (paramKind !== undefined) own.params = params;
-    own.variables = this.#lazily(variables, variableNames);
+    own.variables = this.#lateVariables(variables, variableNames);
     this.#bindings = own;
     this.conditions = new ConditionsRun(conditions, { ...own, namespaceObject: null });
   }
@@ -104,7 +104,7 @@ export class Evaluation {
   /** Replaces the object that the policy sees; variables are evaluated again. */
   renew(object: unknown, { variables, variableNames }: Policy): void {
     this.#bindings.object = object;
-    this.#bindings.variables = this.#lazily(variables, variableNames);
+    this.#bindings.variables = this.#lateVariables(variables, variableNames);
   }
 
   /** Goes on where it was aborted. */
@@ -240,7 +240,7 @@ export class Evaluation {
   }
 
   /** An object whose members are evaluated once, on first read. */
-  #lazily(variables: Policy["variables"], names: readonly string[]): LateObject {
+  #lateVariables(variables: Policy["variables"], names: readonly string[]): LateObject {
     const known = new Map<string, { readonly value: unknown } | Failure>();
     return new LateObject(VARIABLES_TYPE, names, (name) => {
       let state = known.get(name);

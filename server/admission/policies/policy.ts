@@ -8,13 +8,13 @@ import type { LabelSelector } from "../../api/validation-selectors.js";
 import type { Maybe } from "../../api/validation-values.js";
 import type { CelEnvironment, CelObjectType, CelProgram, CelType } from "../../cel/environment.js";
 import { DYN, parseType, type Type } from "../../cel/types.js";
+import { type CompiledLater, compileLater } from "../matching/compile-later.js";
 import {
   type Condition,
   compileConditions,
   type WrittenCondition,
 } from "../matching/conditions.js";
 import type { MatchCriteria } from "../matching/criteria-index.js";
-import { type Lazy, lazily } from "../matching/lazily.js";
 import { createPolicyEnvironment } from "../matching/request-environment.js";
 import type { ResourceRule } from "../matching/resource-rules.js";
 
@@ -65,7 +65,7 @@ export interface PolicySpec {
 }
 
 /** The program, or the error of its compilation. */
-export type Compiled = Lazy<CelProgram>;
+export type Compiled = CompiledLater<CelProgram>;
 
 export interface Variable {
   readonly name: string;
@@ -141,9 +141,9 @@ export function readPolicy(object: ApiObject, isStatic = false): Policy {
   const spec = ((object as unknown as { spec?: PolicySpec }).spec ?? {}) as PolicySpec;
   const environments = new PolicyEnvironments(spec);
   const compile = (expression: string, types: readonly CelType[]) =>
-    lazily(expression.length, () => environments.whole.compile(expression, types));
+    compileLater(expression.length, () => environments.whole.compile(expression, types));
   const compileMessage = (expression: string) =>
-    lazily(expression.length, () => environments.messages.compile(expression, ["string"]));
+    compileLater(expression.length, () => environments.messages.compile(expression, ["string"]));
   const validations = (spec.validations ?? []).map((written): Validation => {
     const { expression, message, messageExpression, reason } = written;
     return {
@@ -216,7 +216,7 @@ export class PolicyEnvironments {
     this.conditions = this.#create({ hasAuthorizer: true }, false);
     this.variables = (variables ?? []).map(({ name, expression }, at) => {
       const compile = () => this.#declaring(at).compile(expression, ["dyn"]);
-      const program = lazily(expression.length, compile);
+      const program = compileLater(expression.length, compile);
       return { name, expression, program };
     });
   }

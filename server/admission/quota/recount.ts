@@ -20,13 +20,13 @@ export interface Countable {
 
 /**
  * Recounts the quota resources that have an evaluator; the others keep their recorded usage.
- * @param rest awaited before each object, as one may be a megabyte; see ShortTurns
+ * @param yieldIfLong awaited before each object, as one may be a megabyte; see ShortTurns
  */
 export async function recount(
   quota: QuotaObject,
   countables: readonly Countable[],
   nowMs: number,
-  rest: () => Promise<void> | undefined,
+  yieldIfLong: () => Promise<void> | undefined,
 ): Promise<Usage> {
   const hard = Object.keys(quota.spec?.hard ?? {});
   const known = parseUsage(quota.status?.used);
@@ -46,8 +46,8 @@ export async function recount(
     }
     const total = new Map<string, Quantity>();
     for (const object of objects) {
-      const resting = rest();
-      if (resting !== undefined) await resting;
+      const yielded = yieldIfLong();
+      if (yielded !== undefined) await yielded;
       const usage = usageOf(quota, evaluator, object, nowMs);
       if (usage !== undefined) addTo(total, usage);
     }

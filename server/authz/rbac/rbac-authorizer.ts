@@ -95,7 +95,7 @@ export class RbacAuthorizer implements Authorizer {
         if (rules.length === RULES_MAX) return { rules, errors, isCut: true };
         rules.push(rule);
       }
-      await turns.rest();
+      await turns.yieldIfLong();
     }
     return { rules, errors, isCut: false };
   }

@@ -55,7 +55,7 @@ class YamlWriter {
   *pieces(value: JsonValue): Generator<string, void, undefined> {
     this.#put(value, "", "");
     for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
-      if (open.at === 0 && open.keys !== undefined) open.keys = yield* inOrder(open.keys);
+      if (open.at === 0 && open.keys !== undefined) open.keys = yield* sortedTexts(open.keys);
       if (open.at === open.size) this.#open.pop();
       else if (open.keys === undefined) this.#putItem(open);
       else this.#putMember(open, open.keys[open.at] as string);
@@ -113,7 +113,7 @@ function openOf(members: JsonObject | JsonValue[], indent: string): Open {
 }
 
 /** The texts in order; yields "" between stretches of many. */
-function* inOrder(texts: string[]): Generator<string, string[], undefined> {
+function* sortedTexts(texts: string[]): Generator<string, string[], undefined> {
   if (texts.length <= STRETCH) return sortTexts(texts);
   const steps = sortInSteps(texts, compareTexts);
   let step = steps.next();

@@ -37,7 +37,7 @@ export function joinProblems(problems: Problems): FieldError[] {
       ? !fields.has(error.field)
       : !reasons.has(causeKey(error));
   });
-  return [...metadata, ...inOrder(left, own)];
+  return [...metadata, ...placeFacts(left, own)];
 }
 
 /** How the problem of a request for devices ends that is written in both forms. */
@@ -54,7 +54,7 @@ export function causeKey({ field, reason }: FieldError): string {
 }
 
 /** The facts' errors come first, except those in a later item of a list. */
-function inOrder(facts: readonly FieldError[], own: readonly FieldError[]): FieldError[] {
+function placeFacts(facts: readonly FieldError[], own: readonly FieldError[]): FieldError[] {
   if (facts.length * own.length > COMPARISONS_MAX) return [...facts, ...own];
   const placed: FieldError[][] = [[], ...own.map((error) => [error])];
   for (const error of facts) {

@@ -46,7 +46,7 @@ export async function budgetsOf(
   const found: DisruptionBudget[] = [];
   const { tree } = registry.view.partition(budgets.partition).snapshot();
   for (const stored of inPages(tree, namespace)) {
-    await turns.rest();
+    await turns.yieldIfLong();
     if (stored.corruption !== undefined) continue;
     const budget = parseCurrent(stored) as DisruptionBudget;
     const selector = budget.spec?.selector;

@@ -120,8 +120,8 @@ async function matching(
     const asked: StoredObject[] = [];
     const isAny = selector.asksServedFields;
     for (const object of inPages(tree, namespace)) {
-      const resting = turns.rest();
-      if (resting !== undefined) await resting;
+      const yielded = turns.yieldIfLong();
+      if (yielded !== undefined) await yielded;
       const isReadable = object.corruption === undefined;
       if (isReadable && !remote.isReady(object) && (isAny || selector.matches(object)))
         asked.push(object);
@@ -131,8 +131,8 @@ async function matching(
     }
   }
   for (const object of inPages(tree, namespace)) {
-    const resting = turns.rest();
-    if (resting !== undefined) await resting;
+    const yielded = turns.yieldIfLong();
+    if (yielded !== undefined) await yielded;
     // Unreadable objects are only deleted by name (S1-UNS-10).
     if (object.corruption === undefined && selector.matches(object)) objects.push(object);
     if (objects.length === limit && limit > 0) break;

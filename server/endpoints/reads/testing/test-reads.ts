@@ -62,7 +62,7 @@ export async function openTestReads(
   const { printer } = options;
   const reads = {
     naming,
-    reader: createViewReader(view, { fresh: () => freshness.fresh(), rest: () => undefined }),
+    reader: createViewReader(view, { fresh: () => freshness.fresh(), turnOf: () => undefined }),
     chunks: new ChunkPool(),
     representations: createRepresentationSource(naming, createNegotiator(naming), {
       ...(printer !== undefined && { printerOf: () => printer }),
