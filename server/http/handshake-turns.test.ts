@@ -1,25 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { BEGUN_PER_TURN, HandshakeTurns, READ_AT_ONCE } from "./handshake-turns.js";
+import { ANSWERED_READ, HandshakeTurns, NEWEST_READ, READ_AT_ONCE } from "./handshake-turns.js";
 
-/** Handshakes of which it is known who is read, and a loop that is turned by hand. */
+/** Handshakes of which it is known who is read, and a clock that is moved by hand. */
 function setScene() {
   let due: (() => void)[] = [];
-  const later = {
-    nextTurn: (run: () => void) => void due.push(run),
-    after: (_ms: number, run: () => void) => void due.push(run),
-  };
-  const turns = new HandshakeTurns(later);
+  const turns = new HandshakeTurns((_ms, run) => void due.push(run));
   const read = new Set<number>();
-  let begun = 0;
+  const said = new Map<number, number>();
   const open = (at: number) => {
     const handshake = {
-      begin() {
-        begun++;
-        read.add(at);
-      },
+      begin: () => void read.add(at),
       stopReading: () => void read.delete(at),
       startReading: () => void read.add(at),
+      bytesRead: () => said.get(at) ?? 0,
     };
     turns.take(handshake);
     return handshake;
@@ -28,7 +22,8 @@ function setScene() {
     turns,
     read,
     open,
-    begun: () => begun,
+    openMany: (count: number) => Array.from({ length: count }, (_, at) => open(at)),
+    say: (at: number) => void said.set(at, (said.get(at) ?? 0) + 500),
     isIdle: () => due.length === 0,
     turn() {
       const now = due;
@@ -41,51 +36,70 @@ function setScene() {
 describe("H5: connections in their TLS handshake", () => {
   test("a few are begun and read at once, and nothing is left to do when they are done", () => {
     const scene = setScene();
-    const opened = [0, 1, 2].map(scene.open);
-    assert.equal(scene.begun(), 3);
+    const opened = scene.openMany(3);
     assert.deepEqual([...scene.read], [0, 1, 2]);
-    for (const handshake of opened) scene.turns.done(handshake);
-    scene.turn();
     assert.ok(scene.isIdle());
+    for (const handshake of opened) scene.turns.done(handshake);
   });
 
-  test("of a thousand some are begun in a turn, some are read at a time, and each comes to be read", () => {
+  test("of a thousand some are read at a time, and each comes to be read", () => {
     const scene = setScene();
-    const opened = Array.from({ length: 1_000 }, (_, at) => scene.open(at));
+    const opened = scene.openMany(1_000);
     const everRead = new Set<number>();
-    for (let turn = 0, before = 0; turn < 100; turn++) {
-      assert.ok(scene.begun() - before <= BEGUN_PER_TURN, `${scene.begun() - before} begun`);
-      before = scene.begun();
-      assert.ok(scene.read.size <= READ_AT_ONCE, `${scene.read.size} read`);
+    for (let turn = 0; turn < 1_000 / READ_AT_ONCE; turn++) {
+      assert.ok(scene.read.size <= NEWEST_READ + READ_AT_ONCE, `${scene.read.size} read`);
       for (const at of scene.read) everRead.add(at);
       scene.turn();
     }
-    assert.equal(scene.begun(), 1_000);
     assert.equal(everRead.size, 1_000);
     for (const handshake of opened) scene.turns.done(handshake);
     scene.turn();
     assert.ok(scene.isIdle(), "the loop may rest");
   });
 
-  test("whose handshake is done makes room for the next at once", () => {
+  test("who comes waits for none of a thousand, neither before its first message is answered nor behind it", () => {
     const scene = setScene();
-    const opened = Array.from({ length: BEGUN_PER_TURN }, (_, at) => scene.open(at));
-    scene.turn();
-    scene.open(1_000);
-    assert.ok(!scene.read.has(1_000));
-    const [first] = opened;
-    assert.ok(first !== undefined);
-    scene.turns.done(first);
-    assert.ok(scene.read.has(1_000));
+    scene.openMany(1_000);
+    for (let at = 1_000; at < 1_000 + NEWEST_READ; at++) scene.open(at);
+    for (let turn = 0; turn < 3; turn++) {
+      assert.ok(scene.read.has(1_000), "its first message");
+      for (const at of scene.read) if (at < 1_000) scene.say(at);
+      scene.turn();
+    }
+    scene.say(1_000);
+    // Its place among the newest goes to another one.
+    scene.open(2_000);
+    for (let turn = 0; turn < 3; turn++) {
+      assert.ok(scene.read.has(1_000), "its last message");
+      for (const at of scene.read) if (at < 1_000) scene.say(at);
+      scene.turn();
+    }
   });
 
-  test("a connection that is closed before its handshake begins is forgotten", () => {
+  test("of those who were answered the last ones are read, and the others when their turn comes", () => {
     const scene = setScene();
-    const opened = Array.from({ length: BEGUN_PER_TURN + 1 }, (_, at) => scene.open(at));
-    const last = opened.at(-1);
-    assert.ok(last !== undefined);
-    scene.turns.done(last);
+    scene.openMany(1_000);
+    for (let turn = 0; turn < 2_000 / READ_AT_ONCE; turn++) {
+      for (const at of scene.read) scene.say(at);
+      scene.turn();
+    }
+    assert.equal(scene.read.size, NEWEST_READ + READ_AT_ONCE + ANSWERED_READ);
+    const everRead = new Set<number>();
+    for (let turn = 0; turn < 1_000 / READ_AT_ONCE; turn++) {
+      for (const at of scene.read) everRead.add(at);
+      scene.turn();
+    }
+    assert.equal(everRead.size, 1_000);
+  });
+
+  test("whose handshake is done makes room for the next at once", () => {
+    const scene = setScene();
+    const opened = scene.openMany(NEWEST_READ + READ_AT_ONCE + 1);
     scene.turn();
-    assert.equal(scene.begun(), BEGUN_PER_TURN);
+    const [first] = opened;
+    assert.ok(first !== undefined);
+    assert.ok(scene.read.has(0) && !scene.read.has(READ_AT_ONCE));
+    scene.turns.done(first);
+    assert.ok(scene.read.has(READ_AT_ONCE));
   });
 });

@@ -1,16 +1,23 @@
 /**
  * HandshakeTurns: reads connections in their TLS handshake a few at a time. A first message of TLS costs the server a
  * signature, of up to a millisecond, and the client nothing, who may have a thousand connections open and send it on all of
- * them at once: Node.js would answer all of them in one turn of the event loop (H5). A few connections, as ordinary
- * clients open them, are begun and read at once.
+ * them at once: Node.js would answer all of them in one turn of the event loop (H5). The newest connections are read, so
+ * nobody who comes waits behind those who are there, and so are those that were answered last; all others are read by groups.
  *
- *     32 are read | the next 32 are | ...      each group for a moment, again and again, until their handshakes are done
+ *     new ───► the newest ──── has said something ───► answered last
+ *                  │ has not                              │
+ *                  ▼                                      ▼
+ *               resting ◄──── each group for a moment ────► reading
+ *
+ * libuv accepts one connection in each turn of the loop, so as many are begun in one.
  */
 
-/** Connections in their handshake that are read in one turn. */
-export const READ_AT_ONCE = 32;
-/** Connections whose handshake begins in one turn. */
-export const BEGUN_PER_TURN = 32;
+/** The newest connections that are read; each may want a signature. */
+export const NEWEST_READ = 16;
+/** Others that are read at a time; each may want a signature. */
+export const READ_AT_ONCE = 8;
+/** Connections that were answered last and are read: each may end its handshake. */
+export const ANSWERED_READ = 64;
 /** How long a group is read while others wait. */
 const GROUP_MS = 2;
 
@@ -19,98 +26,86 @@ export interface Handshake {
   begin(): void;
   stopReading(): void;
   startReading(): void;
+  bytesRead(): number;
 }
 
-/** When work is done that is not done now. */
-export interface Later {
-  nextTurn(run: () => void): void;
-  after(ms: number, run: () => void): void;
-}
-
-const LOOP: Later = {
-  nextTurn: (run) => void setImmediate(run),
-  after: (ms, run) => void setTimeout(run, ms).unref(),
-};
+/** Runs it when the time is over. */
+export type After = (ms: number, run: () => void) => void;
 
 export class HandshakeTurns {
-  readonly #later: Later;
-  /** Not begun yet. */
-  readonly #waiting = new Set<Handshake>();
-  #reading = new Set<Handshake>();
-  /** Begun, and read when their turn comes; the longest waiting first. */
+  readonly #after: After;
+  // All of them in the order in which they came there.
+  readonly #newest = new Set<Handshake>();
+  readonly #answered = new Set<Handshake>();
   readonly #resting = new Set<Handshake>();
-  #begun = 0;
+  /** With what each had said before. */
+  #reading = new Map<Handshake, number>();
   #isTurning = false;
 
-  constructor(later: Later = LOOP) {
-    this.#later = later;
+  constructor(after: After = (ms, run) => void setTimeout(run, ms).unref()) {
+    this.#after = after;
   }
 
   take(handshake: Handshake): void {
-    if (this.#begun === 0) this.#later.nextTurn(this.#nextTurn);
-    if (this.#begun < BEGUN_PER_TURN && this.#waiting.size === 0) this.#begin(handshake);
-    else {
-      handshake.stopReading();
-      this.#waiting.add(handshake);
-    }
+    handshake.begin();
+    this.#newest.add(handshake);
+    const older = firstBeyond(this.#newest, NEWEST_READ);
+    if (older !== undefined) this.#leave(older, 0);
+    if (this.#resting.size === 0 || this.#isTurning) return;
+    this.#isTurning = true;
+    this.#after(GROUP_MS, this.#turn);
   }
 
   /** Its handshake is done, has failed, or its connection is closed. */
   done(handshake: Handshake): void {
-    this.#waiting.delete(handshake);
+    this.#newest.delete(handshake);
+    this.#answered.delete(handshake);
     this.#resting.delete(handshake);
     if (this.#reading.delete(handshake)) this.#fill();
   }
 
-  readonly #nextTurn = (): void => {
-    this.#begun = 0;
-    for (const handshake of this.#waiting) {
-      if (this.#begun === BEGUN_PER_TURN) break;
-      this.#waiting.delete(handshake);
-      this.#begin(handshake);
-    }
-    if (this.#begun > 0) this.#later.nextTurn(this.#nextTurn);
-  };
-
-  #begin(handshake: Handshake): void {
-    this.#begun++;
-    handshake.begin();
-    if (this.#reading.size < READ_AT_ONCE) {
-      this.#reading.add(handshake);
-      return;
-    }
-    handshake.stopReading();
-    this.#resting.add(handshake);
-    if (this.#isTurning) return;
-    this.#isTurning = true;
-    this.#later.after(GROUP_MS, this.#turn);
-  }
-
-  /** The group that was read rests behind the others. */
+  /** The group that was read makes room for the next. */
   readonly #turn = (): void => {
     if (this.#resting.size === 0) {
       this.#isTurning = false;
       return;
     }
     const group = this.#reading;
-    this.#reading = new Set();
+    this.#reading = new Map();
     this.#fill();
-    for (const handshake of group) {
-      if (this.#reading.size < READ_AT_ONCE) this.#reading.add(handshake);
-      else {
-        handshake.stopReading();
-        this.#resting.add(handshake);
-      }
-    }
-    this.#later.after(GROUP_MS, this.#turn);
+    for (const [handshake, bytesBefore] of group) this.#leave(handshake, bytesBefore);
+    this.#after(GROUP_MS, this.#turn);
   };
+
+  /** Who has said something is read on, as its client may answer soon. */
+  #leave(handshake: Handshake, bytesBefore: number): void {
+    if (handshake.bytesRead() === bytesBefore) this.#rest(handshake);
+    else {
+      this.#answered.add(handshake);
+      const older = firstBeyond(this.#answered, ANSWERED_READ);
+      if (older !== undefined) this.#rest(older);
+    }
+  }
+
+  #rest(handshake: Handshake): void {
+    handshake.stopReading();
+    this.#resting.add(handshake);
+  }
 
   #fill(): void {
     for (const handshake of this.#resting) {
       if (this.#reading.size >= READ_AT_ONCE) return;
       this.#resting.delete(handshake);
-      this.#reading.add(handshake);
+      this.#reading.set(handshake, handshake.bytesRead());
       handshake.startReading();
     }
   }
+}
+
+/** Takes the first one out if there are more than `most`. */
+function firstBeyond(handshakes: Set<Handshake>, most: number): Handshake | undefined {
+  if (handshakes.size <= most) return undefined;
+  const [first] = handshakes;
+  if (first !== undefined) handshakes.delete(first);
+  return first;
 }

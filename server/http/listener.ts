@@ -139,6 +139,7 @@ export class Listener {
         begin: () => void toTls.call(server, socket),
         stopReading: () => stopReading(socket),
         startReading: () => startReading(socket),
+        bytesRead: () => socket.bytesRead,
       };
       listener.#sockets.add(socket);
       listener.#handshakes.set(peer, handshake);
