@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --min-semi-space-size=4 --max-semi-space-size=8 --heap-growing-percent=30 --v8-pool-size=0
+#!/usr/bin/env -S node --min-semi-space-size=4 --max-semi-space-size=8 --heap-growing-percent=30 --v8-pool-size=0 --no-allocation-site-pretenuring
 /**
  * The command `keelson`: reads the command line, starts a replica or the control loops, says where
  * they are, and ends them on SIGTERM or SIGINT; or asks a server (`explain-admission`). Whatever is

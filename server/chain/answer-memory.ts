@@ -11,7 +11,7 @@ import { type AnswerMemory, HeldBytes, type MemoryDenial } from "../flowcontrol/
 import { bodyMemory, CLAIMED_BYTES_MIN, objectMemory } from "../flowcontrol/width.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
-import type { AnswerKeeper, RequestContext, RequestState } from "../request/request-state.js";
+import type { AnswerKeeper, RequestContext } from "../request/request-state.js";
 import { gate, type RequestStep } from "../request/step.js";
 import type { UserInfo } from "../request/user-info.js";
 import { onResponseClose } from "./response-end.js";
@@ -76,11 +76,9 @@ function hold(
   }
 }
 
-function holdUntilClosed(
-  { state, res }: { state: RequestState; res: RequestContext["res"] },
-  held: HeldBytes,
-): void {
+function holdUntilClosed(ctx: RequestContext, held: HeldBytes): void {
+  const { state, res } = ctx;
   state.memory = held;
   if (res.closed || res.destroyed) held.release();
-  else onResponseClose(res, () => held.release());
+  else onResponseClose(ctx, () => held.release());
 }

@@ -32,7 +32,7 @@ export function withRequestEnd(options: {
     const info =
       asked !== undefined && (!asked.isResourceRequest || isServed(asked)) ? asked : UNKNOWN_INFO;
     if (isAnswerOver(ctx)) end(ctx, info);
-    else onResponseClose(ctx.res, () => end(ctx, info));
+    else onResponseClose(ctx, () => end(ctx, info));
     return undefined;
   });
 
@@ -54,9 +54,10 @@ export function withRequestEnd(options: {
 
 /** Counts watches and other long-running requests while they are open. */
 export function withLongRunningCount(metrics: Metrics): RequestStep {
-  return gate(function longRunningCount({ state: { info }, res }) {
-    if (isLongRunning(info) && !res.closed) {
-      onResponseClose(res, metrics.startLongRunning(info));
+  return gate(function longRunningCount(ctx) {
+    const { info } = ctx.state;
+    if (isLongRunning(info) && !ctx.res.closed) {
+      onResponseClose(ctx, metrics.startLongRunning(info));
     }
   });
 }

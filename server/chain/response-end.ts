@@ -4,20 +4,17 @@
  */
 import type { RequestContext } from "../request/request-state.js";
 
-type Response = RequestContext["res"];
-
-/** What is done when a response closes: a listener for each of those who care is more than Node takes for a leak. */
-const atClose = new WeakMap<Response, (() => void)[]>();
-
 /** Callbacks are called in their order. */
-export function onResponseClose(res: Response, callback: () => void): void {
-  const known = atClose.get(res);
-  if (known !== undefined) {
-    known.push(callback);
+export function onResponseClose(
+  { state, res }: Pick<RequestContext, "state" | "res">,
+  callback: () => void,
+): void {
+  if (state.atClose !== undefined) {
+    state.atClose.push(callback);
     return;
   }
   const callbacks = [callback];
-  atClose.set(res, callbacks);
+  state.atClose = callbacks;
   res.once("close", () => {
     for (const one of callbacks) one();
   });
@@ -25,7 +22,7 @@ export function onResponseClose(res: Response, callback: () => void): void {
 
 export function onResponseEnd(ctx: RequestContext, callback: () => void): void {
   if (isAnswerOver(ctx)) callback();
-  else onResponseClose(ctx.res, callback);
+  else onResponseClose(ctx, callback);
 }
 
 /** Called once the handler is done. */

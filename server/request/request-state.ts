@@ -123,6 +123,11 @@ export class RequestState {
   bytesSent = 0;
   /** Whether the whole answer has been handed over; it is written at the end of the turn. */
   isAnswered = false;
+  /**
+   * What is done when the response closes: a listener for each of those who care is more than Node takes for a leak. Not in
+   * a WeakMap, as V8 then keeps them, and the request with them, until a collection of the old space.
+   */
+  atClose: (() => void)[] | undefined;
   readonly answersTogether: AnswersTogether;
   /** Sees which requests hold the thread; undefined = nobody does. */
   readonly turnWatch: TurnWatch | undefined;
