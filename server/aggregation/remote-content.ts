@@ -8,7 +8,7 @@ import { formatGroupVersion } from "../api/names.js";
 import type { Naming } from "../api/naming.js";
 import { firstOf } from "../api/shown-value.js";
 import { userHeaders } from "../client/forwarded-headers.js";
-import { parseAnswer, readAnswer } from "../client/read-answer.js";
+import { AnswerTooLarge, parseAnswer, readAnswer } from "../client/read-answer.js";
 import { createUser, type UserInfo } from "../request/user-info.js";
 import type { ResourceFact } from "../schema/model.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -39,7 +39,7 @@ export interface RemoteLeftovers {
 
 /** Of one resource of a namespace: a server that hangs, or is slow for each of thousands of objects, is asked again later. */
 const TIMEOUT_MS = 30_000;
-/** Objects of a list; more are only counted. */
+/** Objects of a list, or fewer where they are large; more are only counted. */
 const PAGE = 500;
 const ANSWER_LIMITS = { bytes: 16 * 1024 * 1024, values: 250_000 };
 const SHOWN_CHARS_MAX = 1_000;
@@ -151,14 +151,17 @@ export class RemoteContent {
     return "deleted";
   }
 
-  async #list(server: RemoteServer, path: string, signal: AbortSignal) {
-    const { status, text } = await this.#ask(
-      server,
-      "GET",
-      `${path}?limit=${PAGE}`,
-      undefined,
-      signal,
-    );
+  async #list(server: RemoteServer, path: string, signal: AbortSignal, limit = PAGE): ListAnswer {
+    const asked = `${path}?limit=${limit}`;
+    let answer: Answer;
+    try {
+      answer = await this.#ask(server, "GET", asked, undefined, signal);
+    } catch (error) {
+      // Not each server leaves out what an object holds besides its metadata.
+      if (!(error instanceof AnswerTooLarge) || limit === 1) throw error;
+      return this.#list(server, path, signal, Math.ceil(limit / 4));
+    }
+    const { status, text } = answer;
     if (status === 404 || status === 405) return { items: [], more: 0 };
     if (status !== 200) throw new Error(reasonOf(status, text));
     const { items, metadata } = (await parseAnswer(text)) as MetadataList;
@@ -172,7 +175,7 @@ export class RemoteContent {
     path: string,
     sent: object | undefined,
     signal: AbortSignal,
-  ) {
+  ): Promise<Answer> {
     const metadataOnly = `application/json;as=PartialObjectMetadataList;g=meta.${this.#parts.naming.groupDomain};v=v1`;
     const accept = method === "GET" ? `${metadataOnly},application/json` : "application/json";
     const headers = ["accept", accept, ...userHeaders(this.#user)];
@@ -192,6 +195,13 @@ export class RemoteContent {
 }
 
 const NOTHING = { count: 0, finalizers: [] as string[] };
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+type ListAnswer = Promise<{ items: NonNullable<MetadataList["items"]>; more: number }>;
 
 interface MetadataList {
   readonly metadata?: { readonly continue?: string; readonly remainingItemCount?: number };

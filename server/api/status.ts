@@ -421,12 +421,13 @@ export function isUnreadable(error: unknown): error is StatusError {
 }
 
 /** 503: the store is unreachable or the replica is shutting down. */
-export function serviceUnavailable(message: string, retryAfterSeconds = 1): StatusError {
+export function serviceUnavailable(message: string, cause?: unknown): StatusError {
   return failure({
     code: 503,
     reason: "ServiceUnavailable",
     message,
-    details: { retryAfterSeconds },
+    details: { retryAfterSeconds: 1 },
+    cause,
   });
 }
 

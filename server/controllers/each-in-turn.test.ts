@@ -1,7 +1,9 @@
 /** Work on many: one that is refused holds up no other, an outage ends it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { StorageError } from "../../storage/kv/errors.js";
 import { conflict, forbidden, serviceUnavailable } from "../api/status.js";
+import { storeUnavailable } from "../api/storage-failure.js";
 import { eachInTurn } from "./each-in-turn.js";
 
 const LEASES = { group: "coordination.k8s.io", resource: "leases" };
@@ -24,8 +26,17 @@ test("what is refused holds up nothing behind it, and is told at the end rather 
   assert.deepEqual(await passed({ 1: race, 3: refusal }), { done: [2, 4], error: refusal });
 });
 
+test("a webhook that denies one with the code of an outage holds up no other, and each refusal is told", async () => {
+  const denial = serviceUnavailable("a webhook denies it");
+  assert.deepEqual(await passed({ 2: denial }), { done: [1, 3, 4], error: denial });
+  const { done, error } = await passed({ 1: race, 2: denial, 3: refusal });
+  assert.deepEqual(done, [4]);
+  assert.equal((error as Error).message, `2 failed: ${denial.message}; ${refusal.message}`);
+});
+
 test("an outage of the store, and what is no refusal at all, end it at once", async () => {
-  for (const error of [serviceUnavailable("down"), new Error("a defect")]) {
+  const outage = storeUnavailable(new StorageError("Unavailable", "down"));
+  for (const error of [outage, new Error("a defect")]) {
     assert.deepEqual(await passed({ 2: error }), { done: [1], error });
   }
 });

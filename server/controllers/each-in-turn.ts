@@ -4,24 +4,31 @@
  * already costs a look. Loops with one key for each object (work-queue.ts) need none of it.
  */
 import { StatusError } from "../api/status.js";
+import { isOutage } from "../api/storage-failure.js";
 import { isLostRace } from "./lost-race.js";
 
-/** From here on it is the store, which refuses all others as well. */
-const OUTAGE = 503;
+/** Failures that are told by their words. */
+const SHOWN_MAX = 5;
 
-/** @throws what the first one failed with; a lost race only if nothing else failed; an outage at once */
+/** @throws what it failed with, and where several did, their number and words; a lost race only if nothing else failed; an outage of the store at once */
 export async function eachInTurn<T>(
   items: Iterable<T>,
   work: (item: T) => Promise<unknown>,
 ): Promise<void> {
-  const failures: unknown[] = [];
+  const failures: StatusError[] = [];
   for (const item of items) {
     try {
       await work(item);
     } catch (error) {
-      if (!(error instanceof StatusError) || error.code >= OUTAGE) throw error;
+      if (!(error instanceof StatusError) || isOutage(error)) throw error;
       failures.push(error);
     }
   }
-  if (failures.length > 0) throw failures.find((error) => !isLostRace(error)) ?? failures[0];
+  const refusals = failures.filter((error) => !isLostRace(error));
+  const [first = failures[0], ...others] = refusals;
+  if (first === undefined) return;
+  if (others.length === 0) throw first;
+  const words = refusals.slice(0, SHOWN_MAX).map(({ message }) => message);
+  const message = `${refusals.length} failed: ${words.join("; ")}`;
+  throw new StatusError({ ...first.status, message }, { cause: first });
 }

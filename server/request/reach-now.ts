@@ -47,7 +47,10 @@ export async function reachNow(freshness: Barrier, request: Waiting): Promise<vo
   } catch (error) {
     failure = error;
     if (error instanceof StorageError) {
-      throw serviceUnavailable("the store is not reachable or has no quorum; try again later");
+      throw serviceUnavailable(
+        "the store is not reachable or has no quorum; try again later",
+        error,
+      );
     }
     throw error;
   } finally {

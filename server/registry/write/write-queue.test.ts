@@ -4,8 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { StorageError } from "../../../storage/kv/errors.js";
 import { serviceUnavailable } from "../../api/status.js";
-import { WriteQueue } from "./write-queue.js";
+import { storageFailure } from "../../api/storage-failure.js";
+import { outageIn, WriteQueue } from "./write-queue.js";
 
 const NEVER = new AbortController().signal;
 
@@ -34,6 +36,12 @@ test("who waited for the store in vain takes those behind along", async () => {
   end(outage);
   for (const turn of waiting) await assert.rejects(turn, outage);
   assert.equal(turns.size, 0);
+});
+
+test("what a webhook denies with the code of an outage fails nobody behind", () => {
+  assert.equal(outageIn(serviceUnavailable("a webhook denies it"), NEVER), undefined);
+  const silent = storageFailure(new StorageError("Unavailable", "silent"));
+  assert.equal(outageIn(silent, NEVER)?.code, 503);
 });
 
 test("a writer whose time is over leaves the queue; its place is not waited for", async () => {

@@ -12,8 +12,8 @@
  * them would only time out in turn.
  */
 import { assert } from "../../../storage/base/assert.js";
-import { StatusError } from "../../api/status.js";
-import { storeUnavailable } from "../../api/storage-failure.js";
+import type { StatusError } from "../../api/status.js";
+import { isOutage, storeUnavailable } from "../../api/storage-failure.js";
 
 interface Waiter {
   begin(): void;
@@ -28,10 +28,9 @@ export type LeaveQueue = (outage?: StatusError) => void;
  * were certainly not done. Undefined when it failed for reasons of its own.
  */
 export function outageIn(error: unknown, signal: AbortSignal): StatusError | undefined {
-  const isOutage = error instanceof StatusError && (error.code === 503 || error.code === 504);
   // An aborted request says nothing about the store.
-  if (!isOutage || signal.aborted) return undefined;
-  return storeUnavailable();
+  if (!isOutage(error) || signal.aborted) return undefined;
+  return storeUnavailable(error.cause);
 }
 
 export class WriteQueue {
