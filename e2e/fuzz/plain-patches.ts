@@ -104,7 +104,7 @@ function find(root: { value: JsonValue }, path: readonly string[]): JsonValue | 
   return value;
 }
 
-/** As upstream has it, -1 is the last place, and there may be zeros and a plus before a number. */
+/** As kube-apiserver has it, -1 is the last place, and there may be zeros and a plus before a number. */
 function indexOf(token: string, max: number): number {
   if (!/^[+-]?\d+$/.test(token)) throw new Impossible();
   const index = Number(token) < 0 ? max + 1 + Number(token) : Number(token);

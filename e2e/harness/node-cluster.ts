@@ -16,7 +16,7 @@ import { TestAuthority } from "./test-authority.js";
 export const PODS = "/api/v1/namespaces/default/pods";
 /** By which the agents know the server. */
 export const KUBELET_CLIENT = "apiserver-kubelet-client";
-/** Pods are not reached at this machine's loopback addresses, here as upstream. */
+/** Pods are not reached at this machine's loopback addresses, here as in kube-apiserver. */
 export const OWN_ADDRESS = Object.values(networkInterfaces())
   .flat()
   .find((one) => one?.family === "IPv4" && !one.internal)?.address;

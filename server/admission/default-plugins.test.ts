@@ -104,7 +104,11 @@ test("the flags choose plugins by name; the order is the chain's, not that of th
     usual.filter((name) => name !== "Priority"),
   );
   assert.deepEqual(names(off.toReversed(), []), all);
-  assert.deepEqual(names([], ["ImagePolicyWebhook"]), usual, "one of upstream's that there is not");
+  assert.deepEqual(
+    names([], ["ImagePolicyWebhook"]),
+    usual,
+    "one of kube-apiserver's that there is not",
+  );
   assert.throws(() => names(["Nonsense"], []), /--enable-admission-plugins: plugin "Nonsense" is/);
   assert.throws(() => names([], ["PodX"]), /--disable-admission-plugins: plugin "PodX" is/);
   assert.throws(() => names(["Priority"], ["Priority"]), /^RangeError: Priority: in --enable- and/);

@@ -1,5 +1,5 @@
 /**
- * AlwaysDeny: allows nobody (S2-AZ-04). Like upstream's it has no opinion instead of denying, so
+ * AlwaysDeny: allows nobody (S2-AZ-04). Like kube-apiserver's it has no opinion instead of denying, so
  * members of privileged groups still get in (S2-AZ-17), and so do users whom a later authorizer allows.
  */
 import type { AuthorizationResult, Authorizer } from "./authorizer.js";

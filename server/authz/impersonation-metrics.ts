@@ -1,5 +1,5 @@
 /**
- * Metrics of impersonation under upstream's names: attempts to act as somebody else, and the questions that each of
+ * Metrics of impersonation under kube-apiserver's names: attempts to act as somebody else, and the questions that each of
  * them takes, by mode and decision.
  */
 import type { MetricFamilies } from "../request/metric-families.js";

@@ -99,7 +99,7 @@ describe("unconstrained", () => {
     assert.equal(constraint, "");
   });
 
-  test("S2-IMP-01, S2-IMP-07, S2-IMP-09: one part that is refused refuses all, in upstream's words", async () => {
+  test("S2-IMP-01, S2-IMP-07, S2-IMP-09: one part that is refused refuses all, in kube-apiserver's words", async () => {
     const allowed = ["impersonate users jane", "impersonate groups dev"];
     assert.equal((await become(allowed, { name: "jane", groups: ["dev"] })).user?.name, "jane");
     assert.equal(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createAuthorizationMetrics } from "./metrics.js";
 
-test("S2-AZC-24: upstream's metrics have upstream's names and labels", () => {
+test("S2-AZC-24: kube-apiserver's metrics have the same names and labels here", () => {
   const values = new Map<string, number>();
   const collectors: (() => void)[] = [];
   const key = (name: string, labelNames: readonly string[], labels: readonly string[]) =>

@@ -1,5 +1,5 @@
 /**
- * Metrics of authorization: upstream's under upstream's names, and ours of the decision cache. Each
+ * Metrics of authorization: kube-apiserver's under the same names, and ours of the decision cache. Each
  * authorizer takes the parts that it uses; the wiring creates the families.
  */
 
@@ -50,7 +50,7 @@ const CONDITION_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25] as const;
 
 const WEBHOOK = "Webhook";
 
-/** @param serverIdHash what upstream calls apiserver_id_hash: "sha256:..." of the replica's id */
+/** @param serverIdHash what kube-apiserver calls apiserver_id_hash: "sha256:..." of the replica's id */
 export function createAuthorizationMetrics(
   families: MetricFamilies,
   serverIdHash = "",

@@ -226,7 +226,7 @@ class Checker {
   #resolve(node: Call, name: string, overloads: readonly Overload[], types: readonly Type[]): Type {
     const fitting: Overload[] = [];
     let result: Type | undefined;
-    // What one overload infers holds for the next ones, as upstream has it: `[].min()` is an int.
+    // What one overload infers holds for the next ones, as kube-apiserver has it: `[].min()` is an int.
     for (const overload of overloads) {
       const found = this.#apply(overload, types);
       if (found === undefined) continue;

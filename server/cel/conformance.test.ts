@@ -55,7 +55,7 @@ const SUITES_LEFT_OUT = new Set(
 const CASES_LEFT_OUT = new Set([
   "unconstrained_type_var_as_dyn",
   "map_field_access",
-  // Upstream counts all milliseconds of a duration.
+  // kube-apiserver counts all milliseconds of a duration.
   "get_milliseconds",
   // The API's release of the strings extension writes exponents, and parts of lists and maps, in another way.
   "scientific notation formatting clause",

@@ -1,6 +1,6 @@
 /**
  * Which expressions are constant: literals, lists and maps of constants, names of types, and conversions
- * of them. As upstream they are evaluated once, when an expression is compiled, and cost nothing when it
+ * of them. As in kube-apiserver they are evaluated once, when an expression is compiled, and cost nothing when it
  * runs.
  */
 import type { Call, Node } from "./syntax.js";

@@ -1,5 +1,5 @@
 /**
- * Upstream's costs of nodes, and its factors for functions. Costs are counted three times:
+ * kube-apiserver's costs of nodes, and its factors for functions. Costs are counted three times:
  *
  *   frame.ts         as an expression runs, against its budget    cost/call-costs.ts   what a call costs,
  *   estimate.ts      at most, when a definition is written          running and estimated

@@ -91,13 +91,13 @@ export interface CelObjectType {
 export interface CelEnvironmentOptions {
   readonly variables: Readonly<Record<string, CelType>>;
   readonly types?: readonly CelObjectType[];
-  /** The cost limit of one evaluation; default: upstream's per-call limit. */
+  /** The cost limit of one evaluation; default: kube-apiserver's per-call limit. */
   readonly costLimit?: number;
   /** Known upper bounds of sizes for the estimate, by path: "request.name", "claims.groups[]". */
   readonly sizeLimits?: SizeLimits;
   /** Takes the place of `sizeLimits`: all bounds, for the exact estimate. */
   readonly declared?: DeclaredRoots;
-  /** Whether `cel.bind` binds names; upstream has it for selectors of devices alone. */
+  /** Whether `cel.bind` binds names; kube-apiserver has it for selectors of devices alone. */
   readonly hasBind?: boolean;
   /** Objects that expressions may create; default: none. */
   readonly structs?: StructShapes;
@@ -116,7 +116,7 @@ export interface CelEnvironment {
 }
 
 export interface CelProgram {
-  /** The type of the result in upstream's notation, for example "list(string)". */
+  /** The type of the result in kube-apiserver's notation, for example "list(string)". */
   readonly resultType: string;
   /** The same as a type, for variables of other expressions. */
   readonly type: Type;
@@ -175,7 +175,7 @@ export function* evaluateInSteps(evaluation: PausingEvaluation): Steps<Evaluated
   }
 }
 
-/** Upstream's limit of one evaluation. */
+/** kube-apiserver's limit of one evaluation. */
 const COST_LIMIT_DEFAULT = 1_000_000;
 
 /** Items and entries of one result: shared parts are copied on output. */

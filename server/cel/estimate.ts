@@ -1,5 +1,5 @@
 /**
- * The maximum cost of an expression, estimated without running it, by upstream's rules: it decides which
+ * The maximum cost of an expression, estimated without running it, by kube-apiserver's rules: it decides which
  * definitions are accepted. Every branch is taken and every loop runs over the largest range that the
  * declarations allow.
  *

@@ -20,12 +20,12 @@ export interface Plan {
 }
 
 /**
- * Work that costs nothing upstream (comparing what is deep in lists, large patterns, counting
+ * Work that costs nothing in kube-apiserver (comparing what is deep in lists, large patterns, counting
  * characters) counts by this share, and only where it exceeds the cost: it decides for expressions alone
  * that would keep the server busy for a small cost.
  */
 const WORK_SHARE = 0.02;
-/** Work of an evaluation that callers do not count, some 30 us, so that ordinary expressions cost what they cost upstream. */
+/** Work of an evaluation that callers do not count, some 30 us, so that ordinary expressions cost what they cost in kube-apiserver. */
 const WORK_FREE = 20_000;
 
 /**
@@ -188,7 +188,7 @@ export class Frame {
     if (cost > FLAT_COST_MAX) this.#since += cost;
   }
 
-  /** What upstream counts. */
+  /** What kube-apiserver counts. */
   get cost(): number {
     return this.#cost;
   }

@@ -36,7 +36,7 @@ const BINDINGS = [
   { a: Array.from({ length: 50 }, (_, i) => i), l: [1, 2], s: "1Gi", o: { f: 5 } },
 ];
 
-/** The cost is no less than the least one; upstream's estimate bounds it for most expressions only. */
+/** The cost is no less than the least one; kube-apiserver's estimate bounds it for most expressions only. */
 function run(source: string): void {
   let program: ReturnType<typeof environment.compile>;
   try {

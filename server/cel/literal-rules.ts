@@ -1,7 +1,7 @@
 /**
  * Checks what the types of an expression do not say of its literals: timestamps, durations and patterns
  * are well formed, the parts of a list or map have one type, and a format text fits its arguments. Run on
- * a checked tree without problems; as upstream, it decides what a definition may contain.
+ * a checked tree without problems; as in kube-apiserver, it decides what a definition may contain.
  */
 import { Failure, type Problem } from "./errors.js";
 import { readFormat, UNEXPECTED_END } from "./format-text.js";

@@ -1,5 +1,5 @@
 /**
- * What the loops of macros cost besides their parts, by what upstream expands them into: a turn asks
+ * What the loops of macros cost besides their parts, by what kube-apiserver expands them into: a turn asks
  * whether to go on, and joins its value to what was collected so far.
  */
 import type { MacroName } from "./macro-name.js";

@@ -8,9 +8,9 @@ import { expandMacro } from "./macros.js";
 import { childrenOf, dottedName, type MapEntry, type Node, type StructField } from "./syntax.js";
 import { RESERVED } from "./words.js";
 
-/** Characters of one expression; upstream parses up to 100,000 code points. */
+/** Characters of one expression; kube-apiserver parses up to 100,000 code points. */
 const EXPRESSION_LENGTH_MAX = 100_000;
-/** Maximum nesting of expressions; upstream's is 250, but its parser counts more levels. */
+/** Maximum nesting of expressions; kube-apiserver's is 250, but its parser counts more levels. */
 const DEPTH_MAX = 150;
 /** Bounds the cost of checking. */
 const NODES_MAX = 20_000;

@@ -1,6 +1,6 @@
 /**
  * Compiles a checked tree into closures, once; an evaluation only calls them. Every step is charged with
- * what it costs upstream, so an evaluation ends there and here after the same number of steps.
+ * what it costs kube-apiserver, so an evaluation ends there and here after the same number of steps.
  *
  * A chain of members and indexes is one attribute: its first name costs 1 and every member 1. Where a
  * chain is only resolved (as a branch of a conditional, as an index, under has()), the first name is free.
@@ -184,7 +184,7 @@ class Planner {
     }
     const field = node.memberName ?? node.field;
     if (node.isTest) {
-      // Upstream takes a first name off that a conditional does not have.
+      // kube-apiserver takes a first name off that a conditional does not have.
       const cost = isRead && isConditional(rootOf(node.operand)) ? 0 : 1;
       return presence(this.#operand(node.operand, scope, false), field, cost);
     }
@@ -325,7 +325,7 @@ class Planner {
   }
 
   /**
-   * Upstream evaluates the optional twice: to ask whether it has a value, and for the value when the
+   * kube-apiserver evaluates the optional twice: to ask whether it has a value, and for the value when the
    * name is first used. Here the second time is only paid for.
    */
   #bind(node: Bind, scope: VariableSlots): Evaluator {
@@ -351,7 +351,7 @@ class Planner {
     };
   }
 
-  /** Upstream binds by a loop over an empty list, and pays for that list. */
+  /** kube-apiserver binds by a loop over an empty list, and pays for that list. */
   #let(node: Bind, scope: VariableSlots): Evaluator {
     const value = this.plan(node.value, scope);
     const slot = this.slotCount++;

@@ -71,7 +71,7 @@ type CostOf = (args: readonly Value[]) => number;
 
 /**
  * The values of a call's arguments. Where one fails, and `||` or `&&` may still decide, the other one and
- * the call are paid for as upstream does it, which goes on with the failure as a value.
+ * the call are paid for as kube-apiserver does it, which goes on with the failure as a value.
  */
 function operands(args: readonly Evaluator[], frame: Frame, costOf: CostOf): Value[] {
   const values: Value[] = [];

@@ -88,7 +88,7 @@ export const NAMED_TYPES: ReadonlyMap<string, Type> = new Map([
   ["google.protobuf.Duration", DURATION],
 ]);
 
-/** Type names in upstream's notation. */
+/** Type names in kube-apiserver's notation. */
 export function formatType(type: Type): string {
   switch (type.kind) {
     case "simple":

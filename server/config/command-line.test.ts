@@ -24,7 +24,7 @@ function refusalOf(...args: string[]): string {
   return message;
 }
 
-test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this machine only, with upstream's defaults", () => {
+test("S2-LIM-02, S1-LIM-01: without flags it serves the embedded store on this machine only, with kube-apiserver's defaults", () => {
   const config = configOf("serve");
   const {
     naming: _,

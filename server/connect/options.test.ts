@@ -41,7 +41,7 @@ test("ports are numbers of 32 bits", () => {
   assert.deepEqual([integer("+7", 64), integer("-7", 64)], [7, -7]);
 });
 
-test("options of logs are checked in upstream's words, and go to the agent sorted by name", () => {
+test("options of logs are checked in kube-apiserver's words, and go to the agent sorted by name", () => {
   const problems = (query: string, hasStreams = true) =>
     problemsOfLogOptions(logOptions(parseQuery(query), hasStreams)).map(
       ({ field, message }) => `${field}: ${message}`,

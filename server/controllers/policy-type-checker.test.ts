@@ -67,7 +67,7 @@ const warnings = (spec: PolicySpec) => checkPolicyTypes(spec, published);
 const warningsOf = (expression: string, spec = DEPLOYMENTS) =>
   warnings({ ...spec, validations: [{ expression }] });
 
-test("a field that no such object has is warned of, in upstream's words and with its place", async () => {
+test("a field that no such object has is warned of, in kube-apiserver's words and with its place", async () => {
   assert.deepEqual(await warningsOf("object.foo == 'bar'"), [
     {
       fieldRef: "spec.validations[0].expression",

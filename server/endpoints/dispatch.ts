@@ -67,7 +67,7 @@ export function withResourceVerbs({
   return async function resourceVerbs(ctx) {
     const { state } = ctx;
     const { info } = state;
-    // Authorization takes "//api" as what it seems to be, and nothing is served there, as upstream.
+    // Authorization takes "//api" as what it seems to be, and nothing is served there, as in kube-apiserver.
     if (!info.isResourceRequest || info.path.startsWith("//")) throw routeNotFound();
     let resource = lookUp(catalog.current, info);
     if (!state.isFresh && mayBeStale(resource, info)) {

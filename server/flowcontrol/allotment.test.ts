@@ -61,7 +61,7 @@ test("a hand has no card twice, and flows are spread over all queues", () => {
   for (const count of counts) assert.ok(Math.abs(count - expected) < expected * 0.4, `${count}`);
 });
 
-test("the largest hands that upstream allows need no more bits than there are", () => {
+test("the largest hands that kube-apiserver allows need no more bits than there are", () => {
   assert.ok(bitsOfHand(128, 8) <= HASH_BITS);
   assert.ok(bitsOfHand(10_000_000, 3) > HASH_BITS);
 });

@@ -1,5 +1,5 @@
 /**
- * The debug pages of priority and fairness, as tables of text in upstream's columns and format. Service is by
+ * The debug pages of priority and fairness, as tables of text in kube-apiserver's columns and format. Service is by
  * flow and not by queue, so `dump_queues` has a flow's requests at work where its next one would wait.
  */
 import type { Query } from "../request/query.js";
@@ -117,7 +117,7 @@ function emptyQueue(): QueueState {
 
 const REQUEST_COLUMNS = [
   ...["PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue"],
-  // Upstream's spelling, which programs look for.
+  // kube-apiserver's spelling, which programs look for.
   ...["FlowDistingsher", "ArriveTime", "InitialSeats", "FinalSeats", "AdditionalLatency"],
   "StartTime",
 ];
@@ -201,7 +201,7 @@ function distinguisherOf(flow: string): string {
 /** The least width of a column, with what separates it from the next. */
 const COLUMN_MIN = 8;
 
-/** Columns of equal width, with a comma between them, as upstream prints them. */
+/** Columns of equal width, with a comma between them, as kube-apiserver prints them. */
 function toTable(rows: Rows): string {
   const widths = (rows[0] ?? []).map((_, column) =>
     rows.reduce((most, row) => Math.max(most, (row[column] ?? "").length + 2), COLUMN_MIN),

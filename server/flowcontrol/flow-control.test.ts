@@ -291,7 +291,7 @@ test("one request takes no more than a part of its level", () => {
   assert.equal(executing?.counts.executingSeats, 10);
 });
 
-test("A23: the debug pages have upstream's columns and format, and show levels, queues and those who wait", () => {
+test("A23: the debug pages have kube-apiserver's columns and format, and show levels, queues and those who wait", () => {
   const control = openControl(20, {
     levels: [level("tiny", 1)],
     schemas: [schemaFor("tiny", "jane")],

@@ -24,9 +24,9 @@ import { watcherWork } from "./width.js";
 
 /** How often limits are adjusted to the demand. */
 export const ADJUST_INTERVAL_MS = 10_000;
-/** How slowly a level's target follows a falling demand (upstream's value for that interval). */
+/** How slowly a level's target follows a falling demand (kube-apiserver's value for that interval). */
 const SMOOTHING = 0.977;
-/** The seats that an unlimited level's use is compared with, as upstream: a tenth of all. */
+/** The seats that an unlimited level's use is compared with, as in kube-apiserver: a tenth of all. */
 const EXEMPT_PART = 0.1;
 /** The maximum share of a level's seats for a single request, and a bound for large levels. */
 const WIDTH_MAX_PART = 0.15;
@@ -81,7 +81,7 @@ export interface FlowRequest {
   readonly deadlineMs?: number;
 }
 
-/** The longest wait for seats, as upstream. */
+/** The longest wait for seats, as in kube-apiserver. */
 const PATIENCE_MAX_MS = 60_000;
 
 /** A request waits for a quarter of its own time. @param patienceMs of one without an end */

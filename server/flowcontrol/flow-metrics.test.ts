@@ -17,7 +17,7 @@ const LEVEL = ["priority_level"];
 const SCHEMA = ["flow_schema", "priority_level"];
 
 /** The metrics of release 1.36: labels in alphabetical order; buckets of histograms. */
-const UPSTREAM: Readonly<Record<string, readonly [type: string, string[], number[]?]>> = {
+const KUBE_APISERVER: Readonly<Record<string, readonly [type: string, string[], number[]?]>> = {
   current_executing_requests: ["gauge", SCHEMA],
   current_executing_seats: ["gauge", SCHEMA],
   current_inqueue_requests: ["gauge", SCHEMA],
@@ -53,7 +53,7 @@ const UPSTREAM: Readonly<Record<string, readonly [type: string, string[], number
 const WITHOUT_COUNTERPART = ["epoch_advance_total", "read_vs_write_current_requests"];
 const OURS = ["waiting_turns", "paused_connections"];
 
-test("the metrics have upstream's names, types, labels and buckets", () => {
+test("the metrics have kube-apiserver's names, types, labels and buckets", () => {
   const { families, found } = record();
   const times = createFlowTimes(families);
   observeFlowControl(families, openControl(times), { waiting: 0, pausedConnections: 0 });
@@ -65,7 +65,7 @@ test("the metrics have upstream's names, types, labels and buckets", () => {
     ]),
   );
   for (const name of OURS) delete made[name];
-  assert.deepEqual(made, UPSTREAM);
+  assert.deepEqual(made, KUBE_APISERVER);
   assert.deepEqual(
     WITHOUT_COUNTERPART.filter((name) => found.has(name)),
     [],

@@ -1,5 +1,5 @@
 /**
- * What flow control counts, under upstream's names, with its labels and buckets. Counters are plain numbers;
+ * What flow control counts, under kube-apiserver's names, with its labels and buckets. Counters are plain numbers;
  * scrapes read them.
  */
 import type { KeptMetricFamilies, MetricFamilies } from "../request/metric-families.js";
@@ -143,7 +143,7 @@ function observeVirtualTimes(families: MetricFamilies, flowControl: FlowControl)
   );
 }
 
-/** Upstream's histograms over time; a second in a bucket counts there as 1e9. */
+/** kube-apiserver's histograms over time; a second in a bucket counts there as 1e9. */
 function observeUse(families: KeptMetricFamilies, flowControl: FlowControl): void {
   families.keptHistogram(
     {

@@ -6,7 +6,7 @@
  */
 import type { KeptHistogram } from "../request/metric-families.js";
 
-/** Upstream's buckets. */
+/** kube-apiserver's buckets. */
 export const DEMAND_BUCKETS = [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6] as const;
 export const SEAT_BUCKETS = [
   0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1,

@@ -14,7 +14,7 @@
  *          b1 starts first, being behind; then a3
  *
  * Queues bound the number of waiting requests: a flow may use the queues of its hand
- * (shuffle-sharding.ts), so a flow that fills its queues leaves room for most others. Upstream also
+ * (shuffle-sharding.ts), so a flow that fills its queues leaves room for most others. kube-apiserver also
  * serves by queue, which gives a flow as many shares as it has queues; here each flow has one share,
  * and its requests keep their order.
  *

@@ -6,9 +6,9 @@
 import type { CollectionSize } from "../../storage/cache/namespace-sizes.js";
 import type { RequestInfo } from "../request/request-info.js";
 
-/** Upstream's value for lists served from memory. */
+/** kube-apiserver's value for lists served from memory. */
 const BYTES_PER_SEAT = 100_000;
-/** Upstream's values for notifying watchers: ten of them are a seat for 5 ms. */
+/** kube-apiserver's values for notifying watchers: ten of them are a seat for 5 ms. */
 const WATCHERS_PER_SEAT = 10;
 const SECONDS_PER_EVENT = 0.005;
 

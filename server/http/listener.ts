@@ -32,20 +32,20 @@ import type { RequestListener } from "./request-listener.js";
 import { StreamTurns } from "./stream-turns.js";
 import { answerUpgrade } from "./upgrade.js";
 
-/** Long selectors and tokens fit; a flood of headers does not. Upstream has 1 MiB. */
+/** Long selectors and tokens fit; a flood of headers does not. kube-apiserver has 1 MiB. */
 const HEADER_BYTES_MAX = 128 * 1024;
 const HEADERS_COUNT_MAX = 500;
-/** Upstream's ReadHeaderTimeout. */
+/** kube-apiserver's ReadHeaderTimeout. */
 const HEADERS_TIMEOUT_MS = 32_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** Upstream's IdleTimeout; shorter ones make clients write into closing connections. */
+/** kube-apiserver's IdleTimeout; shorter ones make clients write into closing connections. */
 const IDLE_TIMEOUT_MS = 90_000;
 /** Added to the request timeout, as the body's reader gives the better answer. */
 const BODY_TIMEOUT_EXTRA_MS = 15_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 5_000;
 /** Detects peers that vanished silently, so that their watches end. */
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
-/** Upstream's --http2-max-streams-per-connection. */
+/** kube-apiserver's --http2-max-streams-per-connection. */
 const HTTP2_STREAMS_MAX = 250;
 /** Resets that a connection may send at once; the default of Node.js is 1,000. PeerConduct allows 250 of unanswered requests, but acts only after all that was read at once. */
 const HTTP2_RESETS_MAX = 500;

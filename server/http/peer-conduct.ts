@@ -21,7 +21,7 @@ import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node
 import type { Socket } from "node:net";
 import type { Clock } from "../../storage/base/clock.js";
 
-/** What a connection may do at once. Upstream's HTTP/2 library has no such bound; nghttp2's is 1,000 resets. */
+/** What a connection may do at once. kube-apiserver's HTTP/2 library has no such bound; nghttp2's is 1,000 resets. */
 const ALLOWANCE_MAX = 1_000;
 /** And how much of it comes back each second. */
 const ALLOWANCE_PER_SECOND = 50;

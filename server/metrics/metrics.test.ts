@@ -7,7 +7,7 @@ import { parseRequestInfo } from "../request/request-info.js";
 import { CounterFamily } from "./fast-metrics.js";
 import { Metrics } from "./metrics.js";
 
-test("requests are counted and timed under upstream's names and labels", async () => {
+test("requests are counted and timed under kube-apiserver's names and labels", async () => {
   const metrics = new Metrics();
   const cells = metrics.requestCells(
     parseRequestInfo("GET", "/api/v1/namespaces/a/pods"),
@@ -48,7 +48,7 @@ test("requests are counted and timed under upstream's names and labels", async (
   assert.doesNotMatch(await metrics.registry.metrics(), /longrunning_requests\{/);
 });
 
-test("verbs are reported as upstream does: apply, connect, and nothing that a client invents", async () => {
+test("verbs are reported as kube-apiserver does: apply, connect, and nothing that a client invents", async () => {
   const metrics = new Metrics();
   const count = (method: string, url: string, isApply = false) =>
     metrics.requestCells(parseRequestInfo(method, url), isApply, 200, undefined).total.value++;

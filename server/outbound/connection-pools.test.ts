@@ -65,7 +65,7 @@ test("the place that was used longest ago goes first, and what is under way ther
   }
 });
 
-test("a certificate for another name is refused in upstream's words, unless nothing is verified", async () => {
+test("a certificate for another name is refused in kube-apiserver's words, unless nothing is verified", async () => {
   await using stub = await openWebhookStub(() => ({ body: {} }), true);
   const { port } = new URL(stub.url);
   const pools = new ConnectionPools(OPTIONS);

@@ -10,7 +10,7 @@ import {
   roundUpToMilli,
 } from "./quantity.js";
 
-test("S1-FV-01: quantities are written in canonical form, with upstream's exceptions", () => {
+test("S1-FV-01: quantities are written in canonical form, with kube-apiserver's exceptions", () => {
   const cases: readonly (readonly [string, string | undefined])[] = [
     ["0", "0"],
     ["0Ki", "0"],

@@ -29,7 +29,7 @@ export interface CompiledRule {
   readonly fieldPath: string;
 }
 
-/** Upstream's limit of one evaluation. */
+/** kube-apiserver's limit of one evaluation. */
 export const EVALUATION_COST_MAX = 1_000_000;
 
 /** @returns undefined when the type at this place supports no rules */

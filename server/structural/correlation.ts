@@ -52,7 +52,7 @@ export function oldMemberOf(old: JsonValue | undefined, name: string): JsonValue
 }
 
 /**
- * Whether a value equals its old one, as upstream sees it: the order of a map list is nothing, and
+ * Whether a value equals its old one, as kube-apiserver sees it: the order of a map list is nothing, and
  * members that the schema does not know make values different.
  */
 export function isUnchanged(schema: JsonSchema, value: JsonValue, old: JsonValue): boolean {

@@ -1,7 +1,7 @@
 /**
  * The type of `self` in a rule: a structural schema as a CEL type, with the bounds of its values for the
  * cost estimate. Sizes without a bound are limited by the size of a request. Types and bounds are
- * upstream's, to the character: they decide which rules a definition may have.
+ * kube-apiserver's, to the character: they decide which rules a definition may have.
  */
 import {
   type CelObjectType,

@@ -69,7 +69,7 @@ export function createStructuralCodec(options: StructuralCodecOptions): Structur
           structural === undefined
             ? copyAll(input)
             : prune(input, structural, { dropped: unknownFields, keepsNulls });
-        // Upstream tells them by their paths, and those of metadata after them.
+        // kube-apiserver tells them by their paths, and those of metadata after them.
         sortTexts(unknownFields);
         const object = copy as JsonObject;
         object.metadata = readMetadata(metadata, object.metadata, unknownFields);

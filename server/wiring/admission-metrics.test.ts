@@ -9,7 +9,7 @@ const CALLS = [...STEPS.slice(0, -1), "10", "25", "+Inf"];
 const CHECKS = ["5e-7", "0.001", "0.01", "0.1", "1", "+Inf"];
 
 /** As its documentation of metrics lists them: labels, then buckets or quantiles. */
-const UPSTREAM: Readonly<Record<string, readonly [string, (readonly string[])?]>> = {
+const KUBE_APISERVER: Readonly<Record<string, readonly [string, (readonly string[])?]>> = {
   controller_admission_duration_seconds: ["name operation rejected type", STEPS],
   step_admission_duration_seconds: ["operation rejected type", STEPS],
   step_admission_duration_seconds_summary: ["operation rejected type", ["0.5", "0.9", "0.99"]],
@@ -21,7 +21,7 @@ const UPSTREAM: Readonly<Record<string, readonly [string, (readonly string[])?]>
   match_condition_exclusions_total: ["kind name operation type"],
   match_condition_evaluation_seconds: ["kind name operation type", STEPS],
 };
-const POLICIES: typeof UPSTREAM = {
+const POLICIES: typeof KUBE_APISERVER = {
   validating_admission_policy_check_total: ["enforcement_action error_type policy policy_binding"],
   validating_admission_policy_check_duration_seconds: [
     "enforcement_action error_type policy policy_binding",
@@ -36,7 +36,7 @@ interface Shown {
   readonly values: readonly { readonly labels: Readonly<Record<string, string | number>> }[];
 }
 
-test("the measures of admission have upstream's names, labels and buckets", async () => {
+test("the measures of admission have kube-apiserver's names, labels and buckets", async () => {
   const metrics = new Metrics();
   const observer = observeAdmission(metrics);
   const phase = { operation: "CREATE", isRejected: false, type: "admit" } as const;
@@ -67,7 +67,7 @@ test("the measures of admission have upstream's names, labels and buckets", asyn
         return [name, bounds.length === 0 ? [names] : [names, bounds]];
       }),
   );
-  const wanted = Object.entries(UPSTREAM).map(([name, what]) => [`admission_${name}`, what]);
+  const wanted = Object.entries(KUBE_APISERVER).map(([name, what]) => [`admission_${name}`, what]);
   const expected = [...wanted, ...Object.entries(POLICIES)].map(([name, what]) => [
     `apiserver_${name}`,
     what,

@@ -37,7 +37,7 @@ function privatePem(key: KeyObject): string {
   return String(key.export({ type: "pkcs8", format: "pem" }));
 }
 
-test("S2-SA-01: what is not set has upstream's defaults", () => {
+test("S2-SA-01: what is not set has kube-apiserver's defaults", () => {
   assert.deepEqual(toServiceAccountSettings(DEFAULT_FLAGS, NAMING), {
     issuers: ["https://kubernetes.default.svc.cluster.local"],
     audiences: ["https://kubernetes.default.svc.cluster.local"],

@@ -149,7 +149,7 @@ test("decoding is strict: unknown and repeated fields, wrong types and bad texts
   }
 });
 
-test("S2-AZC-02, S2-AZC-03, S2-AZC-08, S2-AZC-09, S2-AZC-10, S2-AZC-11, S2-AZC-14, S2-AZC-15: the rules, in upstream's words", () => {
+test("S2-AZC-02, S2-AZC-03, S2-AZC-08, S2-AZC-09, S2-AZC-10, S2-AZC-11, S2-AZC-14, S2-AZC-15: the rules, in kube-apiserver's words", () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ["type: Node", 'type: ""', "authorizers[2].type: Required value"],
     [
@@ -399,7 +399,7 @@ test("S2-AZ-07: the flags are an ordered list of modes, the webhook's are a webh
   validate(configuration);
 });
 
-test("modes that cannot be are refused in upstream's words", () => {
+test("modes that cannot be are refused in kube-apiserver's words", () => {
   const cases: readonly (readonly [Partial<AuthorizationFlags>, string])[] = [
     [{ authorizationModes: [] }, "at least one authorization-mode must be passed"],
     [

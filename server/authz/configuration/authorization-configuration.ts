@@ -4,7 +4,7 @@
  * the same structure.
  *
  *   authorization-configuration.ts  structure, strict decoding, defaults
- *   validate-configuration.ts       the rules, with upstream's words, and the compiled conditions
+ *   validate-configuration.ts       the rules, with kube-apiserver's words, and the compiled conditions
  *   legacy-modes.ts                 --authorization-mode and --authorization-webhook-*
  *   load-configuration.ts           reads the files, the one named by the flag and those that it names
  *   authorizer-chain.ts             from a loaded configuration to authorizers in order

@@ -1,6 +1,6 @@
 /**
  * --authorization-mode and --authorization-webhook-*, translated into an AuthorizationConfiguration
- * (S2-AZ-07, S2-AZ-08), with upstream's error messages.
+ * (S2-AZ-07, S2-AZ-08), with kube-apiserver's error messages.
  */
 import {
   AUTHORIZER_TYPES,

@@ -1,5 +1,5 @@
 /**
- * The rules of an AuthorizationConfiguration, in upstream's order and wording. Pure: the contents of
+ * The rules of an AuthorizationConfiguration, in kube-apiserver's order and wording. Pure: the contents of
  * files are passed in. Also compiles the match conditions.
  */
 
@@ -127,7 +127,7 @@ class Validation {
     } else if (webhook === undefined) {
       this.#add(requiredValue(`${path}.webhook`, "required when type=Webhook"));
     } else {
-      // Upstream omits "webhook" in these paths.
+      // kube-apiserver omits "webhook" in these paths.
       this.#checkWebhook(webhook, path);
       this.conditions.set(name, this.#compile(webhook, path));
     }
@@ -149,7 +149,7 @@ class Validation {
     );
     const conditionVersion = webhook.matchConditionSubjectAccessReviewVersion;
     const conditionPath = `${path}.matchConditionSubjectAccessReviewVersion`;
-    // Upstream requires it only with conditions, but documents it as required (S2-AZC-10).
+    // kube-apiserver requires it only with conditions, but documents it as required (S2-AZC-10).
     this.#checkChoice(conditionVersion, ["v1"], conditionPath);
     this.#checkChoice(webhook.failurePolicy, FAILURE_POLICIES, `${path}.failurePolicy`);
     this.#checkConnection(webhook.connectionInfo, `${path}.connectionInfo`);

@@ -25,7 +25,7 @@ export interface SharedDecisionCache {
   put(key: string, decision: Decision, ttlMs: number): void;
 }
 
-/** The same limit per webhook as upstream's. */
+/** The same limit per webhook as kube-apiserver's. */
 const DECISIONS_MAX = 8_192;
 /** Characters of all keys together: questions about users with many groups are long. */
 const KEY_CHARS_MAX = 16 * 1024 * 1024;

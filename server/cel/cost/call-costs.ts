@@ -1,6 +1,6 @@
 /**
  * CallCosts: what a call of an overload costs, estimated and when it runs. Every overload has both. The
- * rules and numbers are upstream's: where they look odd (a prefix test is estimated by the prefix and
+ * rules and numbers are kube-apiserver's: where they look odd (a prefix test is estimated by the prefix and
  * charged by the text), that is what decides there whether a definition is accepted.
  */
 import { REGEX_FACTOR as PATTERN, TRAVERSAL_FACTOR as TRAVERSAL } from "../costs.js";
@@ -64,13 +64,13 @@ export function sizeWithin(value: Value | undefined): number {
 
 type Estimator = CallCosts["estimate"];
 
-/** A cost that upstream finds by the function's name: it holds for every overload. */
+/** A cost that kube-apiserver finds by the function's name: it holds for every overload. */
 export const byName = (estimate: Estimator, running: Running): CallCosts => ({
   estimate,
   running,
   isByName: true,
 });
-/** A cost that upstream finds by the overload. */
+/** A cost that kube-apiserver finds by the overload. */
 export const byOverload = (estimate: Estimator, running: Running): CallCosts => ({
   estimate,
   running,
@@ -121,7 +121,7 @@ export const TO_TEXT: CallCosts = byOverload(
   }),
   TO_BYTES.running,
 );
-/** Each character may be escaped. Upstream's maximum overflows to 0 for an unbounded text. */
+/** Each character may be escaped. kube-apiserver's maximum overflows to 0 for an unbounded text. */
 export const QUOTED: CallCosts = byOverload(
   ([{ size } = NOTHING]) => ({
     cost: scaled(size.max, TRAVERSAL),

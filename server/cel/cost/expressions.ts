@@ -1,5 +1,5 @@
 /**
- * Expression: the tree that the estimate walks, with macros expanded into folds as upstream's parser does
+ * Expression: the tree that the estimate walks, with macros expanded into folds as kube-apiserver's parser does
  * it, because its costs are those of the expanded parts. Each object stands for one expression: sizes are
  * remembered by it.
  */
@@ -161,7 +161,7 @@ function indexedBy({ parameters: [first] }: Overload): "list" | "map" | undefine
   return first?.kind === "list" || first?.kind === "map" ? first.kind : undefined;
 }
 
-/** Both share the expression of the optional, which upstream copies. */
+/** Both share the expression of the optional, which kube-apiserver copies. */
 function ofOptionalBind(node: Bind, type: Type): Expression {
   const optional = expand(node.value);
   const inner = optional.type.kind === "optional" ? optional.type.value : DYN;

@@ -1,6 +1,6 @@
 /**
  * Path: where the estimate has a value from, such as ["self", "spec", "names", "@items"]. Appending
- * may write into storage that another path shares, as upstream's slices do: in a few nested loops that
+ * may write into storage that another path shares, as kube-apiserver's slices do: in a few nested loops that
  * decides which declaration bounds a value, so it belongs to the answer.
  */
 export class Path {

@@ -1,5 +1,5 @@
 /**
- * Ranges of sizes and their arithmetic for the estimate. Upstream counts in unsigned 64-bit integers
+ * Ranges of sizes and their arithmetic for the estimate. kube-apiserver counts in unsigned 64-bit integers
  * that stay at their maximum; here that maximum is 2^64, and numbers above 2^53 are approximate, which
  * no limit is near.
  */

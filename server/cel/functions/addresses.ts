@@ -110,7 +110,7 @@ function cidr(text: string): CidrValue {
 const IP_FAILURE = "parse error during conversion from string";
 const CIDR_FAILURE = "network address parse error during conversion from string";
 
-/** What upstream says for most texts. */
+/** What kube-apiserver says for most texts. */
 function ipProblem(text: string): string {
   const shown = goQuote(text.slice(0, TEXT_SHOWN_MAX));
   const address = isIP(text) === 6 && !text.includes("%") ? parseIp(text) : undefined;
@@ -138,7 +138,7 @@ function cidrProblem(text: string): string {
 /** Longer texts are cut. */
 const TEXT_SHOWN_MAX = 64;
 
-/** Upstream takes the error of a text for an argument of another type. */
+/** kube-apiserver takes the error of a text for an argument of another type. */
 function noOverload(): never {
   throw new Failure("no such overload");
 }

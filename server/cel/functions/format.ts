@@ -140,7 +140,7 @@ function unlimited(number: number): string {
 
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** `1.234500×10⁰³`: upstream takes the precision for a width and always writes six decimals. */
+/** `1.234500×10⁰³`: kube-apiserver takes the precision for a width and always writes six decimals. */
 function scientific(number: number, width = PRECISION_DEFAULT): string {
   if (width > PRECISION_MAX) throw wrong(`precision is larger than ${PRECISION_MAX}`);
   if (!Number.isFinite(number)) return unlimited(number).padStart(width);

@@ -69,7 +69,7 @@ function isTime(text: string): boolean {
   }
 }
 
-/** Each with the size of upstream's pattern. */
+/** Each with the size of kube-apiserver's pattern. */
 const CHECKS: Readonly<Record<string, readonly [check: Check, patternSize: number]>> = {
   dns1123Label: [checkDnsLabel, 30],
   dns1123Subdomain: [checkDnsSubdomain, 60],

@@ -13,7 +13,7 @@ import { fn, method, type Overload } from "../overloads.js";
 import { INT_MAX, INT_MIN, OpaqueValue } from "../values.js";
 
 /**
- * Upstream holds most quantities as a 64-bit integer times a power of ten, and others as large decimals.
+ * kube-apiserver holds most quantities as a 64-bit integer times a power of ten, and others as large decimals.
  * Only the first may be integers, and only those that were written without decimals.
  */
 class QuantityValue extends OpaqueValue {
@@ -71,7 +71,7 @@ const EXPONENTS: Readonly<Record<string, number>> = {
   E: 18,
 };
 
-/** Whether a text has more digits than upstream reads into an integer, or decimals of a binary unit. */
+/** Whether a text has more digits than kube-apiserver reads into an integer, or decimals of a binary unit. */
 function isLarge(text: string): boolean {
   const [, whole = "", decimals = "", unit, power, suffix = ""] = PARTS.exec(text) ?? [];
   const digits = Math.max(whole.replace(/^0+/, "").length, 1);

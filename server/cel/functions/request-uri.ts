@@ -1,6 +1,6 @@
 /**
  * Reads absolute URLs and paths as Go's `url.ParseRequestURI` and `url.Parse` do, of which the first judges what
- * upstream takes for a URL: a scheme without slashes has an opaque rest, and a host may have characters that
+ * kube-apiserver takes for a URL: a scheme without slashes has an opaque rest, and a host may have characters that
  * browsers refuse. Texts are bytes in here: each character stands for one. Pure.
  */
 import { isIPv6 } from "node:net";
@@ -31,7 +31,7 @@ const KEPT_PATH = new RegExp(`^[${UNRESERVED}!$&'()*+,;=:@[\\]/%]*$`);
 const ESCAPED_IN_PATH = new RegExp(`[^${UNRESERVED}$&+,/:;=@]`, "g");
 const ESCAPE = /%([0-9A-Fa-f]{2})?/g;
 
-/** Whether it is one. @returns what is wrong, in upstream's words */
+/** Whether it is one. @returns what is wrong, in kube-apiserver's words */
 export function requestUriProblem(text: string): string | undefined {
   const found = parse(bytesOf(text), true);
   return "problem" in found ? shown(text, found.problem) : undefined;

@@ -92,7 +92,7 @@ const DURATION_PARTS: readonly (readonly [string, (nanos: bigint) => bigint])[] 
   ["getMilliseconds", (nanos) => nanos / MILLISECOND],
 ];
 
-/** Upstream declares the conversion of an int, but has none. */
+/** kube-apiserver declares the conversion of an int, but has none. */
 function noDuration(): never {
   throw new Failure("type conversion error from 'int' to 'google.protobuf.Duration'");
 }

@@ -34,7 +34,7 @@ class VersionValue extends OpaqueValue {
   }
 }
 
-/** @throws {Failure} with what is wrong, in upstream's words */
+/** @throws {Failure} with what is wrong, in kube-apiserver's words */
 function parseVersion(text: string): VersionValue {
   if (text === "") throw new Failure("Version string empty");
   if (text.length > VERSION_LENGTH_MAX) throw new Failure("no valid semantic version");

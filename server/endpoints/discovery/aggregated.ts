@@ -48,7 +48,7 @@ function toVersion({ version, facts, freshness = "Current" }: ServedGroupVersion
 
 /**
  * Subresources are nested below their resource. A subresource whose parent is not served in this
- * version gets a parent entry without verbs and kind, as upstream does.
+ * version gets a parent entry without verbs and kind, as kube-apiserver does.
  */
 function toResources(facts: readonly ResourceFact[]): JsonObject[] {
   const subresources = new Map<string, ResourceFact[]>();
@@ -96,7 +96,7 @@ function toSubresource(fact: ResourceFact): JsonObject {
   };
 }
 
-/** An empty group and version mean those of the enclosing version; custom kinds name theirs, as upstream. */
+/** An empty group and version mean those of the enclosing version; custom kinds name theirs, as in kube-apiserver. */
 function responseKindOf(fact: ResourceFact): JsonObject {
   const { kind, kindGroupVersion, isCustom } = fact;
   const { group, version } = kindGroupVersion ?? (isCustom ? fact : { group: "", version: "" });

@@ -78,7 +78,7 @@ test("S1-GEN-24: /api and /apis list the versions and groups, preferred first", 
   });
 });
 
-test("S1-GEN-06: a resource list maps resource names to kinds, in upstream's members and order", async () => {
+test("S1-GEN-06: a resource list maps resource names to kinds, in kube-apiserver's members and order", async () => {
   const list = await json(discoveryOf(), "/api/v1");
   assert.deepEqual(Object.keys(list), ["kind", "groupVersion", "resources"]);
   assert.equal(list.groupVersion, "v1");

@@ -59,7 +59,7 @@ interface Page {
   readonly legacy: () => JsonObject;
   /** Only `/api` and `/apis`. */
   readonly aggregated?: (version: AggregatedVersion) => JsonObject;
-  /** `/` and `/version` are always JSON, as upstream. */
+  /** `/` and `/version` are always JSON, as in kube-apiserver. */
   readonly isPlain?: boolean;
 }
 

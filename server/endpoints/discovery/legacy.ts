@@ -10,7 +10,7 @@ import type { ResourceFact } from "../../schema/model.js";
 import type { ServedGroup, ServedGroupVersion } from "./served.js";
 
 /**
- * `/api`. Without apiVersion, like the list of core resources, as upstream.
+ * `/api`. Without apiVersion, like the list of core resources, as in kube-apiserver.
  * @param serverAddress "host:port" at which clients reach this server
  */
 export function toApiVersions(core: ServedGroup | undefined, serverAddress: string): JsonObject {

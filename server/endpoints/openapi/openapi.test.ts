@@ -74,7 +74,7 @@ test("APIs of the same built-in kinds have one copy of each document, and others
   }
 });
 
-test("S1-GEN-26: v3 schemas have the members that upstream publishes for ConfigMap", async () => {
+test("S1-GEN-26: v3 schemas have the members that kube-apiserver publishes for ConfigMap", async () => {
   const { components } = await parsed("/openapi/v3/api/v1");
   assert.deepEqual(shapeOf(components.schemas["io.k8s.api.core.v1.ConfigMap"]), {
     type: "object",

@@ -139,7 +139,7 @@ export function createSchemaBuilder(
   }
 
   function defaultMember(value: JsonValue | undefined): SchemaObject {
-    // Clients of v2 would fill in a default, so upstream omits them there.
+    // Clients of v2 would fill in a default, so kube-apiserver omits them there.
     return version === "v2" || value === undefined ? {} : { default: value };
   }
 

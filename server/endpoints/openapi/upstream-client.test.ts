@@ -1,5 +1,5 @@
 /**
- * The OpenAPI v2 document against the official JavaScript client, which was generated from upstream's
+ * The OpenAPI v2 document against the official JavaScript client, which was generated from kube-apiserver's
  * document of the same release: every path, method, operation id, query parameter, model, property, type
  * and required mark that the client knows must be published identically.
  */
@@ -18,7 +18,7 @@ const OTHER_PATHS = /^\/(apis\/\{group\}|logs|openid|\.well-known)\//;
 /** Query parameters behind a feature gate, published once the gate exists here. */
 const GATED_PARAMETERS = ["shardSelector", "stream"];
 
-/** Upstream cannot have a time as a parameter; this server has always accepted this one. */
+/** kube-apiserver cannot have a time as a parameter; this server has always accepted this one. */
 const ADDED_PARAMETERS = ["sinceTime"];
 
 // biome-ignore lint/suspicious/noExplicitAny: documents are read by path in assertions only

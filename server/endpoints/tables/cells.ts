@@ -181,7 +181,7 @@ export function selectorText(selector: Fields): string {
         break;
     }
   }
-  // By code unit, as upstream sorts keys; the sort is stable.
+  // By code unit, as kube-apiserver sorts keys; the sort is stable.
   terms.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   return terms.map(([, term]) => term).join(",");
 }

@@ -94,7 +94,7 @@ const pod = (name: string, amounts: JsonObject = {}, spec: JsonObject = {}): Jso
   spec: { containers: [{ name: "c", image: "i", resources: amounts }], ...spec },
 });
 
-test("a pod beyond the quota is refused in upstream's words, and one within is charged", async () => {
+test("a pod beyond the quota is refused in kube-apiserver's words, and one within is charged", async () => {
   await createQuota("shop", "q", { pods: "2", "requests.cpu": "1", "limits.memory": "1Gi" });
   await refused(
     create("shop", "pods", pod("bare")),
