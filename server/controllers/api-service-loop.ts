@@ -95,6 +95,9 @@ export async function runApiServices(
   );
 }
 
+/** APIServices that are written at a time. */
+const AT_ONCE = 8;
+
 interface Work extends LoopParts {
   readonly resource: ControlledResource;
   readonly label: string;
@@ -118,7 +121,7 @@ async function keepUp(work: Work, served: readonly LocalGroupVersion[]): Promise
           ensure(work, name, one),
     ),
   ];
-  await eachInTurn(steps, (step) => step());
+  await eachInTurn(steps, (step) => step(), AT_ONCE);
 }
 
 async function ensure(

@@ -10,13 +10,13 @@ const LEASES = { group: "coordination.k8s.io", resource: "leases" };
 const race = conflict(LEASES, "lock");
 const refusal = forbidden(LEASES, "lock", "a policy refuses it");
 
-async function passed(failures: Readonly<Record<number, unknown>>) {
+async function passed(failures: Readonly<Record<number, unknown>>, atOnce?: number) {
   const done: number[] = [];
   const work = async (item: number) => {
     if (failures[item] !== undefined) throw failures[item];
     done.push(item);
   };
-  const error = await eachInTurn([1, 2, 3, 4], work).catch((thrown: unknown) => thrown);
+  const error = await eachInTurn([1, 2, 3, 4], work, atOnce).catch((thrown: unknown) => thrown);
   return { done, error };
 }
 
@@ -39,4 +39,22 @@ test("an outage of the store, and what is no refusal at all, end it at once", as
   for (const error of [outage, new Error("a defect")]) {
     assert.deepEqual(await passed({ 2: error }), { done: [1], error });
   }
+});
+
+test("as many as are asked for go on at once, and none behind an outage", async () => {
+  const begun: number[] = [];
+  const goesOn: (() => void)[] = [];
+  const work = (item: number) => {
+    begun.push(item);
+    return new Promise<void>((resolve) => goesOn.push(resolve));
+  };
+  const all = eachInTurn([1, 2, 3], work, 2);
+  assert.deepEqual(begun, [1, 2]);
+  goesOn.shift()?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(begun, [1, 2, 3]);
+  for (const one of goesOn) one();
+  await all;
+  const down = storeUnavailable(new StorageError("Unavailable", "down"));
+  assert.deepEqual(await passed({ 1: down }, 2), { done: [2], error: down });
 });

@@ -10,20 +10,32 @@ import { isLostRace } from "./lost-race.js";
 /** Failures that are told by their words. */
 const SHOWN_MAX = 5;
 
-/** @throws what it failed with, and where several did, their number and words; a lost race only if nothing else failed; an outage of the store at once */
+/**
+ * @param atOnce so many share what each waits for, such as the commits of a slow disk
+ * @throws what it failed with, and where several did, their number and words; a lost race only if nothing else failed; an outage of the store at once
+ */
 export async function eachInTurn<T>(
   items: Iterable<T>,
   work: (item: T) => Promise<unknown>,
+  atOnce = 1,
 ): Promise<void> {
   const failures: StatusError[] = [];
-  for (const item of items) {
-    try {
-      await work(item);
-    } catch (error) {
-      if (!(error instanceof StatusError) || isOutage(error)) throw error;
-      failures.push(error);
+  const left = items[Symbol.iterator]();
+  let ended: { readonly by: unknown } | undefined;
+  const worker = async () => {
+    while (ended === undefined) {
+      const next = left.next();
+      if (next.done === true) return;
+      try {
+        await work(next.value);
+      } catch (error) {
+        if (error instanceof StatusError && !isOutage(error)) failures.push(error);
+        else ended ??= { by: error };
+      }
     }
-  }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  if (ended !== undefined) throw ended.by;
   const refusals = failures.filter((error) => !isLostRace(error));
   const [first = failures[0], ...others] = refusals;
   if (first === undefined) return;

@@ -22,6 +22,9 @@ import { type LoopParts, runSyncLoop } from "./sync-loop.js";
 const INTERVAL_MS = 60_000;
 const DANGLING = "Dangling";
 
+/** Objects that are written at a time. */
+const AT_ONCE = 8;
+
 export type FlowControlLoopParts = LoopParts & { readonly naming: Naming };
 
 /** Once, before a replica is ready. @throws {StatusError} */
@@ -65,11 +68,14 @@ export async function ensureFlowControlDefaults(work: Work): Promise<void> {
   const { objects, naming } = work;
   const { levels, schemas } = kindsOf(objects, naming);
   const [mandatory, suggested] = [mandatoryObjects(naming), suggestedObjects(naming)];
-  const steps = [
+  const wanted = [
     ...mandatory.levels.map((one) => () => ensure(work, levels, one, true)),
     ...suggested.levels.map((one) => () => ensure(work, levels, one, false)),
     ...mandatory.schemas.map((one) => () => ensure(work, schemas, one, true)),
     ...suggested.schemas.map((one) => () => ensure(work, schemas, one, false)),
+  ];
+  const steps = [
+    () => eachInTurn(wanted, (step) => step(), AT_ONCE),
     () => removeUnwanted(work, schemas, [...mandatory.schemas, ...suggested.schemas]),
     () => removeUnwanted(work, levels, [...mandatory.levels, ...suggested.levels]),
     () => markDangling(work, levels, schemas),
@@ -150,7 +156,7 @@ async function markDangling(
   levels: ControlledResource,
   schemas: ControlledResource,
 ): Promise<void> {
-  await eachInTurn(objects.list(schemas, ""), async (schema) => {
+  const mark = async (schema: ApiObject) => {
     const spec = (schema.spec ?? {}) as { priorityLevelConfiguration?: { name?: string } };
     const name = spec.priorityLevelConfiguration?.name ?? "";
     const isDangling = objects.get(levels, { namespace: "", name }) === undefined;
@@ -179,7 +185,8 @@ async function markDangling(
       "status",
       signal,
     );
-  });
+  };
+  await eachInTurn(objects.list(schemas, ""), mark, AT_ONCE);
 }
 
 function isIncluded(wanted: JsonObject, known: JsonObject): boolean {
