@@ -9,15 +9,15 @@ import { Scene } from "./adversary/scene.js";
 import { LIMITS, verdictOf } from "./adversary/verdict.js";
 
 describe("requests to one control plane do not stop those to another", () => {
-  let scene: Scene;
+  let scene: Scene | undefined;
   before(async () => {
     scene = await Scene.open("embedded", { isInControlPlane: true });
   });
-  after(() => scene[Symbol.asyncDispose]());
+  after(() => scene?.[Symbol.asyncDispose]());
 
   for (const attack of ATTACKS.filter(({ isShort }) => isShort)) {
     test(attack.name, async () => {
-      const outcome = await scene.attack(attack);
+      const outcome = await (scene as Scene).attack(attack);
       assert.equal(verdictOf(outcome, LIMITS.shared), "", JSON.stringify(outcome));
       // Its requests were taken as those of a user who may be there.
       assert.ok(

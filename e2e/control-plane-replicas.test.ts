@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { eventually } from "./harness/eventually.js";
+import { DEADLINE_MS, eventually } from "./harness/eventually.js";
 import type { HttpsClient } from "./harness/https-client.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { toConfigMap } from "./reads/history.js";
@@ -20,7 +20,7 @@ const PLANES = Number(process.env.CONTROL_PLANES ?? 12);
 /** Of watches; each goes on at another replica then, about ten a second. */
 const WATCH_SECONDS = Math.max(3, Math.ceil(PLANES / 10));
 /** A dead leader's lease ends by itself. */
-const TAKEOVER_MS = 40_000 + 100 * PLANES;
+const TAKEOVER_MS = DEADLINE_MS + 100 * PLANES;
 
 describe("control planes on three replicas", () => {
   let etcd: EtcdProcess;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { startBalancer } from "./cluster/balancer.js";
+import { type Balancer, NOTICED_SECONDS, startBalancer } from "./cluster/balancer.js";
 import { MINIMAL_OBJECTS } from "./fixtures/minimal-objects.js";
 import { eventually } from "./harness/eventually.js";
 import { Follower } from "./harness/follower.js";
@@ -23,7 +23,7 @@ const FLAGS = [
   "--runtime-config=api/beta=true",
   "--run-controllers=false",
   // The balancer has to notice before connections are refused.
-  "--shutdown-delay-duration=2s",
+  `--shutdown-delay-duration=${NOTICED_SECONDS}s`,
   "--shutdown-watch-termination-grace-period=1s",
 ];
 const OLDER = [...FLAGS, "--emulated-version=1.35"];
@@ -165,11 +165,12 @@ test("S2-VERS-08, S2-DEP-02, S2-DEP-04: replicas of two releases serve the same 
   const replicas = await Promise.all(ports.map((_, index) => start(index, OLDER)));
   const opened: AsyncDisposable[] = [];
   const replica = (index: number) => replicas[index] as ServerProcess;
-  const upgrade = async (index: number) => {
+  const upgrade = async (index: number, balancer: Balancer | undefined) => {
     const { port } = replica(index);
     await replica(index).stop();
     replicas[index] = await start(index, FLAGS);
     assert.equal(replica(index).port, port);
+    await balancer?.noticed(index);
   };
   try {
     await using balancer = HAS_BALANCER ? await startBalancer(ports) : undefined;
@@ -194,11 +195,11 @@ test("S2-VERS-08, S2-DEP-02, S2-DEP-04: replicas of two releases serve the same 
       : [];
     load?.start();
     await load?.goesOn();
-    await upgrade(1);
+    await upgrade(1, balancer);
     await sideBySide(replica(0).client, replica(1).client);
 
-    await upgrade(2);
-    await upgrade(0);
+    await upgrade(2, balancer);
+    await upgrade(0, balancer);
     await load?.goesOn();
     await load?.stop();
     assert.deepEqual(load?.failures ?? [], []);

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { shippedNodeFlags } from "../harness/command.js";
+import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { openStore, type StoreForTest, type StoreName } from "../harness/stores.js";
@@ -152,6 +153,15 @@ async function setStage(store: StoreForTest, options: SceneOptions): Promise<Sta
     profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
   const nodeFlags = [...shippedNodeFlags(options.main), ...profile];
   const server = await startServer({ ...store.etcd, ...ofServer, flags, nodeFlags });
+  try {
+    return await furnishStage(server, isInControlPlane);
+  } catch (error) {
+    await server[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function furnishStage(server: ServerProcess, isInControlPlane: boolean): Promise<Stage> {
   const tokens = isInControlPlane
     ? await furnishControlPlanes(server)
     : await furnish(server.client);
@@ -179,6 +189,11 @@ async function furnishControlPlanes({ url, client, credentials }: ServerProcess)
     const made = await client.post("/apis/tenancy.k8s.io/v1alpha1/controlplanes", body);
     if (made.status !== 409) made.expect(201);
     const inside = new HttpsClient(url + base, credentials);
+    // The first one of a process is made object by object, which may take longer than a request waits.
+    await eventually(
+      `${base} is loaded`,
+      async () => (await inside.get("/version")).status === 200,
+    );
     const tokens = await furnish(inside);
     inside.close();
     return tokens;

@@ -80,9 +80,6 @@ test("every alert has a run-book in docs/run/alerts.md", async () => {
     assert.match(page, new RegExp(`^\\| \`${alert}\` \\|`, "m"));
 });
 
-/** A way that has become slow shows in the latency of watches when quick answers are a minute ago. */
-const FIRES_WITHIN_MS = 120_000;
-
 /** The fault for each alert, what keeps the API busy meanwhile, and what to expect. */
 interface Case {
   readonly alerts: readonly string[];
@@ -136,17 +133,13 @@ test("CARD-08: alerts fire by the fault that they are for, and are resolved afte
     const begun = performance.now();
     const undo = await VERBS[verb]({ topology, index });
     for (const alert of alerts) {
-      await eventually(
-        `${alert} fires`,
-        async () => (await prometheus.firing()).includes(alert),
-        FIRES_WITHIN_MS,
-      );
+      await eventually(`${alert} fires`, async () => (await prometheus.firing()).includes(alert));
     }
     const firedMs = performance.now() - begun;
     await undo?.();
     for (const alert of alerts) {
       const isOver = async () => !(await prometheus.firing()).includes(alert);
-      await eventually(`${alert} is resolved`, isOver, 90_000);
+      await eventually(`${alert} is resolved`, isOver);
     }
     t.diagnostic(
       `${verb}: ${alerts} fired after ${Math.round(firedMs)} ms, resolved after ${Math.round(performance.now() - begun)} ms`,

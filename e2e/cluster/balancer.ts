@@ -5,10 +5,17 @@
 import { readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
+import { eventually } from "../harness/eventually.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { Child } from "../tools/child.js";
 import { repositoryRoot, requireTool } from "../tools/find-tool.js";
 import { freePort } from "../tools/free-port.js";
+
+/**
+ * After so long it has noticed that a replica is not ready, however busy both are: two checks, a second apart, each with a second to connect
+ * and one for the answer. A replica that ends has to serve on for that long.
+ */
+export const NOTICED_SECONDS = 6;
 
 export interface BalancedServer {
   readonly connections: number;
@@ -20,6 +27,8 @@ export interface Balancer extends AsyncDisposable {
   readonly url: string;
   /** The replicas as the balancer sees them. */
   servers(): Promise<BalancedServer[]>;
+  /** Resolves when it sends connections to a replica. */
+  noticed(index: number): Promise<void>;
   /** Connections open now, by replica, as the balancer counts them. */
   connections(): Promise<number[]>;
   /** Ends it at once and starts it again on the same port: all connections break. */
@@ -58,6 +67,9 @@ export async function startBalancer(ports: readonly (number | string)[]): Promis
   return {
     url: `https://127.0.0.1:${port}`,
     servers,
+    async noticed(index) {
+      await eventually("the balancer sees a replica", async () => (await servers())[index]?.isUp);
+    },
     connections: async () => (await servers()).map(({ connections }) => connections),
     async restart() {
       await child.end("SIGKILL");
@@ -82,7 +94,7 @@ function localConfig(
     text
       .replace(/^global$/m, `global\n  stats socket ${socket} mode 600 level admin`)
       .replace(/bind :\d+/, `bind 127.0.0.1:${port}`)
-      .replace("inter 1s", "inter 200ms")
+      .replace(/timeout check \w+/, "timeout check 1s")
       // Each connection needs two descriptors, of which a test has few.
       .replace(/maxconn \d+/, "maxconn 1000")
       .replace(/(?: {2}server .*\n)+/, `${servers}\n`)

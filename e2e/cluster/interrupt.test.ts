@@ -42,7 +42,7 @@ test("N5: Ctrl-C while the cluster starts, or in a scenario, leaves no folder", 
       async () => (await isEmpty(temp.path)) === undefined || undefined,
     );
     if (until === "running") {
-      await eventually("it runs", () => said.text.includes("ready after") || undefined, 60_000);
+      await eventually("it runs", () => said.text.includes("ready after") || undefined);
     }
     child.kill("SIGINT");
     await ended;

@@ -12,7 +12,7 @@ import { makeTempDir } from "../harness/temp-dir.js";
 import type { EtcdAdmin } from "../tools/etcd-admin.js";
 import { findTool } from "../tools/find-tool.js";
 import { type RedisProcess, startRedis } from "../tools/redis.js";
-import { type Balancer, startBalancer } from "./balancer.js";
+import { type Balancer, NOTICED_SECONDS, startBalancer } from "./balancer.js";
 import { type PrometheusProcess, startPrometheus } from "./prometheus.js";
 import { RotatingFiles } from "./rotating-files.js";
 
@@ -46,12 +46,12 @@ export interface Topology extends AsyncDisposable {
   newClient(): HttpsClient;
 }
 
-/** Replicas serve on while the balancer notices; short, as its checks are. */
+/** Replicas serve on while the balancer notices. */
 const FLAGS = [
   // Few seats, so that this machine can ask for more; administrators do not wait for one.
   "--max-requests-inflight=40",
   "--max-mutating-requests-inflight=20",
-  "--shutdown-delay-duration=1s",
+  `--shutdown-delay-duration=${NOTICED_SECONDS}s`,
   "--shutdown-watch-termination-grace-period=1s",
   // As often as is allowed, so that connections are spread after few requests.
   "--goaway-chance=0.02",

@@ -48,13 +48,14 @@ const unplug = async (target: VerbTarget): Promise<Undo> => {
   return () => room(target).plug();
 };
 
-/** Each in turn ends in good order and comes back as this release; the next follows when it is ready. */
+/** Each in turn ends in good order and comes back as this release; the next follows when it gets connections. */
 const replaceAll = async ({ topology }: VerbTarget, release: Release): Promise<void> => {
-  for (const one of topology.replicas) {
+  for (const [index, one] of topology.replicas.entries()) {
     await one.stop();
     one.become(release);
     one.start();
     await one.waitUntilReady();
+    await topology.balancer?.noticed(index);
   }
 };
 

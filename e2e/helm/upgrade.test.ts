@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { startBalancer } from "../cluster/balancer.js";
+import { NOTICED_SECONDS, startBalancer } from "../cluster/balancer.js";
 import { eventually } from "../harness/eventually.js";
 import { Follower } from "../harness/follower.js";
 import { HttpsClient } from "../harness/https-client.js";
@@ -100,7 +100,7 @@ async function upgradeAndBack(older: OlderBuild, hooks: boolean): Promise<void> 
     "certificates.extraNames": ["127.0.0.1", ...addresses],
     "image.tag": "older",
     replicaCount: REPLICAS,
-    "shutdown.delaySeconds": 2,
+    "shutdown.delaySeconds": NOTICED_SECONDS,
     "shutdown.watchSeconds": 1,
   };
   await helm(

@@ -7,8 +7,8 @@ import { withoutVersions } from "../../server/registry/apiextensions/testing/ref
 import type { Answer, HttpsClient, RequestOptions } from "../harness/https-client.js";
 import type { Peers } from "./peers.js";
 
-/** As columns show ages. */
-const AGE = /^(?:\d+[smhd]){1,2}$/;
+/** As columns show ages and times. */
+const AGE = /^(?:(?:\d+[smhd]){1,2}|\d{4}(?:-\d\d){2}T\d\d(?::\d\d){2}Z)$/;
 const TIME = /\b\d{4}(?:-\d\d){2}T\d\d(?::\d\d){2}Z/g;
 const REVISION = /(?<=resourceVersion\\":\\")\d+/g;
 const CERTIFICATE = /(?<=X509SHA256=)[0-9a-f]+/g;
