@@ -46,6 +46,8 @@ interface Part {
   readonly times: readonly number[];
   /** What the server worked, of the time. */
   readonly cpuShare: number;
+  /** How long it could have worked and had no processor, of the time. */
+  readonly waitedShare: number;
 }
 
 function quantile(values: readonly number[], share: number): number {
@@ -91,7 +93,7 @@ export async function fairness(options: FairnessOptions = {}): Promise<Row> {
       `  p50 ${quantile(times, 0.5).toFixed(2)} p99 ${quantile(times, 0.99).toFixed(2)} ms of ${times.length}, ${unsent} unsent, ${refused} refused,` +
         ` server ${cpuShare.toFixed(2)} and ${waitedShare.toFixed(2)} without a processor, client ${busyShare.toFixed(2)}`,
     );
-    return { times, cpuShare };
+    return { times, cpuShare, waitedShare };
   };
   const [alone, beside]: [Part[], Part[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
@@ -106,10 +108,13 @@ export async function fairness(options: FairnessOptions = {}): Promise<Row> {
   const pairs = beside.map((one, at) => p99([one]) / p99(alone.slice(at, at + 1)));
   const figures = (parts: readonly Part[]) =>
     `${quantile(pooled(parts), 0.5).toFixed(1)} and ${p99(parts).toFixed(1)} ms (server ${median(parts.map(({ cpuShare }) => cpuShare)).toFixed(2)} of a core)`;
+  const waited = median([...alone, ...beside].map(({ waitedShare }) => waitedShare));
+  // On a quiet machine it is nothing.
+  const quiet = `${(100 * waited).toFixed(1)} % of the time without a processor`;
   return {
     what: `p99 of ${POLITE} polite ones beside one with ${GREEDY_SHARE} times its share`,
     ...{ wanted: 1.2, measured: p99(beside) / p99(alone), unit: "times" },
-    note: `p50 and p99 alone ${figures(alone)}, beside it ${figures(beside)}; median of pairs ${median(pairs).toFixed(2)}`,
+    note: `p50 and p99 alone ${figures(alone)}, beside it ${figures(beside)}; median of pairs ${median(pairs).toFixed(2)}; ${quiet}`,
   };
 }
 

@@ -150,6 +150,25 @@ test("44: one that takes too long to load is 503, as who asks again loads it aga
     planes.answer(request("slow", "Bearer x"), response as unknown as ServerResponse);
   });
   assert.equal(await answered, 503);
+  const isUnavailable = (error: unknown) => error instanceof StatusError && error.code === 503;
+  await assert.rejects(
+    planes.use("slow", async () => {}),
+    isUnavailable,
+  );
+});
+
+test("44: clients of a clone are not told what it is a clone of, when that takes long to load", async () => {
+  const { clock, planes, held } = openPlanes(10);
+  held.set("original", Promise.withResolvers());
+  const isDiscreet = (error: unknown) =>
+    error instanceof StatusError && error.code === 503 && !error.message.includes("original");
+  const first = assert.rejects(planes.open("clone"), isDiscreet);
+  await new Promise(setImmediate);
+  await clock.advance(10_000);
+  const second = assert.rejects(planes.open("clone"), isDiscreet);
+  await clock.advance(10_000);
+  await Promise.all([first, second]);
+  held.get("original")?.resolve();
 });
 
 test("44: four load at a time, the others behind them in their order, and none that was let go meanwhile", async () => {

@@ -200,15 +200,25 @@ export class ControlPlanes {
     }
   }
 
-  /** Opens it, and holds it in memory while `work` goes on. @throws as `open`, and as `work` */
+  /** Opens it, and holds it in memory while `work` goes on. @throws {StatusError} it cannot be opened; as `work` */
   async use<T>(name: string, work: (plane: LoadedControlPlane) => Promise<T>): Promise<T> {
-    const plane = await this.open(name);
+    const plane = await this.open(name).catch((error: unknown) => {
+      throw this.#toStatusError(name, error);
+    });
     return await plane.usage.during(() => work(plane));
   }
 
-  /** Opens a control plane that the load of another one needs. */
-  openForLoad(name: string): Promise<LoadedControlPlane> {
-    return this.#queue.aside(() => this.open(name));
+  /**
+   * Opens a control plane that the load of another one needs. Clients of that one learn nothing of it: why it can never be
+   * opened is told in the root alone. @throws {StatusError} 403, 404, 503; {Error} it cannot be loaded
+   */
+  async openForLoad(name: string): Promise<LoadedControlPlane> {
+    try {
+      return await this.#queue.aside(() => this.open(name));
+    } catch (error) {
+      if (!(error instanceof StatusError) || isNotServed(error)) throw error;
+      throw serviceUnavailable("what the control plane is a copy of takes long to load");
+    }
   }
 
   /** @throws {StatusError} 503: it takes too long; 403, 404: it is not served any more */

@@ -6,7 +6,7 @@
 import { stringify } from "yaml";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
-import { badRequest, methodNotAllowed } from "../api/status.js";
+import { badRequest, methodNotAllowed, notFound } from "../api/status.js";
 import { formatTime } from "../api/time.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { readBody } from "../request/read-body.js";
@@ -119,9 +119,12 @@ async function issueKubeconfig(
   const binding = administratorBinding(naming, `control-plane-user-${user}`, subject);
   await createMissing(objects, binding, signal);
   await objects.refresh();
-  const account = objects.get(objects.resource("", "serviceaccounts"), metadata);
+  const accounts = objects.resource("", "serviceaccounts");
+  const account = objects.get(accounts, metadata);
+  // Somebody in the control plane removed it a moment ago.
+  if (account === undefined) throw notFound(accounts, user);
   const issued = await issuer.issueBound({
-    account: { namespace, name: user, uid: account?.metadata.uid ?? "" },
+    account: { namespace, name: user, uid: account.metadata.uid ?? "" },
     binding: {},
     audiences: issuer.settings.audiences,
     lifetimeSeconds: expirationSeconds,
