@@ -4,6 +4,7 @@
  * the decision is made on what there is afterwards.
  */
 import { ShortTurns } from "../../storage/base/short-turns.js";
+import { serviceUnavailable } from "../api/status.js";
 import type { AuthorizationResult } from "./authorizer.js";
 
 /** Bytes of objects that a decision reads at once: some three milliseconds. */
@@ -38,6 +39,7 @@ export function decideWhenRead(
   }
 }
 
+/** What nobody could decide is no refusal: the client may ask again. */
 async function decideInTurns(
   authorizer: string,
   decide: () => AuthorizationResult,
@@ -58,5 +60,6 @@ async function decideInTurns(
       reads = error.reads;
     }
   }
-  return { decision: "no-opinion", reason: `${authorizer}: what decides changes too often` };
+  const reason = `${authorizer}: what decides changes too often`;
+  return { decision: "no-opinion", reason, error: serviceUnavailable(reason) };
 }

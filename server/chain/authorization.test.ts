@@ -1,6 +1,7 @@
 /** What becomes of a decision: the answer to the client. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { serviceUnavailable } from "../api/status.js";
 import type { AuthorizationResult } from "../authz/authorizer.js";
 import { openFront } from "./testing/test-front.js";
 
@@ -13,6 +14,7 @@ test("a refusal for want of an answer is an error of the server, an allowed requ
     [{ decision: "no-opinion", reason: "" }, 403],
     [{ decision: "deny", reason: "", error }, 500],
     [{ decision: "no-opinion", reason: "", error }, 500],
+    [{ decision: "no-opinion", reason: "", error: serviceUnavailable("not read") }, 503],
   ];
   for (const [result, status] of table) {
     await using front = await openFront({

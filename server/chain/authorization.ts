@@ -1,6 +1,6 @@
-/** Authorizes the user; 403 when refused. Writes decision and reason into `ctx.state`. */
+/** Authorizes the user; 403 when refused, 503 when what decides cannot be read. Writes decision and reason into `ctx.state`. */
 import { inSpan } from "../../storage/base/trace.js";
-import { internalError } from "../api/status.js";
+import { internalError, StatusError } from "../api/status.js";
 import type {
   AuthorizationAttributes,
   AuthorizationResult,
@@ -54,6 +54,7 @@ function applyResult(
   state.isAuthorized = result.decision === "allow";
   // Decision before error: one rule may be unreadable while another one allows. A refusal for want of an answer is an error.
   if (result.decision === "allow") return;
+  if (result.error instanceof StatusError) throw result.error;
   if (result.error !== undefined) {
     throw internalError("authorization could not be decided", result.error);
   }

@@ -7,7 +7,7 @@ import type { ApiObject } from "../api/meta.js";
 import { noSignal, openRegistryHarness } from "../registry/testing/registry-harness.js";
 import { reconcileBootstrapPolicy } from "./bootstrap-policy.js";
 import { createLocalObjects } from "./local-objects.js";
-import type { ObjectsApi } from "./objects-api.js";
+import type { ControlledResource, ObjectsApi } from "./objects-api.js";
 import { ensureSystemNamespaces } from "./system-namespaces.js";
 
 const GROUP = "rbac.authorization.k8s.io";
@@ -112,6 +112,35 @@ test("S2-RBAC-20: a default binding that binds another role is made anew", async
   await objects.refresh();
   await start();
   assert.deepEqual(read("clusterrolebindings", name).roleRef, binding.roleRef);
+});
+
+test("S2-RBAC-20: what cannot be made is told once for all, by name, and holds up nothing else", async () => {
+  const names = ["view", "edit", "admin", "system:node"];
+  for (const name of names) await remove("clusterroles", name);
+  const refusing: ObjectsApi = Object.create(objects, {
+    create: {
+      value: async (resource: ControlledResource, object: ApiObject, signal: AbortSignal) => {
+        if (object.metadata.name !== "view") throw new Error("a webhook refuses it");
+        return await objects.create(resource, object, signal);
+      },
+    },
+  });
+  let warned = 0;
+  const logger = { ...silentLogger, warn: () => void warned++, child: () => logger };
+  const { naming } = harness.registry;
+  const parts = { objects: refusing, naming, clock: systemClock, logger };
+  await assert.rejects(reconcileBootstrapPolicy(parts, noSignal), (error: Error) => {
+    const told = "3 default roles or bindings could not be reconciled: ";
+    assert.ok(error.message.startsWith(told), error.message);
+    const named = error.message.slice(told.length).split(", ").sort();
+    assert.deepEqual(named, ["ClusterRole admin", "ClusterRole edit", "ClusterRole system:node"]);
+    assert.equal((error.cause as Error).message, "a webhook refuses it");
+    return true;
+  });
+  assert.equal(warned, 0, "its caller logs it");
+  await objects.refresh();
+  read("clusterroles", "view");
+  await start();
 });
 
 test("S2-RBAC-21: what is marked autoupdate=false is left alone", async () => {

@@ -32,6 +32,8 @@ export interface BootstrapPolicyOptions extends LoopParts {
 
 /** Objects processed concurrently: a start should take one round trip to the store, not 130. */
 const CONCURRENCY = 8;
+/** Failed objects that the error names. */
+const NAMED_MAX = 10;
 /** Attempts per object when other replicas change it concurrently. */
 const ATTEMPTS_MAX = 8;
 
@@ -56,20 +58,24 @@ export async function reconcileBootstrapPolicy(
   signal: AbortSignal,
 ): Promise<void> {
   const logger = parts.logger.child({ component: "bootstrap-policy" });
-  const errors: unknown[] = [];
+  const failed: string[] = [];
+  let first: unknown;
   await forEachOf(tasksOf(objects, naming, defaultPolicy(naming)), async (task) => {
     try {
       await reconcile(objects, task, logger, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       const { kind, metadata } = task.expected;
-      logger.warn({ kind, name: metadata.name, err: error }, "reconciling policy failed");
-      errors.push(error);
+      failed.push(`${kind} ${metadata.name}`);
+      first ??= error;
     }
   });
-  if (errors.length === 0) return;
-  const message = `${errors.length} default roles or bindings could not be reconciled`;
-  throw new Error(message, { cause: errors[0] });
+  if (failed.length === 0) return;
+  // One message for all: a webhook may refuse each of them, at each try.
+  const names = failed.slice(0, NAMED_MAX).join(", ");
+  const rest = failed.length > NAMED_MAX ? ", ..." : "";
+  const message = `${failed.length} default roles or bindings could not be reconciled: ${names}${rest}`;
+  throw new Error(message, { cause: first });
 }
 
 function tasksOf(objects: ObjectsApi, naming: Naming, policy: DefaultPolicy): Task[] {

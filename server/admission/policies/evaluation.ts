@@ -69,6 +69,7 @@ export class Evaluation {
   readonly #bindings: Record<string, unknown>;
   readonly #parts: EvaluationParts;
   readonly #variables: Policy["variables"];
+  #areVariablesMade = false;
   /** Expressions that have been begun, and have not ended. */
   readonly #underWay = new Map<
     Compiled,
@@ -203,9 +204,10 @@ export class Evaluation {
     begin: (program: CelProgram, limit: number) => PausingEvaluation,
   ): unknown {
     const { turns } = this.#parts;
-    if (compiled.charsLeft() > 0) {
+    if (!this.#areVariablesMade && compiled.charsLeft() > 0) {
       // It is compiled where all of these are declared.
       for (const variable of this.#variables) turns.make(variable.program);
+      this.#areVariablesMade = true;
     }
     const program = turns.make(compiled);
     if (program instanceof Error) {
