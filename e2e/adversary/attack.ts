@@ -56,7 +56,7 @@ export class Attacker {
     return this.send(path, { method: "POST", body, headers: { "content-type": type } });
   }
 
-  patch(path: string, type: string, body: string) {
+  patch(path: string, type: string, body: string | Uint8Array) {
     const headers = { "content-type": `application/${type}` };
     return this.send(path, { method: "PATCH", body, headers });
   }

@@ -1,6 +1,6 @@
 /** All attacks, in the order in which they run. */
 import type { Attack } from "./attack.js";
-import { BODY_ATTACKS } from "./bodies.js";
+import { BODY_ATTACKS, CBOR_APPLY_ATTACKS } from "./bodies.js";
 import { CONNECTION_ATTACKS } from "./connections.js";
 import { CROWD_ATTACKS } from "./crowds.js";
 import { PATCH_ATTACKS } from "./patches.js";
@@ -11,6 +11,7 @@ import { STRAY_ATTACKS } from "./strays.js";
 export const ATTACKS: readonly Attack[] = [
   ...BODY_ATTACKS,
   ...PATCH_ATTACKS,
+  ...CBOR_APPLY_ATTACKS,
   ...QUERY_ATTACKS,
   ...CONNECTION_ATTACKS,
   ...STRAY_ATTACKS,

@@ -301,6 +301,61 @@ const BODIES: readonly Body[] = [
 ];
 
 const YAML = "application/yaml";
+
+/** A list, a map or a string of no known length (RFC 8949, section 3.2.2). */
+const unmeasured = (type: number, ...content: readonly Uint8Array[]) =>
+  Buffer.concat([Buffer.of(type), ...content, Buffer.of(0xff)]);
+const repeated = (bytes: readonly number[], count: number) =>
+  Buffer.alloc(bytes.length * count, Buffer.from(bytes));
+/** Members of four letters, each with the value. */
+const members = (count: number, value: readonly number[]) =>
+  Buffer.concat(
+    Array.from({ length: count }, (_, at) =>
+      Buffer.of(0x64, ...Buffer.from(at.toString(36).padStart(4, "0")), ...value),
+    ),
+  );
+const MAP_HEAD = Buffer.from(
+  "\x6aapiVersion\x62v1\x64kind\x69ConfigMap\x68metadata\xa1\x64name\x61x\x64data",
+  "latin1",
+);
+const CBOR_BODIES: readonly Pick<Body, "name" | "body" | "isShort">[] = [
+  {
+    name: "2,000,000 deep",
+    body: () => Buffer.concat([repeated([0x81], 2_000_000), Buffer.of(0x80)]),
+  },
+  {
+    name: "a list of 3,000,000 empty objects",
+    body: () => unmeasured(0x9f, repeated([0xa0], 3_000_000)),
+  },
+  {
+    name: "a text of 3,000,000 empty pieces",
+    body: () => unmeasured(0x7f, repeated([0x60], 3_000_000)),
+    isShort: true,
+  },
+  {
+    name: "a text of 1,500,000 pieces of a letter",
+    body: () => unmeasured(0x7f, repeated([0x61, 0x61], 1_500_000)),
+  },
+  { name: "420,000 members", body: () => unmeasured(0xbf, members(420_000, [0xf6])) },
+  {
+    name: "a ConfigMap of 400,000 keys",
+    body: () => unmeasured(0xbf, MAP_HEAD, unmeasured(0xbf, members(400_000, [0x61, 0x76]))),
+  },
+  {
+    name: "a ConfigMap of 19,900 keys",
+    body: () =>
+      unmeasured(
+        0xbf,
+        MAP_HEAD,
+        unmeasured(0xbf, members(19_900, [0x78, 40, ...Buffer.alloc(40, "v")])),
+      ),
+  },
+  {
+    name: "3,000,000 tags",
+    body: () => unmeasured(0x9f, repeated([...repeated([0xc0], 900), 0x00], 3_300)),
+  },
+];
+
 const ENCODED: readonly Body[] = [
   {
     name: "yaml: 120 KB of flow sequences",
@@ -347,23 +402,15 @@ const ENCODED: readonly Body[] = [
     type: YAML,
     body: () => `data: "${"\\\n ".repeat(900_000)}`,
   },
-  {
-    name: "cbor: 2,000,000 deep",
-    path: `${CORE}/configmaps${DRY}`,
-    type: "application/cbor",
-    body: () => Buffer.concat([Buffer.alloc(2_000_000, 0x81), Buffer.from([0x80])]),
-  },
-  {
-    name: "cbor: an array of 2,000,000 empty arrays",
-    path: `${CORE}/configmaps${DRY}`,
-    type: "application/cbor",
-    body: () =>
-      Buffer.concat([
-        Buffer.from([0xa1, 0x61, 0x61, 0x9f]),
-        Buffer.alloc(2_000_000, 0x80),
-        Buffer.from([0xff]),
-      ]),
-  },
+  ...CBOR_BODIES.map(
+    ({ name, body, isShort = false }): Body => ({
+      name: `cbor: ${name}`,
+      path: `${CORE}/configmaps${DRY}`,
+      type: "application/cbor",
+      body,
+      isShort,
+    }),
+  ),
   {
     name: "protobuf: 3 MB of empty fields",
     path: `${CORE}/configmaps${DRY}`,
@@ -385,5 +432,15 @@ export const BODY_ATTACKS: readonly Attack[] = [
   run: async (attacker) => {
     const made = body();
     await attacker.many(3, 3, () => attacker.post(path, made, type));
+  },
+}));
+
+const APPLIED = `${CORE}/configmaps/x${DRY}&fieldManager=m`;
+
+export const CBOR_APPLY_ATTACKS: readonly Attack[] = CBOR_BODIES.map(({ name, body }) => ({
+  name: `apply in cbor: ${name}`,
+  run: async (attacker) => {
+    const made = body();
+    await attacker.many(3, 3, () => attacker.patch(APPLIED, "apply-patch+cbor", made));
   },
 }));

@@ -148,7 +148,9 @@ interface Stage {
 
 async function setStage(store: StoreForTest, options: SceneOptions): Promise<Stage> {
   const { isInControlPlane = false, profileFolder, ...ofServer } = options;
-  const flags = isInControlPlane ? ["--enable-control-planes"] : [];
+  // Bodies of every encoding are read, those in CBOR too.
+  const flags = ["--feature-gates=CBORServingAndStorage=true"];
+  if (isInControlPlane) flags.push("--enable-control-planes");
   const profile =
     profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
   const nodeFlags = [...shippedNodeFlags(options.main), ...profile];

@@ -32,6 +32,8 @@ export function verdictOf(outcome: Outcome, limits: Limits): string {
   if (grownMiB > limits.grownMiB) broken.push(`grew by ${grownMiB} MiB`);
   const faults = outcome.statuses.find(([status]) => status === 500)?.[1] ?? 0;
   if (faults > 0) broken.push(`${faults} answers 500`);
+  // A body that nobody reads is no attack: a gate is off, or a type of media was renamed.
+  if (outcome.statuses.every(([status]) => status === 415)) broken.push("no body was read");
   if (refusalBytes > limits.refusalBytes) broken.push(`a refusal of ${refusalBytes} bytes`);
   return broken.join("; ");
 }

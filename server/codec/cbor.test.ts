@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decode } from "cbor-x";
 import fc from "fast-check";
+import { finishNow } from "../../storage/base/steps.js";
 import type { JsonValue } from "../api/meta.js";
+import { BODY_LIMITS } from "./body-values.js";
 import { cborPieces, encodeCbor, encodeCborItem } from "./cbor.js";
-import { CborSyntaxError, parseCbor } from "./cbor-parser.js";
+import { CborSyntaxError, cborSteps, parseCbor } from "./cbor-parser.js";
 
 const hex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");
 
@@ -107,6 +109,58 @@ test("S1-NEG-05: wild bytes are a value or a CborSyntaxError, never anything els
       }
     }),
     { numRuns: 5_000 },
+  );
+});
+
+const MILLION = 1_000_000;
+const listOf = (item: string) => Buffer.concat([hex("9f"), repeated(item)]);
+const repeated = (item: string) => Buffer.alloc((item.length / 2) * MILLION, hex(item));
+const keysOf = (count: number) =>
+  Buffer.concat([
+    hex("bf"),
+    ...Array.from({ length: count }, (_, at) => encodeCborItem({ [`k${at}`]: null }).subarray(1)),
+  ]);
+/** They end in the middle: who reads on behind the bound says that, and not that there is too much. */
+const many: readonly (readonly [string, Buffer, RegExp])[] = [
+  ["items of a list", listOf("a0"), /more than 60000 values/],
+  ["lists in a list", listOf("8100"), /more than 60000 values/],
+  [
+    "items of a list of a known length",
+    Buffer.concat([hex("9a000f4240"), repeated("00")]),
+    /values/,
+  ],
+  ["pieces of a text", Buffer.concat([hex("7f"), repeated("60")]), /more than 60000 values/],
+  ["pieces of bytes", Buffer.concat([hex("5f"), repeated("4161")]), /more than 60000 values/],
+  ["pieces of a key", Buffer.concat([hex("bf7f"), repeated("60")]), /more than 60000 values/],
+  ["tags", listOf("c0c0c000"), /more than 60000 values/],
+  ["members of an object", keysOf(20_001), /more than 20000 members/],
+];
+for (const [what, bytes, message] of many) {
+  test(`39.2: too many ${what} are refused at the first that is too many`, () => {
+    assert.throws(() => finishNow(cborSteps(bytes, BODY_LIMITS)), { code: 413, message });
+  });
+}
+
+test("39.2: the largest number of values and members is taken", () => {
+  const take = (value: JsonValue) =>
+    assert.deepEqual(finishNow(cborSteps(encodeCbor(value), BODY_LIMITS)), value);
+  take(Array.from({ length: BODY_LIMITS.values - 2 }, () => 1));
+  take(Object.fromEntries(Array.from({ length: BODY_LIMITS.members }, (_, at) => [`k${at}`, at])));
+});
+
+test("39.3: a large value is read in steps of a thousand values", () => {
+  const steps = cborSteps(encodeCbor(Array.from({ length: 20_000 }, () => ({}))), BODY_LIMITS);
+  let yields = 0;
+  while (steps.next().done !== true) yields++;
+  assert.equal(yields, 20);
+});
+
+test("a key that is repeated is shown in part", () => {
+  const key = encodeCborItem("k".repeat(1_000_000));
+  const twice = Buffer.concat([hex("bf"), key, hex("01"), key, hex("01 ff")]);
+  assert.throws(
+    () => parseCbor(twice),
+    (error: Error) => error.message.length < 10_000,
   );
 });
 

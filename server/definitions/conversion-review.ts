@@ -9,8 +9,8 @@ import type { JsonObject, JsonValue } from "../api/meta.js";
 import { Problems } from "../api/problems.js";
 import { firstOf } from "../api/shown-value.js";
 import { validateAnnotations, validateLabels } from "../api/validation-metadata.js";
+import { isLargeValue } from "../codec/body-values.js";
 import { jsonToText } from "../codec/json.js";
-import { isLargeValue } from "../endpoints/writes/body-values.js";
 
 /** The answer is missing or invalid; the message is for the client. */
 export class ConversionFailure extends Error {

@@ -268,7 +268,8 @@ export function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-function setOwn(object: JsonObject, key: string, value: JsonValue): void {
+/** Sets an own member, whatever its name. */
+export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   if (key === "__proto__") {
     Object.defineProperty(object, key, {
       value,

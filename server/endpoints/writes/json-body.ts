@@ -4,11 +4,11 @@
  */
 import type { JsonValue } from "../../api/meta.js";
 import { badRequest } from "../../api/status.js";
+import { type BodyLimits, refuseLargeText } from "../../codec/body-values.js";
 import { duplicateKeySteps, findDuplicateKeys } from "../../codec/json.js";
 import { afterSteps, type Pause } from "../../registry/write/long-write.js";
 import { JsonSyntaxError } from "../../schema/json-parser.js";
 import { parseJson, parseLong, parseWritten } from "../../schema/parse-json.js";
-import { type BodyLimits, refuseLargeText } from "./body-values.js";
 
 export interface JsonBody {
   readonly value: JsonValue;

@@ -16,8 +16,8 @@ import { refuseConversion, refuseHidden, refuseResult } from "./refused-patch.js
 import {
   mediaTypeOf,
   type ObjectDecoders,
-  parseCborBody,
   readBytes,
+  readCbor,
   readYaml,
   revisionSent,
   takeForAudit,
@@ -166,8 +166,7 @@ async function readConfiguration(
   pause: Pause,
 ): Promise<ObjectInput> {
   if (type === APPLY_CBOR_TYPE) {
-    const value = parseCborBody(bytes, (why) => `error decoding CBOR: ${why}`);
-    return { value, duplicateFields: [] };
+    return await readCbor(bytes, (why) => `error decoding CBOR: ${why}`, { pause });
   }
   const describe = (why: string) => `error decoding YAML: ${why}`;
   return await readYaml(yaml, bytes.toString("utf8"), describe, { pause });

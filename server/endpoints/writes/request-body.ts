@@ -6,7 +6,14 @@ import type { JsonValue } from "../../api/meta.js";
 import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, tooManyRequests, unsupportedMediaType } from "../../api/status.js";
-import { CborSyntaxError, parseCbor } from "../../codec/cbor-parser.js";
+import {
+  BODY_LIMITS,
+  type BodyLimits,
+  limitsOf,
+  refuseLargeText,
+  refuseLargeValue,
+} from "../../codec/body-values.js";
+import { CborSyntaxError, cborSteps } from "../../codec/cbor-parser.js";
 import { stringifyJson } from "../../codec/json.js";
 import { CBOR_TYPE, JSON_TYPE, YAML_TYPE } from "../../codec/media-types.js";
 import type { ProtobufCodecs } from "../../codec/protobuf.js";
@@ -19,7 +26,6 @@ import { readBody } from "../../request/read-body.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { JsonSyntaxError } from "../../schema/json-parser.js";
 import { parseLong } from "../../schema/parse-json.js";
-import { type BodyLimits, limitsOf, refuseLargeText, refuseLargeValue } from "./body-values.js";
 import { type JsonBody, readJson } from "./json-body.js";
 
 export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
@@ -126,7 +132,7 @@ export interface Decoding {
   readonly pause: Pause;
 }
 
-/** Returns a promise for long JSON and YAML only. @throws {StatusError} 400, 413, 429 */
+/** Returns a promise for YAML and what is long only. @throws {StatusError} 400, 413, 429 */
 export function decodeObject(
   bytes: Buffer,
   encoding: BodyEncoding,
@@ -141,12 +147,9 @@ export function decodeObject(
     return { value, duplicateFields: [] };
   }
   if (encoding === "cbor") {
-    const value = parseCborBody(
-      bytes,
-      (why) => `the object provided is unrecognized (must be of type ${expected.kind}): ${why}`,
-      limits,
-    );
-    return { value, duplicateFields: [] };
+    const describe = (why: string) =>
+      `the object provided is unrecognized (must be of type ${expected.kind}): ${why}`;
+    return readCbor(bytes, describe, { limits, pause });
   }
   const text = bytes.toString("utf8");
   const describe = (why: string) =>
@@ -206,22 +209,28 @@ async function readLongJson(text: string, pause: Pause): Promise<YamlResult | un
   }
 }
 
-/** @throws {StatusError} 400 with the message of `describe`, 413 for too many values */
-export function parseCborBody(
+/**
+ * Returns a promise for a long body only.
+ * @throws {StatusError} 400 with the message of `describe`, 413 for too many values
+ */
+export function readCbor(
   bytes: Buffer,
   describe: (why: string) => string,
-  limits?: BodyLimits,
-): JsonValue {
-  let value: JsonValue;
+  { limits = BODY_LIMITS, pause }: { readonly limits?: BodyLimits; readonly pause: Pause },
+): ObjectInput | Promise<ObjectInput> {
+  const asRefusal = (error: unknown) =>
+    error instanceof CborSyntaxError ? badRequest(describe(error.message)) : error;
   try {
-    value = parseCbor(bytes);
+    const read = afterSteps(pause, cborSteps(bytes, limits), asWhole);
+    if (!(read instanceof Promise)) return read;
+    return read.catch((error: unknown) => Promise.reject(asRefusal(error)));
   } catch (error) {
-    if (error instanceof CborSyntaxError) throw badRequest(describe(error.message));
-    throw error;
+    throw asRefusal(error);
   }
-  // An item of CBOR may be one byte.
-  refuseLargeValue(value, 2 * bytes.length, limits);
-  return value;
+}
+
+function asWhole(value: JsonValue): ObjectInput {
+  return { value, duplicateFields: [] };
 }
 
 /** The resourceVersion of a body that is unchecked. */

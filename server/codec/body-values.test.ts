@@ -1,7 +1,7 @@
 /** Bodies with more values than a body may hold (H4). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { JsonValue } from "../../api/meta.js";
+import type { JsonValue } from "../api/meta.js";
 import {
   BODY_LIMITS,
   DEFINITION_LIMITS,

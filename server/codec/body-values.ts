@@ -1,11 +1,11 @@
 /**
  * How many values a body may hold. Everything that is done with a body walks its values, on the thread that
  * serves all clients, so their number bounds that work where their bytes do not: 3 MB have room for a million
- * empty items (H4). A text is counted before it is parsed.
+ * empty items (H4). A text is counted before it is parsed, other encodings while they are.
  */
-import type { JsonValue } from "../../api/meta.js";
-import { requestEntityTooLarge, type StatusError } from "../../api/status.js";
-import { JSON_DEPTH_MAX } from "../../schema/json-parser.js";
+import type { JsonValue } from "../api/meta.js";
+import { requestEntityTooLarge, type StatusError } from "../api/status.js";
+import { JSON_DEPTH_MAX } from "../schema/json-parser.js";
 
 export interface BodyLimits {
   /** All values together: texts, numbers, lists, objects. */
@@ -48,7 +48,7 @@ export function refuseLargeText(text: string, limits: BodyLimits = BODY_LIMITS):
         const inner = members.length - 1;
         const count = (members[inner] ?? 0) + 1;
         members[inner] = count;
-        if (count >= limits.members) throw tooMany(limits, "members");
+        if (count >= limits.members) throw refuseMembers(limits);
         break;
       }
       case OPEN_OBJECT:
@@ -65,7 +65,7 @@ export function refuseLargeText(text: string, limits: BodyLimits = BODY_LIMITS):
     }
     // What is too deep is refused by the parser, in the words that clients know.
     if (members.length > JSON_DEPTH_MAX) return;
-    if (values > limits.values) throw tooMany(limits, "values");
+    if (values > limits.values) throw refuseValues(limits);
   }
 }
 
@@ -91,7 +91,7 @@ export function refuseLargeValue(
   limits: BodyLimits = BODY_LIMITS,
 ): void {
   if (bytes < Math.min(limits.values, limits.members) * VALUE_BYTES_MIN) return;
-  if (countDown(value, limits.values, limits) < 0) throw tooMany(limits, "values");
+  if (countDown(value, limits.values, limits) < 0) throw refuseValues(limits);
 }
 
 /** Whether a client could not send the value. */
@@ -115,7 +115,7 @@ function countDown(value: JsonValue, left: number, limits: BodyLimits): number {
   }
   // Counted before they are walked: an object of many members is slow to walk.
   const keys = Object.keys(value);
-  if (keys.length > limits.members) throw tooMany(limits, "members");
+  if (keys.length > limits.members) throw refuseMembers(limits);
   for (const key of keys) {
     if (rest < 0) break;
     rest = countDown(value[key] ?? null, rest, limits);
@@ -123,10 +123,14 @@ function countDown(value: JsonValue, left: number, limits: BodyLimits): number {
   return rest;
 }
 
-function tooMany(limits: BodyLimits, what: "values" | "members"): StatusError {
-  const text =
-    what === "values"
-      ? `the body holds more than ${limits.values} values`
-      : `an object in the body holds more than ${limits.members} members`;
-  return requestEntityTooLarge(`Request entity too large: ${text}`);
+export function refuseValues({ values }: BodyLimits): StatusError {
+  return tooMany(`the body holds more than ${values} values`);
+}
+
+export function refuseMembers({ members }: BodyLimits): StatusError {
+  return tooMany(`an object in the body holds more than ${members} members`);
+}
+
+function tooMany(what: string): StatusError {
+  return requestEntityTooLarge(`Request entity too large: ${what}`);
 }
