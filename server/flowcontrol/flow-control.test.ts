@@ -413,6 +413,16 @@ test("39: a flow's name is short, whatever its client calls itself or asks for",
   assert.notEqual(nameOf(`${"x".repeat(253)}1`), nameOf(`${"x".repeat(253)}2`));
 });
 
+test("44: who is exempt in a control plane, as its administrators say, waits for the thread like all of it, and claims memory", () => {
+  const { user, info } = asked(createUser({ name: "a", groups: ["system:masters"] }), "GET", PODS);
+  const [root, inside] = [openControl(), openControl(600, {}, "control plane shop")];
+  assert.deepEqual([root.turnPlaceOf(user, info), root.isExempt(user, info)], [undefined, true]);
+  assert.deepEqual(
+    [inside.turnPlaceOf(user, info)?.level, inside.isExempt(user, info)],
+    ["control plane shop", false],
+  );
+});
+
 function userOf(name: string): UserInfo {
   return createUser({ name, groups: ["system:authenticated"] });
 }

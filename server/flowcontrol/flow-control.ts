@@ -263,9 +263,9 @@ export class FlowControl {
 
   /** The request's place among those that wait for the thread; undefined: it does not wait. */
   turnPlaceOf(user: UserInfo, info: RequestInfo): TurnPlace | undefined {
+    if (this.isExempt(user, info)) return undefined;
     const schema = this.#schemaOf(user, info);
     const { setting } = schema.level;
-    if (setting.isExempt) return undefined;
     const flow = flowName(schema, user, info);
     const { turnLevel } = this.#options;
     if (turnLevel === undefined) return { level: setting.name, flow };
@@ -273,9 +273,13 @@ export class FlowControl {
     return { level: turnLevel, flow: `${turnLevel} ${setting.name} ${flow}`, isAsOne: true };
   }
 
-  /** Whether the request belongs to a level that never refuses. */
+  /**
+   * Whether the request waits for nothing that the process has once. Where many share it nobody is: who administers one of
+   * them says there who is exempt.
+   */
   isExempt(user: UserInfo, info: RequestInfo): boolean {
-    return this.#schemaOf(user, info).level.setting.isExempt;
+    const { turnLevel } = this.#options;
+    return turnLevel === undefined && this.#schemaOf(user, info).level.setting.isExempt;
   }
 
   /** Whether any request waits, so that `tick` must be called. */
