@@ -212,6 +212,17 @@ test("S1-META-13, S1-DEL-03: a pod on a node gets its grace period", async () =>
   assert.equal(await exists("pods", "p"), false);
 });
 
+test("39.5: a pod whose grace period ends beyond the year 9999 can be read, written and deleted", async () => {
+  for (const gracePeriodSeconds of [253_402_300_800, 8_639_999_999_999, Number.MAX_SAFE_INTEGER]) {
+    await create("pods", pod("p", "n1"));
+    const { body } = await remove("pods", "p", { gracePeriodSeconds });
+    assert.equal(body.metadata.deletionTimestamp, "9999-12-31T23:59:59Z");
+    const shorter = await remove("pods", "p", { gracePeriodSeconds: 5 });
+    assert.equal(shorter.body.metadata.deletionTimestamp, "2030-01-02T03:04:10Z");
+    await remove("pods", "p", { gracePeriodSeconds: 0 });
+  }
+});
+
 test("S1-DEL-03: a pod that runs nowhere goes at once", async () => {
   await create("pods", pod("q"));
   const { body } = await remove("pods", "q");

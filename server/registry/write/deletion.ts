@@ -8,7 +8,7 @@
 
 import type { ApiObject } from "../../api/meta.js";
 import { conflict } from "../../api/status.js";
-import { formatTime } from "../../api/time.js";
+import { formatTime, TIME_MS_MAX } from "../../api/time.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { isDeleting } from "../generic/metadata.js";
 import type { DeleteOptions } from "./delete-options.js";
@@ -112,7 +112,10 @@ function beginGrace(
     metadata.deletionGracePeriodSeconds = asked;
     return asked === 0 ? "immediate" : "begun";
   }
-  const period = strategy.deletesAtOnce?.(object) === true ? 0 : (asked ?? defaultPeriod);
+  // An object whose time has a year of five digits could not be read again.
+  const longest = Math.floor((TIME_MS_MAX - nowMs) / 1000);
+  const wanted = strategy.deletesAtOnce?.(object) === true ? 0 : (asked ?? defaultPeriod);
+  const period = Math.min(wanted, longest);
   metadata.deletionTimestamp = formatTime(nowMs + period * 1000);
   metadata.deletionGracePeriodSeconds = period;
   if (metadata.generation !== undefined) metadata.generation = Number(metadata.generation) + 1;
