@@ -223,6 +223,11 @@ class RunningProgram {
     // The line ends the watchdog, which holds our pipes open as long as it lives.
     this.#process.once("exit", () => this.#process.stdin?.end("\n"));
     this.#closed = once(this.#process, "close");
+    // A test that forgets to stop it still ends; the watchdog then ends it.
+    this.#process.unref();
+    for (const stream of [this.#process.stdin, this.#process.stdout, this.#process.stderr]) {
+      (stream as { unref?: () => void } | null)?.unref?.();
+    }
   }
 
   get pid(): number {

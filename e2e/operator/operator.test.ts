@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { shareApi } from "../fresh-api/running-api.js";
-import { HttpsClient } from "../harness/https-client.js";
 import { isLong } from "../harness/is-long.js";
+import { PatientClient } from "../harness/patient-client.js";
 import { CASES } from "./cases.js";
 import { startSiteOperator } from "./site-operator.js";
 import { DEFINITIONS, SITES, siteDefinition } from "./sites.js";
@@ -23,7 +23,7 @@ describe("an operator's tests, each in a fork of its own", { concurrency: AT_ONC
       const begunAt = performance.now();
       await using fork = await api.fork();
       const forkedAt = performance.now();
-      const client = new HttpsClient(fork.url, fork);
+      const client = new PatientClient(fork.url, fork);
       try {
         await using operator = startSiteOperator(client);
         await run({ client, operator });

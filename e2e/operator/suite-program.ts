@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { startKeelson as Start } from "../../server/start-keelson.js";
-import { HttpsClient } from "../harness/https-client.js";
+import { PatientClient } from "../harness/patient-client.js";
 import { repositoryRoot } from "../tools/find-tool.js";
 import { CASES } from "./cases.js";
 import { startSiteOperator } from "./site-operator.js";
@@ -19,7 +19,7 @@ const few = CASES.filter((_, index) => index % 10 === 3);
 await Promise.all(
   few.map(async ({ run }) => {
     await using fork = await api.fork();
-    const client = new HttpsClient(fork.url, fork);
+    const client = new PatientClient(fork.url, fork);
     await using operator = startSiteOperator(client);
     await run({ client, operator });
     client.close();

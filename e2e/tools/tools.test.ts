@@ -9,9 +9,10 @@ import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { eventually } from "../harness/eventually.js";
+import { eventually, within } from "../harness/eventually.js";
 import { makeTempDir } from "../harness/temp-dir.js";
 import { startEtcdCluster } from "./etcd.js";
 import { openLab, whyNoLab } from "./lab.js";
@@ -78,6 +79,20 @@ test("a killed test process takes its programs with it", async () => {
   const pid = Number(line.toString());
   assert.equal(isRunning(pid), true);
   parent.kill("SIGKILL");
+  await eventually(`process ${pid} is gone`, () => !isRunning(pid));
+});
+
+test("a test that forgets its server ends, and the server with it", async () => {
+  const servers = new URL("../harness/server-process.js", import.meta.url).href;
+  const code = `const { startServer } = await import(${JSON.stringify(servers)});
+    console.log((await startServer()).pid);`;
+  const forgetful = spawn(process.execPath, ["--input-type=module", "-e", code], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const said = text(forgetful.stdout);
+  await within("it ends", once(forgetful, "exit"));
+  const pid = Number(await said);
+  assert.ok(pid > 0);
   await eventually(`process ${pid} is gone`, () => !isRunning(pid));
 });
 
