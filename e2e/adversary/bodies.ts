@@ -318,6 +318,14 @@ const MAP_HEAD = Buffer.from(
   "\x6aapiVersion\x62v1\x64kind\x69ConfigMap\x68metadata\xa1\x64name\x61x\x64data",
   "latin1",
 );
+/** A string or a message of Protobuf. */
+function field(number: number, content: string | Uint8Array): Buffer {
+  const length: number[] = [];
+  let rest = Buffer.byteLength(content);
+  for (; rest > 0x7f; rest >>= 7) length.push((rest & 0x7f) | 0x80);
+  return Buffer.concat([Buffer.of((number << 3) | 2, ...length, rest), Buffer.from(content)]);
+}
+
 const CBOR_BODIES: readonly Pick<Body, "name" | "body" | "isShort">[] = [
   {
     name: "2,000,000 deep",
@@ -411,6 +419,28 @@ const ENCODED: readonly Body[] = [
       isShort,
     }),
   ),
+  {
+    name: "protobuf: 250,000 members of JSON in the envelope",
+    path: `${CORE}/configmaps${DRY}`,
+    type: "application/vnd.kubernetes.protobuf",
+    body: () =>
+      Buffer.concat([
+        Buffer.from("k8s\0"),
+        field(2, `{"data":{${items(250_000, (at) => `"k${at}":1`)}}}`),
+        field(4, "application/json"),
+      ]),
+  },
+  {
+    name: "protobuf: 2,900,000 packed numbers",
+    path: `${CORE}/pods${DRY}`,
+    type: "application/vnd.kubernetes.protobuf",
+    body: () =>
+      Buffer.concat([
+        Buffer.from("k8s\0"),
+        // spec.securityContext.supplementalGroups
+        field(2, field(2, field(14, field(4, repeated([1], 2_900_000))))),
+      ]),
+  },
   {
     name: "protobuf: 3 MB of empty fields",
     path: `${CORE}/configmaps${DRY}`,

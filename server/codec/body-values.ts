@@ -35,7 +35,16 @@ const [OPEN_LIST, OPEN_OBJECT, CLOSE_LIST, CLOSE_OBJECT] = [0x5b, 0x7b, 0x5d, 0x
  */
 export function refuseLargeText(text: string, limits: BodyLimits = BODY_LIMITS): void {
   if (text.length < Math.min(limits.values, limits.members) * VALUE_BYTES_MIN) return;
-  let values = 1;
+  countText(text, limits, 0);
+}
+
+/**
+ * The same for a text of any length within a body, of which other values were counted before.
+ * @returns how many there are with those of the text
+ * @throws {StatusError} 413
+ */
+export function countText(text: string, limits: BodyLimits, before: number): number {
+  let values = before + 1;
   /** Of the containers around the place; negative in lists. */
   const members: number[] = [0];
   for (let at = 0; at < text.length; at++) {
@@ -64,9 +73,10 @@ export function refuseLargeText(text: string, limits: BodyLimits = BODY_LIMITS):
         members.pop();
     }
     // What is too deep is refused by the parser, in the words that clients know.
-    if (members.length > JSON_DEPTH_MAX) return;
+    if (members.length > JSON_DEPTH_MAX) break;
     if (values > limits.values) throw refuseValues(limits);
   }
+  return values;
 }
 
 /** @returns where the closing quote is, or the text's end */

@@ -4,9 +4,9 @@
  */
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import type { SchemaModel, StructType } from "../schema/model.js";
+import { budgetOf, ProtobufFailure } from "./protobuf-reader.js";
 import {
   LENGTH_DELIMITED,
-  ProtobufFailure,
   rawWireCodec,
   readMembers,
   SCALAR_WIRE_CODECS,
@@ -71,6 +71,7 @@ function schemaOrList(schema: WireCodec, items: WireCodec): WireCodec {
   const appending: WireCodec = {
     ...items,
     read(reader, depth, previous) {
+      budgetOf(reader).takeValue();
       const list = (previous ?? []) as JsonArray;
       list.push(items.read(reader, depth));
       return list;

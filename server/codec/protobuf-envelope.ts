@@ -4,11 +4,10 @@
  */
 import { default as protobuf } from "protobufjs/minimal.js";
 import { badRequest } from "../api/status.js";
-import { openReader } from "./protobuf-reader.js";
+import { openReader, ProtobufFailure, ReadingBudget } from "./protobuf-reader.js";
 import {
   isUnreadable,
   LENGTH_DELIMITED,
-  ProtobufFailure,
   readBytes,
   readMembers,
   readString,
@@ -42,7 +41,7 @@ const TYPE_META = [undefined, SCALAR_WIRE_CODECS.string, SCALAR_WIRE_CODECS.stri
 const EMPTY = Buffer.alloc(0);
 
 /** An envelope has four; what is more is skipped, as later versions may add some. */
-const FIELDS_MAX = 1_000;
+export const ENVELOPE_FIELDS_MAX = 1_000;
 
 /**
  * @param kind the expected kind, for the message
@@ -66,7 +65,10 @@ function readEnvelope(bytes: Buffer): Envelope {
       `provided data does not appear to be a protobuf message, expected prefix [${ENVELOPE_PREFIX.join(" ")}]`,
     );
   }
-  const reader = openReader(bytes, FIELDS_MAX);
+  const reader = openReader(
+    bytes,
+    new ReadingBudget(bytes.length, { fieldsMax: ENVELOPE_FIELDS_MAX }),
+  );
   reader.pos = ENVELOPE_PREFIX.length;
   const envelope: Writable<Envelope> = {
     apiVersion: "",

@@ -12,6 +12,7 @@ import { sortedKeys } from "../schema/sorted-keys.js";
 import { followAliases } from "../schema/struct-codec.js";
 import { setMember } from "../schema/value-codec.js";
 import { customWireCodec } from "./protobuf-custom.js";
+import { budgetOf, ProtobufFailure } from "./protobuf-reader.js";
 import { parsing, type Transcode, transcodeList, transcodeMap } from "./protobuf-transcode.js";
 import {
   builtinWireCodecs,
@@ -20,7 +21,6 @@ import {
   LENGTH_DELIMITED,
   leaveMessage,
   MESSAGE_DEPTH_MAX,
-  ProtobufFailure,
   SCALAR_WIRE_CODECS,
   tagOf,
   transcodeOf,
@@ -327,7 +327,9 @@ function readItem(
   depth: number,
   name: string,
 ): void {
+  const budget = budgetOf(reader);
   if (wireType === items.wireType) {
+    budget.takeValue();
     list.push(items.read(reader, depth));
     return;
   }
@@ -336,7 +338,10 @@ function readItem(
     throw wrongWireType(wireType, name);
   }
   const outer = enterMessage(reader);
-  while (reader.pos < reader.len) list.push(items.read(reader, depth));
+  while (reader.pos < reader.len) {
+    budget.takeValue();
+    list.push(items.read(reader, depth));
+  }
   leaveMessage(reader, outer);
 }
 
@@ -359,6 +364,7 @@ function mapField(name: string, number: number, keys: WireCodec, values: WireCod
   const isBytes = values === SCALAR_WIRE_CODECS.bytes;
 
   function readEntry(reader: Reader, map: JsonObject, depth: number): void {
+    budgetOf(reader).takeValue();
     let key: JsonValue = "";
     let value: JsonValue | undefined;
     const outer = enterMessage(reader);

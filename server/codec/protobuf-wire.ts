@@ -13,6 +13,7 @@ import { parseJson } from "../schema/parse-json.js";
 import { canonicalQuantity, QUANTITY_RULE } from "../schema/quantity.js";
 import { canonicalDuration } from "../schema/time-text.js";
 import { stringifyJson } from "./json.js";
+import { budgetOf, ProtobufFailure, type ReadingBudget } from "./protobuf-reader.js";
 import {
   integerTranscoder,
   parsing,
@@ -47,11 +48,6 @@ export interface WireCodec {
   readonly transcode?: Transcode;
   /** The value of an absent field; a new one each time. */
   zero(): JsonValue;
-}
-
-/** The bytes are not a message of the type. */
-export class ProtobufFailure extends Error {
-  override readonly name = "ProtobufFailure";
 }
 
 /** Whether the bytes were refused, by us or by protobufjs, whose errors have no class. */
@@ -382,18 +378,25 @@ const intOrStringCodec: WireCodec = {
 };
 
 /** Decodes the bytes of an embedded object into its JSON form. */
-export type EmbeddedDecoder = (bytes: Buffer, depth: number) => JsonValue;
+export type EmbeddedDecoder = (bytes: Buffer, depth: number, budget: ReadingBudget) => JsonValue;
+
+/** JSON text. @throws {JsonSyntaxError} and a StatusError for too many values */
+export function readText(bytes: Buffer, _depth: number, budget: ReadingBudget): JsonValue {
+  const text = bytes.toString("utf8");
+  budget.takeText(text);
+  return parseJson(text);
+}
 
 /**
  * JSON text in a bytes field: any value, or an object in its own envelope.
  * @param decode decodes the bytes; default: JSON
  */
-export function rawWireCodec(decode: EmbeddedDecoder = parseJson): WireCodec {
+export function rawWireCodec(decode: EmbeddedDecoder = readText): WireCodec {
   const bytes: WireCodec = { ...bytesCodec, read: (reader, depth) => textOrNull(reader, depth) };
   const members = [undefined, bytes];
   const textOrNull = (reader: Reader, depth: number) => {
     const content = readBytes(reader);
-    return content.length === 0 ? null : decode(content, depth);
+    return content.length === 0 ? null : decode(content, depth, budgetOf(reader));
   };
   return {
     wireType: LENGTH_DELIMITED,

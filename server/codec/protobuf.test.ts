@@ -274,6 +274,70 @@ test("H4: a message of a million empty fields is refused with 400, at the bound"
   );
 });
 
+/** A body of 3 MB and less whose end is malformed: who reads on behind the bound says that. */
+const MILLION = 1_000_000;
+const inEnvelope = (raw: Uint8Array, contentType = "") =>
+  Buffer.concat([Buffer.from(ENVELOPE_PREFIX), field(2, raw), field(4, contentType)]);
+const POD = { group: "", version: "v1", kind: "Pod" };
+const REVISION = { group: "apps", version: "v1", kind: "ControllerRevision" };
+const lists = (count: number) => `{"a":[${"[],".repeat(count)}`;
+const half = field(1, field(17, field(7, field(1, `${lists(40_000)}[]]}`))));
+const many: readonly (readonly [string, Buffer, typeof POD])[] = [
+  ["JSON in an envelope", inEnvelope(Buffer.from(lists(MILLION)), "application/json"), CONFIG_MAP],
+  [
+    "JSON in a field",
+    inEnvelope(field(1, field(17, field(7, field(1, lists(MILLION)))))),
+    CONFIG_MAP,
+  ],
+  ["several texts of JSON", inEnvelope(Buffer.concat([half, half, bytes("ff")])), CONFIG_MAP],
+  [
+    "JSON in objects within",
+    inEnvelope(Buffer.concat([field(2, field(1, lists(MILLION)))])),
+    REVISION,
+  ],
+  [
+    "packed numbers",
+    inEnvelope(field(2, field(14, field(4, Buffer.alloc(MILLION, 1).fill(0xff, MILLION - 1))))),
+    POD,
+  ],
+  [
+    "items",
+    inEnvelope(Buffer.concat([field(2, Buffer.alloc(140_000, bytes("1200"))), bytes("ff")])),
+    POD,
+  ],
+  [
+    "entries",
+    inEnvelope(Buffer.concat([Buffer.alloc(140_000, bytes("1200")), bytes("ff")])),
+    CONFIG_MAP,
+  ],
+];
+for (const [what, body, kind] of many) {
+  test(`39.2: too many values are refused before all are read: ${what}`, () => {
+    assert.throws(() => codecs.decodeObject(body, kind), {
+      code: 413,
+      message: /the body holds more than 60000 values$/,
+    });
+  });
+}
+
+test("39.2: objects within an object share the bound of fields", () => {
+  const unknown = Buffer.alloc(400_000, bytes("7a00"));
+  const inner = Buffer.concat([
+    Buffer.from(ENVELOPE_PREFIX),
+    field(1, Buffer.concat([field(1, "v1"), field(2, "ConfigMap")])),
+  ]);
+  const of = (content: Uint8Array, count: number) =>
+    inEnvelope(Buffer.concat(Array.from({ length: count }, () => field(2, field(1, content)))));
+  const twice = of(Buffer.concat([inner, field(2, unknown)]), 2);
+  for (const body of [twice, of(inner, 300)]) {
+    assert.match(
+      refusal(() => codecs.decodeObject(body, REVISION)),
+      /the message has more than 250000 fields$/,
+    );
+  }
+  codecs.decodeObject(of(inner, 200), REVISION);
+});
+
 test("39.1: an envelope of many fields that it does not have is refused with 400, long before they are walked", () => {
   const prefix = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
   const unknown = Buffer.from([0x2a, 0x00]);

@@ -19,17 +19,19 @@ import { badRequest } from "../api/status.js";
 import { JsonSyntaxError } from "../schema/json-parser.js";
 import type { Facts, StructType } from "../schema/model.js";
 import { parseJson } from "../schema/parse-json.js";
+import { type BodyLimits, limitsOf } from "./body-values.js";
 import {
   createEnvelopeFrame,
   decodeEnvelope,
+  ENVELOPE_FIELDS_MAX,
   type Envelope,
   type EnvelopeFrame,
   hasEnvelopePrefix,
 } from "./protobuf-envelope.js";
-import { openReader } from "./protobuf-reader.js";
+import { openReader, ProtobufFailure, ReadingBudget } from "./protobuf-reader.js";
 import { createProtobufCompiler, type MessageCodec } from "./protobuf-struct.js";
 import { UnusualText } from "./protobuf-transcode.js";
-import { isUnreadable, MESSAGE_DEPTH_MAX, ProtobufFailure } from "./protobuf-wire.js";
+import { isUnreadable, MESSAGE_DEPTH_MAX, readText } from "./protobuf-wire.js";
 
 export interface ProtobufCodec {
   /**
@@ -56,9 +58,9 @@ export interface ProtobufCodecs {
   /**
    * The JSON form of an object in its envelope, with kind and apiVersion as sent.
    * @param expected the kind, if the envelope does not state it
-   * @throws {StatusError} 400 if it is not an object of a kind of the facts
+   * @throws {StatusError} 400 if it is not an object of a kind of the facts, 413 for too many values
    */
-  decodeObject(body: Buffer, expected: GroupVersionKind): JsonObject;
+  decodeObject(body: Buffer, expected: GroupVersionKind, limits?: BodyLimits): JsonObject;
 }
 
 /** Kinds in requests and answers of every group-version. */
@@ -127,7 +129,7 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
     };
     return {
       frame,
-      decode: (raw) => decodeMessage(message, raw, 0, gvk),
+      decode: (raw) => decodeMessage(message, raw, 0, gvk, new ReadingBudget(raw.length)),
       encode: (object) => write((to) => message.writeMembers(to, object as JsonObject)),
       encodeText(json) {
         try {
@@ -147,14 +149,20 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
     };
   }
 
-  function decodeObject(body: Buffer, expected: GroupVersionKind): JsonObject {
-    return decodeInEnvelope(decodeEnvelope(body, expected.kind), expected, 0);
+  function decodeObject(
+    body: Buffer,
+    expected: GroupVersionKind,
+    limits: BodyLimits = limitsOf(expected.kind),
+  ): JsonObject {
+    const budget = new ReadingBudget(body.length, { limits });
+    return decodeInEnvelope(decodeEnvelope(body, expected.kind), expected, 0, budget);
   }
 
   function decodeInEnvelope(
     envelope: Envelope,
     expected: GroupVersionKind | undefined,
     depth: number,
+    budget: ReadingBudget,
   ): JsonObject {
     const kind = envelope.kind || expected?.kind;
     const apiVersion =
@@ -164,17 +172,22 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
     if (groupVersion === undefined) {
       throw badRequest(`unexpected GroupVersion string: ${apiVersion}`);
     }
-    const object = decodeContent(envelope, { ...groupVersion, kind }, depth);
+    const object = decodeContent(envelope, { ...groupVersion, kind }, depth, budget);
     return { kind, apiVersion, ...object };
   }
 
-  function decodeContent(envelope: Envelope, gvk: GroupVersionKind, depth: number): JsonObject {
+  function decodeContent(
+    envelope: Envelope,
+    gvk: GroupVersionKind,
+    depth: number,
+    budget: ReadingBudget,
+  ): JsonObject {
     const { contentEncoding, contentType, raw } = envelope;
     if (contentEncoding !== "") {
       throw badRequest(`content encoding ${JSON.stringify(contentEncoding)} is not supported`);
     }
     if (contentType === "application/json") {
-      const value = refusing(gvk, () => parseJson(raw));
+      const value = refusing(gvk, () => readText(raw, depth, budget));
       if (!isJsonObject(value)) throw badRequest("the content of the envelope is no JSON object");
       return value;
     }
@@ -184,14 +197,15 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
         `no kind ${JSON.stringify(gvk.kind)} is registered for version ${JSON.stringify(formatGroupVersion(gvk))}`,
       );
     }
-    return decodeMessage(compiler.struct(type), raw, depth, gvk);
+    return decodeMessage(compiler.struct(type), raw, depth, gvk, budget);
   }
 
   /** The content of a RawExtension: JSON, or an object in its own envelope. */
-  function decodeEmbedded(bytes: Buffer, depth: number): JsonValue {
-    if (!hasEnvelopePrefix(bytes)) return parseJson(bytes);
+  function decodeEmbedded(bytes: Buffer, depth: number, budget: ReadingBudget): JsonValue {
+    if (!hasEnvelopePrefix(bytes)) return readText(bytes, depth, budget);
     if (depth > MESSAGE_DEPTH_MAX) throw new ProtobufFailure("exceeded max depth");
-    return decodeInEnvelope(decodeEnvelope(bytes, "Object"), undefined, depth + 1);
+    budget.takeFields(ENVELOPE_FIELDS_MAX);
+    return decodeInEnvelope(decodeEnvelope(bytes, "Object"), undefined, depth + 1, budget);
   }
 
   return { forKind, decodeObject };
@@ -202,13 +216,14 @@ function decodeMessage(
   raw: Uint8Array,
   depth: number,
   gvk: GroupVersionKind,
+  budget: ReadingBudget,
 ): JsonObject {
   return refusing(gvk, () => {
     const bytes = Buffer.isBuffer(raw)
       ? raw
       : Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
     const out: JsonObject = {};
-    message.readMembers(openReader(bytes), out, depth);
+    message.readMembers(openReader(bytes, budget), out, depth);
     return out;
   });
 }

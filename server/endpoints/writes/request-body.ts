@@ -142,7 +142,7 @@ export function decodeObject(
 ): ObjectInput | Promise<ObjectInput> {
   const limits = limitsOf(expected.kind);
   if (encoding === "protobuf") {
-    const value = protobuf.decodeObject(bytes, expected);
+    const value = protobuf.decodeObject(bytes, expected, limits);
     refuseLargeValue(value, bytes.length, limits);
     return { value, duplicateFields: [] };
   }
