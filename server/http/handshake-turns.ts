@@ -13,11 +13,11 @@
  */
 
 /** The newest connections that are read; each may want a signature. */
-export const NEWEST_READ = 16;
+export const NEWEST_READ = 8;
 /** Others that are read at a time; each may want a signature. */
-export const READ_AT_ONCE = 8;
+export const READ_AT_ONCE = 4;
 /** Connections that were answered last and are read: each may end its handshake. */
-export const ANSWERED_READ = 64;
+export const ANSWERED_READ = 8;
 /** How long a group is read while others wait. */
 const GROUP_MS = 2;
 
