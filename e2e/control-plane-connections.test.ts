@@ -2,6 +2,7 @@
  * Connections through a control plane that last as long as their ends like: to a pod, and to a server that an APIService names.
  * They end with what they lead through.
  */
+import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { createServer } from "node:https";
@@ -9,7 +10,9 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { WebSocket, WebSocketServer } from "ws";
 import { eventually, within } from "./harness/eventually.js";
-import { OWN_ADDRESS } from "./harness/node-cluster.js";
+import { Kubectl } from "./harness/kubectl.js";
+import { NodeAgent } from "./harness/node-agent.js";
+import { NODE_ADDRESS, OWN_ADDRESS } from "./harness/node-cluster.js";
 import { type ServerProcess, startServer } from "./harness/server-process.js";
 import { TestAuthority } from "./harness/test-authority.js";
 
@@ -55,10 +58,10 @@ describe("connections through a control plane", {
   const portOf = () => (backend.address() as AddressInfo).port;
 
   /** @returns where the backend is reached as a pod */
-  async function makePod(plane: string): Promise<string> {
+  async function makePod(plane: string, more: object = {}): Promise<string> {
     const pods = `${plane}${NAMESPACE}/pods`;
     const container = { name: "web", image: "web" };
-    const spec = { containers: [container], automountServiceAccountToken: false };
+    const spec = { containers: [container], automountServiceAccountToken: false, ...more };
     const pod = await eventually("a pod can be made", async () => {
       const answer = await server.client.post(pods, { metadata: { name: "web" }, spec });
       return answer.status === 201 ? answer.object : undefined;
@@ -125,5 +128,42 @@ describe("connections through a control plane", {
         });
       });
     }
+  }
+
+  for (const [agent, declaredFeatures] of [
+    ["takes SPDY", []],
+    ["takes WebSockets", ["ExtendWebSocketsToKubelet"]],
+  ] as const) {
+    test(`44: kubectl exec ends, and fails, when its control plane is suspended, on a node whose agent ${agent}`, async () => {
+      const { client } = server;
+      const name = `exec-${declaredFeatures.length}`;
+      const plane = `/clusters/${name}`;
+      const object = { apiVersion: TENANCY, kind: "ControlPlane", metadata: { name } };
+      (await client.post(KIND, object)).expect(201);
+      const authority = await TestAuthority.create("agents");
+      const identity = await authority.issue({ usage: "server", hosts: [NODE_ADDRESS] });
+      await using node = await NodeAgent.start({ identity });
+      (await client.post(`${plane}/api/v1/nodes`, { metadata: { name: "one" } })).expect(201);
+      const status = {
+        addresses: [{ type: "InternalIP", address: NODE_ADDRESS }],
+        daemonEndpoints: { kubeletEndpoint: { Port: node.port } },
+        declaredFeatures,
+      };
+      (await client.patch(`${plane}/api/v1/nodes/one/status`, { status })).expect(200);
+      await makePod(plane, { nodeName: "one" });
+      await using kubectl = await Kubectl.open(server);
+      const failed = kubectl.fails([
+        `--server=${server.url}${plane}`,
+        "exec",
+        "web",
+        "--",
+        "sleep",
+        "600",
+      ]);
+      await eventually("the process runs", () => node.processes === 1);
+      (await suspend(`${KIND}/${name}`)).expect(200);
+      assert.match(await failed, /^error: /m);
+      await eventually("the process has ended", () => node.processes === 0);
+    });
   }
 });

@@ -22,8 +22,8 @@ import type { TestIdentity } from "./test-authority.js";
 
 export interface AgentOptions {
   readonly identity: TestIdentity;
-  /** PEM: who may vouch for clients. */
-  readonly clientAuthority: string;
+  /** PEM: who may vouch for clients. None: it takes anybody, as one of a control plane has to, which is called by nobody. */
+  readonly clientAuthority?: string;
 }
 
 export interface ContainerLog {
@@ -83,9 +83,9 @@ export class NodeAgent implements AsyncDisposable {
   static async start({ identity, clientAuthority }: AgentOptions): Promise<NodeAgent> {
     const server = createServer({
       ...identity,
-      ca: clientAuthority,
-      requestCert: true,
-      rejectUnauthorized: true,
+      ...(clientAuthority !== undefined && {
+        ...{ ca: clientAuthority, requestCert: true, rejectUnauthorized: true },
+      }),
     });
     const agent = new NodeAgent(server);
     server.listen(0);
