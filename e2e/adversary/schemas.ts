@@ -178,7 +178,12 @@ function patterned(plural: string, count: number): object {
   const properties = Object.fromEntries(
     numbers(count).map((at) => [`p${at}`, { type: "string", pattern: pattern(at) }]),
   );
-  const kind = plural.replace(/^p/, "P").replace(/s$/, "");
+  return definitionOf(plural, { schema: { openAPIV3Schema: { type: "object", properties } } });
+}
+
+/** @param version what stands in its only version */
+function definitionOf(plural: string, version: object): object {
+  const kind = plural.replace(/^./, (first) => first.toUpperCase()).replace(/s$/, "");
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
@@ -187,14 +192,7 @@ function patterned(plural: string, count: number): object {
       group: "adversary.example.com",
       scope: "Namespaced",
       names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-      versions: [
-        {
-          name: "v1",
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: "object", properties } },
-        },
-      ],
+      versions: [{ name: "v1", served: true, storage: true, ...version }],
     },
   };
 }
@@ -229,6 +227,54 @@ const PATTERNS: readonly Attack[] = [
   },
 ];
 
+/** So many columns of the path, and one object that is shown three times. */
+function columnsAttack(plural: string, count: number, jsonPath: string, any: object): Attack {
+  return {
+    name: `schema: ${count} columns ${jsonPath}`,
+    async run(attacker) {
+      const definition = definitionOf(plural, {
+        additionalPrinterColumns: numbers(count).map((at) => ({
+          name: `c${at}`,
+          type: "string",
+          jsonPath,
+        })),
+        schema: {
+          openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+        },
+      });
+      await attacker.post(DEFINITIONS, JSON.stringify(definition));
+      const place = `/apis/adversary.example.com/v1/namespaces/${NAMESPACE}/${plural}`;
+      const kind = plural.replace(/^./, (first) => first.toUpperCase()).replace(/s$/, "");
+      const object = { apiVersion: "adversary.example.com/v1", kind, metadata: { name: "a" }, any };
+      // Until it is served there is nothing to show.
+      await attacker.many(40, 1, () => attacker.post(place, JSON.stringify(object)));
+      const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+      await attacker.many(3, 3, () => attacker.send(`${place}/a`, { headers: { accept } }));
+    },
+  };
+}
+
+const COLUMNS: readonly Attack[] = [
+  columnsAttack(
+    "walks",
+    9_000,
+    ".any[*]",
+    list(50_000, () => 1),
+  ),
+  columnsAttack(
+    "filters",
+    300,
+    ".any[?(@.a==1)].a",
+    list(29_000, () => ({ a: 1 })),
+  ),
+  columnsAttack(
+    "texts",
+    1_000,
+    ".any",
+    list(100, () => "x".repeat(10_000)),
+  ),
+];
+
 const BODIES: readonly Attack[] = OBJECTS.map(([name, members, isShort = false]) => ({
   name: `schema: ${name}`,
   isShort,
@@ -244,4 +290,4 @@ const BODIES: readonly Attack[] = OBJECTS.map(([name, members, isShort = false])
   },
 }));
 
-export const SCHEMA_ATTACKS: readonly Attack[] = [...BODIES, ...READS, ...PATTERNS];
+export const SCHEMA_ATTACKS: readonly Attack[] = [...BODIES, ...READS, ...PATTERNS, ...COLUMNS];

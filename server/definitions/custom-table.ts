@@ -6,7 +6,12 @@ import type { Cell, Column, TablePrinter } from "../kinds/table-printer.js";
 import { stringifyJson } from "../schema/json-text.js";
 import { parseJson } from "../schema/parse-json.js";
 import type { ColumnDefinition } from "../structural/definition/check-version.js";
-import { type JsonPath, JsonPathError, parseJsonPath } from "../structural/json-path.js";
+import {
+  type JsonPath,
+  JsonPathError,
+  parseJsonPath,
+  VISITS_MAX,
+} from "../structural/json-path.js";
 
 const AGE: ColumnDefinition = {
   name: "Age",
@@ -20,13 +25,18 @@ interface CompiledColumn {
   readonly path: JsonPath;
 }
 
+/** Characters of all paths together: they are compiled in one turn, and nobody reads a table of thousands of columns. */
+const PATHS_CHARS_MAX = 64 * 1024;
+/** Text in the cells of a row, some of which may show the object whole. */
+const ROW_CHARS_MAX = 3 * 1024 * 1024;
+
 /** The cached values of a row; a date is kept as its time, because its age changes. */
 type Values = readonly (JsonValue | undefined)[];
 
 /**
  * An object's values are cached with it, as tables are requested repeatedly. Paths are compiled for the
- * first table. A definition with an invalid path, which kube-apiserver accepts, gets the default
- * columns.
+ * first table. A definition with an invalid path, which kube-apiserver accepts, or with very long ones gets the
+ * default columns. All cells of a row share a budget; beyond it they are empty.
  */
 export function customPrinter(
   definitions: readonly ColumnDefinition[],
@@ -41,8 +51,7 @@ export function customPrinter(
   const valuesOf = (object: StoredObject): Values => {
     let values = known.get(object);
     if (values === undefined) {
-      const parsed = parseJson(served(object).bytes);
-      values = columns().map(({ column, path }) => shownValue(column, path(parsed)[0]));
+      values = valuesIn(parseJson(served(object).bytes), columns());
       known.set(object, values);
     }
     return values;
@@ -65,7 +74,19 @@ export function customPrinter(
   };
 }
 
+function valuesIn(object: JsonValue, columns: readonly CompiledColumn[]): Values {
+  const budget = { visits: VISITS_MAX };
+  let chars = ROW_CHARS_MAX;
+  return columns.map(({ column, path }) => {
+    const value = chars < 0 ? undefined : shownValue(column, path(object, budget)[0]);
+    if (typeof value === "string") chars -= value.length;
+    return chars < 0 ? undefined : value;
+  });
+}
+
 function compileColumns(definitions: readonly ColumnDefinition[]): readonly CompiledColumn[] {
+  const chars = definitions.reduce((sum, { jsonPath = "" }) => sum + jsonPath.length, 0);
+  if (chars > PATHS_CHARS_MAX) return [compileColumn(AGE)];
   try {
     return definitions.map(compileColumn);
   } catch (error) {

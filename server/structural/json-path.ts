@@ -1,7 +1,8 @@
 /**
  * JSONPath for printer columns and scale paths: members, indexes, slices, wildcards, recursive
  * descent, unions and filters, e.g. `.status.conditions[?(@.type=="Ready")].status`, in kubectl's
- * dialect. Compiled once; a path returns every matching value in order, at most RESULTS_MAX of them.
+ * dialect. Compiled once; a path returns every matching value in order, at most RESULTS_MAX of them, and none
+ * where it would have to visit more values than it may.
  */
 import { compareTexts } from "../../storage/base/compare-texts.js";
 import { isJsonObject } from "../api/json-object.js";
@@ -11,35 +12,60 @@ export class JsonPathError extends Error {
   override readonly name = "JsonPathError";
 }
 
-/** Returns the values at the path; none if it ends early. */
-export type JsonPath = (root: JsonValue) => readonly JsonValue[];
+/** What paths may still do: several that share it cost no more than one. */
+export interface PathBudget {
+  /** Values that they visit; below 0 = nothing is found any more. */
+  visits: number;
+}
 
-type Segment = (values: readonly JsonValue[], root: JsonValue) => JsonValue[];
+/** Values that a path visits at most: some 5 ms. */
+export const VISITS_MAX = 100_000;
+
+/** Returns the values at the path; none if it ends early. */
+export type JsonPath = (root: JsonValue, budget?: PathBudget) => readonly JsonValue[];
+
+type Segment = (
+  values: readonly JsonValue[],
+  root: JsonValue,
+  budget: PathBudget,
+) => readonly JsonValue[];
 
 /** Maximum steps of one path: no handwritten path is longer. */
 const STEPS_MAX = 100;
 /** Maximum results of one step, as recursive descent and unions multiply them. */
 const RESULTS_MAX = 10_000;
+/** Filters within filters. */
+const FILTERS_DEPTH_MAX = 10;
+/** Of two texts that are compared, what counts as a value visited. */
+const COMPARED_CHARS = 64;
 
 /** @throws {JsonPathError} */
 export function parseJsonPath(text: string): JsonPath {
-  const steps = new Parser(text).parse();
-  return (root) => {
+  return pathOf(text, 0);
+}
+
+/** @param depth filters around it */
+function pathOf(text: string, depth: number): JsonPath {
+  const steps = new Parser(text, depth).parse();
+  return (root, budget = { visits: VISITS_MAX }) => {
     let values: readonly JsonValue[] = [root];
     for (const step of steps) {
-      values = step(values, root);
+      if (budget.visits < 0) return [];
+      values = step(values, root, budget);
       if (values.length === 0 || values.length > RESULTS_MAX) return [];
     }
-    return values;
+    return budget.visits < 0 ? [] : values;
   };
 }
 
 class Parser {
   readonly #text: string;
+  readonly #depth: number;
   #at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, depth: number) {
     this.#text = text;
+    this.#depth = depth;
   }
 
   parse(): readonly Segment[] {
@@ -60,10 +86,10 @@ class Parser {
   #step(): Segment | undefined {
     if (this.#text.startsWith("..", this.#at)) {
       this.#at += 2;
-      const descent = descend;
+      const descent: Segment = descend;
       if (this.#at >= this.#text.length || this.#text[this.#at] === "[") return descent;
       const field = this.#field();
-      return (values, root) => field(descent(values), root);
+      return (values, root, budget) => field(descent(values, root, budget), root, budget);
     }
     switch (this.#text[this.#at]) {
       case ".":
@@ -98,13 +124,22 @@ class Parser {
 
   #brackets(): Segment {
     const inner = this.#untilBracket();
-    if (inner.startsWith("?(") && inner.endsWith(")")) return filter(inner.slice(2, -1));
+    if (inner.startsWith("?(") && inner.endsWith(")"))
+      return filter(inner.slice(2, -1), this.#depth + 1);
     const parts = splitOutside(inner, ",").map((part) => selection(part.trim()));
     const [only, ...others] = parts;
     if (only === undefined) throw this.#error("empty brackets");
     if (others.length === 0) return only;
-    return (values, root) =>
-      values.flatMap((value) => parts.flatMap((part) => part([value], root)));
+    return (values, root, budget) => {
+      const found: JsonValue[] = [];
+      for (const value of values) {
+        for (const part of parts) {
+          if (isOver(found, budget)) return found;
+          found.push(...part([value], root, budget));
+        }
+      }
+      return found;
+    };
   }
 
   #untilBracket(): string {
@@ -175,10 +210,16 @@ function quotedText(text: string): string | undefined {
   return text.slice(1, -1).replaceAll(/\\(.)/g, "$1");
 }
 
+/** Visits a value. @returns whether nothing more is wanted */
+function isOver(found: readonly JsonValue[], budget: PathBudget): boolean {
+  return --budget.visits < 0 || found.length > RESULTS_MAX;
+}
+
 function member(name: string): Segment {
-  return (values) => {
+  return (values, _root, budget) => {
     const found: JsonValue[] = [];
     for (const value of values) {
+      if (isOver(found, budget)) break;
       if (!isJsonObject(value) || !Object.hasOwn(value, name)) continue;
       const child = value[name];
       if (child !== undefined) found.push(child);
@@ -188,14 +229,16 @@ function member(name: string): Segment {
 }
 
 function elements(start: number, end: number | undefined, stride: number): Segment {
-  return (values) => {
+  return (values, _root, budget) => {
     const found: JsonValue[] = [];
     for (const value of values) {
+      if (isOver(found, budget)) break;
       if (!Array.isArray(value)) continue;
       const from = start < 0 ? start + value.length : start;
       const stop = end === undefined ? from + 1 : end < 0 ? end + value.length : end;
       if (from < 0) continue;
       for (let at = from; at < Math.min(stop, value.length); at += stride) {
+        if (isOver(found, budget)) break;
         found.push(value[at] as JsonValue);
       }
     }
@@ -209,15 +252,35 @@ function childrenOf(value: JsonValue): readonly JsonValue[] {
   return Object.values(value).filter((child) => child !== undefined);
 }
 
-function everyChild(values: readonly JsonValue[]): JsonValue[] {
-  return values.flatMap(childrenOf);
+function everyChild(
+  values: readonly JsonValue[],
+  root: JsonValue,
+  budget: PathBudget,
+): JsonValue[] {
+  return childrenThat(() => true)(values, root, budget);
+}
+
+function childrenThat(
+  isFound: (child: JsonValue, root: JsonValue, budget: PathBudget) => boolean,
+): (...given: Parameters<Segment>) => JsonValue[] {
+  return (values, root, budget) => {
+    const found: JsonValue[] = [];
+    for (const value of values) {
+      if (isOver(found, budget)) break;
+      for (const child of childrenOf(value)) {
+        if (isOver(found, budget)) break;
+        if (isFound(child, root, budget)) found.push(child);
+      }
+    }
+    return found;
+  };
 }
 
 /** The values and everything in them, outermost first. */
-function descend(values: readonly JsonValue[]): JsonValue[] {
+function descend(values: readonly JsonValue[], _root: JsonValue, budget: PathBudget): JsonValue[] {
   const found: JsonValue[] = [];
   const walk = (value: JsonValue) => {
-    if (found.length > RESULTS_MAX) return;
+    if (isOver(found, budget)) return;
     found.push(value);
     for (const child of childrenOf(value)) walk(child);
   };
@@ -227,30 +290,39 @@ function descend(values: readonly JsonValue[]): JsonValue[] {
 
 const COMPARISON = /==|!=|<=|>=|<|>/;
 
-function filter(text: string): Segment {
+function filter(text: string, depth: number): Segment {
+  if (depth > FILTERS_DEPTH_MAX) throw new JsonPathError("too many filters within filters");
   const match = COMPARISON.exec(text);
-  const left = operand(text.slice(0, match?.index).trim());
+  const left = operand(text.slice(0, match?.index).trim(), depth);
   if (match === null) {
-    return (values, root) => everyChild(values).filter((item) => left(item, root).length > 0);
+    return childrenThat((item, root, budget) => left(item, root, budget).length > 0);
   }
   const [operator] = match;
-  const right = operand(text.slice(match.index + operator.length).trim());
+  const right = operand(text.slice(match.index + operator.length).trim(), depth);
   const holds = COMPARE[operator as keyof typeof COMPARE];
-  return (values, root) =>
-    everyChild(values).filter((item) => {
-      const [a] = left(item, root);
-      const [b] = right(item, root);
-      return a !== undefined && b !== undefined && holds(a, b);
-    });
+  return childrenThat((item, root, budget) => {
+    const [a] = left(item, root, budget);
+    const [b] = right(item, root, budget);
+    if (a === undefined || b === undefined) return false;
+    if (typeof a === "string" && typeof b === "string") {
+      budget.visits -= Math.floor((a.length + b.length) / COMPARED_CHARS);
+    }
+    return holds(a, b);
+  });
 }
 
-function operand(text: string): (item: JsonValue, root: JsonValue) => readonly JsonValue[] {
+function operand(
+  text: string,
+  depth: number,
+): (item: JsonValue, root: JsonValue, budget: PathBudget) => readonly JsonValue[] {
   const quoted = quotedText(text);
   if (quoted !== undefined) return () => [quoted];
   if (text === "true" || text === "false") return () => [text === "true"];
   if (text !== "" && Number.isFinite(Number(text))) return () => [Number(text)];
-  const path = parseJsonPath(text);
-  return text.startsWith("$") ? (_item, root) => path(root) : (item) => path(item);
+  const path = pathOf(text, depth);
+  return text.startsWith("$")
+    ? (_item, root, budget) => path(root, budget)
+    : (item, _root, budget) => path(item, budget);
 }
 
 /** Values of different types are not ordered. */
