@@ -28,3 +28,19 @@ export function withSortedMembers(value: JsonValue): JsonValue {
   const members = sortTexts(Object.keys(value));
   return Object.fromEntries(members.map((name) => [name, withSortedMembers(value[name] ?? null)]));
 }
+
+/** A copy with another value at the path; undefined = without it. Missing objects on the way are created. */
+export function withValueAt(
+  object: JsonObject,
+  path: readonly string[],
+  value: JsonValue | undefined,
+): JsonObject {
+  const [name = "", ...rest] = path;
+  if (rest.length === 0) {
+    const { [name]: _, ...others } = object;
+    return value === undefined ? others : { ...object, [name]: value };
+  }
+  const child = object[name];
+  const inner = child !== undefined && isJsonObject(child) ? child : {};
+  return { ...object, [name]: withValueAt(inner, rest, value) };
+}

@@ -9,7 +9,7 @@
  */
 
 import { finishNow, type Steps } from "../../storage/base/steps.js";
-import { isJsonObject } from "../api/json-object.js";
+import { isJsonObject, withValueAt } from "../api/json-object.js";
 import type { ApiObject, JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { badRequest } from "../api/status.js";
@@ -33,6 +33,7 @@ import {
   writeEntries,
 } from "./managed-fields.js";
 import type { MergeSchema } from "./merge-schema.js";
+import { fieldElement } from "./path-element.js";
 
 export interface FieldManagerOptions {
   /** The schema of the version that `update` and `apply` work in. */
@@ -58,6 +59,8 @@ export interface Write {
   readonly manager: string;
   /** "" = the object itself. */
   readonly subresource: string;
+  /** Set for a part that is one field, which is tracked if that field has an owner; absent = the whole object. */
+  readonly field?: readonly string[] | undefined;
   /** Whether it is worth while to cut each step of the work. */
   readonly isLong?: boolean;
 }
@@ -110,7 +113,7 @@ export class FieldManager {
       ? new Map<string, ManagedEntry>()
       : yield* this.#entriesFor(live, next, write);
     // The ownership of an object without entries is not tracked until its first apply.
-    if (live !== undefined && entries.size === 0 && !isCleared) {
+    if (live !== undefined && !isTracked(entries, write) && !isCleared) {
       return yield* withEntries(next, entries);
     }
     yield;
@@ -205,8 +208,10 @@ export class FieldManager {
     const current: JsonObject =
       live === undefined ? { apiVersion, kind, metadata: {} } : toJson(live);
     const entries = (yield* readStoredEntries(live?.metadata.managedFields)) ?? new Map();
-    if (live !== undefined && entries.size === 0) {
-      const compared = yield* this.#compare(schema.empty, current, entries, write);
+    if (live !== undefined && !isTracked(entries, write)) {
+      const { field } = write;
+      const before = field === undefined ? schema.empty : withValueAt(current, field, undefined);
+      const compared = yield* this.#compare(before, current, entries, write);
       yield* this.#follow(entries, compared, { ...write, manager: BEFORE_FIRST_APPLY });
     }
     const merged = yield* this.#applier.merge(current, applied, entries, {
@@ -241,6 +246,15 @@ export class FieldManager {
 export function showTypeOf({ apiVersion = "", kind = "" }: JsonObject): string {
   const version = String(apiVersion);
   return `${version.includes("/") ? version : `/${version}`}, Kind=${kind}`;
+}
+
+/** Whether what is written has owners, or had none at its creation. */
+function isTracked(entries: ManagedEntries, { field }: Write): boolean {
+  if (field === undefined) return entries.size > 0;
+  const isIn = (fields: FieldSet) =>
+    field.reduce<FieldSet | undefined>((set, name) => set?.[fieldElement(name)], fields) !==
+    undefined;
+  return [...entries.values()].some(({ fields }) => isIn(fields));
 }
 
 function* withEntries(object: ApiObject, entries: ManagedEntries): Steps<ApiObject> {

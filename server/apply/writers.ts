@@ -2,8 +2,7 @@
  * The manager of a request (S1-SSA-17), and the fields that a write does not affect because of the
  * subresource that it goes to.
  */
-import { EMPTY, type FieldSet, LEAF } from "./field-set.js";
-import type { MergeSchema } from "./merge-schema.js";
+import { EMPTY, type FieldSet, setOfPaths } from "./field-set.js";
 import { fieldElement } from "./path-element.js";
 
 /** Maximum bytes of a manager's name (S1-SSA-06). */
@@ -32,18 +31,17 @@ export function managerNameOf(fieldManager: string, userAgent: string): string {
 }
 
 /**
- * The fields that a write to the object itself, or to its `status`, does not affect: the status, or
- * everything but status and metadata. @param hasStatus whether the type has a status subresource
+ * The fields that writes to the object itself ("") and to its subresources do not affect.
+ * @param table dotted paths by subresource
  */
 export function resetFieldsOf(
-  schema: MergeSchema,
-  hasStatus: boolean,
+  table: Readonly<Record<string, readonly string[]>>,
 ): (subresource: string) => FieldSet {
-  if (!hasStatus) return () => EMPTY;
-  const status: FieldSet = { [fieldElement("status")]: LEAF };
-  const others: Record<string, FieldSet> = { [fieldElement("spec")]: LEAF };
-  for (const name of schema.root.fields().keys()) {
-    if (name !== "status" && name !== "metadata") others[fieldElement(name)] = LEAF;
-  }
-  return (subresource) => (subresource === "" ? status : subresource === "status" ? others : EMPTY);
+  const sets = new Map(
+    Object.entries(table).map(([subresource, fields]) => [
+      subresource,
+      setOfPaths(fields.map((field) => field.split(".").map(fieldElement))),
+    ]),
+  );
+  return (subresource) => sets.get(subresource) ?? EMPTY;
 }

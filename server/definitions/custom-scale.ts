@@ -4,7 +4,7 @@
  * replicas cannot be read, as none would say that it is scaled to zero.
  */
 import type { StoredObject } from "../../storage/objects/stored-object.js";
-import { isJsonObject } from "../api/json-object.js";
+import { isJsonObject, withValueAt } from "../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
 import { badRequest, internalError } from "../api/status.js";
 import { type Conversion, SAME_SHAPE } from "../kinds/conversion.js";
@@ -69,29 +69,24 @@ export function customScale(
     },
     part: {
       isOwnShape: true,
+      replicas: wanted,
       inMain({ spec, ...rest }) {
         const replicas = isJsonObject(spec) ? spec.replicas : undefined;
-        return replicas === undefined ? rest : withValue(rest, wanted, replicas);
+        return replicas === undefined ? rest : withValueAt(rest, wanted, replicas);
       },
       merge(sent: ScaleObject, stored: ApiObject) {
         const replicas = sent.spec?.replicas ?? 0;
         if (replicas === UNSET) throw badRequest(`the spec replicas field ${path} cannot be empty`);
         const served = main.fromStored({ ...stored }) as unknown as JsonObject;
-        const changed = withValue(served, wanted, replicas) as unknown as ApiObject;
-        return { ...main.toStored(changed), metadata: { ...stored.metadata } };
+        const changed = withValueAt(served, wanted, replicas);
+        return {
+          ...main.toStored(changed as unknown as ApiObject),
+          metadata: { ...stored.metadata },
+        };
       },
       validate,
     },
   };
-}
-
-/** A copy with the value at the path; missing objects on the way are created. */
-function withValue(object: JsonObject, steps: readonly string[], value: JsonValue): JsonObject {
-  const [step = "", ...rest] = steps;
-  if (rest.length === 0) return { ...object, [step]: value };
-  const child = object[step];
-  const inner = child !== undefined && isJsonObject(child) ? child : {};
-  return { ...object, [step]: withValue(inner, rest, value) };
 }
 
 /** The metadata that identifies the object; labels and owners stay the object's. */

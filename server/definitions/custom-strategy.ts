@@ -70,9 +70,7 @@ export function customStrategy(options: CustomStrategyOptions): CustomStrategy {
     prepareForCreate(next) {
       if (hasStatus) delete next.status;
     },
-    prepareForUpdate(next, current, context) {
-      if (hasStatus) statusOnly.prepareForUpdate?.(next, current, context);
-    },
+    ...(hasStatus ? statusOnly : {}),
     validate: (next, context) => judge(next, context),
     validateUpdate: (next, current, context) => judge(next, context, current),
   };

@@ -121,6 +121,8 @@ export interface Subresource {
 export interface SubresourcePart {
   /** Its objects have their own shape; the conversion makes them from the stored one (S1-GEN-03). */
   readonly isOwnShape?: true;
+  /** Where its number stands in the main object of the served version: 0 is none in its own shape. */
+  readonly replicas?: readonly string[];
   /**
    * The object to store: the current one, which stays unchanged, with the changes that this part
    * allows. `sent` is in the stored version, or in the part's own shape. @throws {StatusError} 422

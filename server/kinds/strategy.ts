@@ -90,6 +90,11 @@ export interface ResourceStrategy {
   readonly generationFields?: readonly string[] | AllFieldsBut;
   /** Whether a new object has no generation: its first change is generation 1. */
   readonly isGenerationLate?: boolean;
+  /**
+   * By subresource ("" = the object itself): fields ("metadata.labels") that a write to it does not reach, so
+   * that it neither conflicts over them nor owns them. Default: see `resetFieldsOf`.
+   */
+  readonly resetFields?: Readonly<Record<string, readonly string[]>>;
   /** How names are checked. Default DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): string[];
   /** Whether defaults may restore a status that is dropped from a new object. */

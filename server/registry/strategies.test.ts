@@ -93,6 +93,23 @@ test("who asks for a certificate is not the client's own word, and signers do no
   assert.deepEqual(update.spec, next.spec);
 });
 
+test("S1-CRUD-08: a status changes no metadata of kinds that came after the older ones", () => {
+  const names = [
+    "networking/servicecidrs",
+    "internal.apiserver/storageversions",
+    "scheduling/podgroups",
+    "resource/resourcepoolstatusrequests",
+  ];
+  for (const name of names) {
+    const current = object({});
+    current.metadata = { name: "x", finalizers: ["a.b/kept"], labels: { a: "b" } };
+    const next = object({ status: { is: "new" } });
+    next.metadata = { name: "x", annotations: { c: "d" }, ownerReferences: [] };
+    strategy(name).prepareForUpdate?.(next, current, onStatus);
+    assert.deepEqual(next.metadata, current.metadata, name);
+  }
+});
+
 test("a job finds its own pods by its uid", () => {
   const job = object({ spec: { template: { metadata: { labels: { a: "b" } } } } });
   job.metadata.uid = "u1";

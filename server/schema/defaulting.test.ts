@@ -264,14 +264,11 @@ const EXAMPLES: Readonly<
     ],
   ],
   "apps StatefulSet spec.updateStrategy.rollingUpdate.partition": [
-    [{ spec: { updateStrategy: {} } }, { "spec.updateStrategy.rollingUpdate.partition": 0 }],
+    [{ spec: { updateStrategy: {} } }, { "spec.updateStrategy.rollingUpdate": { partition: 0 } }],
     [
       { spec: { updateStrategy: { type: "RollingUpdate" } } },
       { "spec.updateStrategy.rollingUpdate": undefined },
     ],
-  ],
-  "apps StatefulSet spec.updateStrategy.rollingUpdate.maxUnavailable": [
-    [{ spec: { updateStrategy: {} } }, { "spec.updateStrategy.rollingUpdate.maxUnavailable": 1 }],
   ],
   "apps StatefulSet spec.persistentVolumeClaimRetentionPolicy.whenDeleted": [
     [{ spec: {} }, { "spec.persistentVolumeClaimRetentionPolicy.whenDeleted": "Retain" }],

@@ -342,6 +342,82 @@ test("S1-SSA-34, S1-GEN-03: status and scale have owners of their own", async ()
   assert.equal((await refusal(apply(missing, unnamed))).code, 404);
 });
 
+test("S1-SSA-34: an apply to status neither conflicts over metadata that it does not reach, nor owns it", async () => {
+  const attachment = {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "VolumeAttachment",
+    spec: { attacher: "a.b", nodeName: "n", source: { persistentVolumeName: "v" } },
+  };
+  const kinds = [
+    { url: `${DEPLOYMENTS}/kept`, object: deployment("kept"), status: { replicas: 1 } },
+    {
+      url: "/apis/storage.k8s.io/v1/volumeattachments/kept",
+      object: attachment,
+      status: { attached: true },
+    },
+  ];
+  for (const { url, object, status } of kinds) {
+    const { apiVersion, kind } = object;
+    const labelled = (labels: object) => ({ metadata: { name: "kept", labels } });
+    await apply(url, { ...object, ...labelled({ l: "1" }) });
+    const report = { apiVersion, kind, ...labelled({ l: "2" }), status };
+    const { body } = await apply(`${url}/status`, report, "fieldManager=st");
+    assert.deepEqual([body.metadata.labels, body.status], [{ l: "1" }, status]);
+    assert.deepEqual(
+      Object.keys((ownersOf({ body } as Answer)["st Apply status"] ?? {}) as object),
+      ["f:status"],
+      kind,
+    );
+    const without = await apply(url, { ...object, metadata: { name: "kept" } });
+    assert.equal(without.body.metadata.labels, undefined);
+  }
+});
+
+test("S1-SSA-34: a Scale of none has no owner, and one whose applier leaves its replicas out is none", async () => {
+  const url = `${DEPLOYMENTS}/none`;
+  await apply(url, deployment("none"));
+  const scale = (spec?: object) =>
+    apply(
+      `${url}/scale`,
+      { apiVersion: "autoscaling/v1", kind: "Scale", metadata: { name: "none" }, ...spec },
+      "fieldManager=sca",
+    );
+  const replicas = async () =>
+    ((await send("PATCH", url, {}, MERGE)).body.spec as { replicas?: number }).replicas;
+  await apply(url, deployment("none", 2));
+  await send("PATCH", `${url}/scale`, { spec: { replicas: 0 } }, MERGE);
+  await apply(url, deployment("none"));
+  await scale({ spec: { replicas: 5 } });
+  assert.equal(await replicas(), 5);
+  assert.equal((await scale()).status, 200);
+  assert.equal(await replicas(), 0);
+  const owners = async () => Object.keys(ownersOf(await send("PATCH", url, {}, MERGE))).sort();
+  assert.deepEqual(await owners(), ["me Apply"]);
+  const to = (count: number) =>
+    send("PATCH", `${url}/scale?fieldManager=hand`, { spec: { replicas: count } }, MERGE);
+  await to(3);
+  assert.deepEqual(await owners(), ["me Apply"], "nobody has owned replicas before");
+  const refused = await refusal(scale({ spec: { replicas: 5 } }));
+  assert.match(refused.message, /conflict with "before-first-apply" with subresource "scale"/);
+  await apply(url, deployment("none", 3));
+  await to(4);
+  assert.deepEqual(await owners(), ["hand Update scale", "me Apply"]);
+  await to(0);
+  assert.deepEqual(await owners(), ["me Apply"]);
+  assert.equal(await replicas(), 0);
+});
+
+test("S1-SSA-01: nobody owns what the server alone decides of a new object", async () => {
+  const sets = "/apis/apps/v1/namespaces/default/statefulsets";
+  const set = { ...deployment("set"), kind: "StatefulSet" };
+  const made = await send("POST", `${sets}?fieldManager=me`, set);
+  const { "f:spec": spec } = ownersOf(made)["me Update"] as Record<string, Record<string, object>>;
+  assert.deepEqual(spec?.["f:updateStrategy"], {
+    "f:type": {},
+    "f:rollingUpdate": { ".": {}, "f:partition": {} },
+  });
+});
+
 test("S1-SSA-35: a resourceVersion in the configuration is a condition", async () => {
   const url = `${CONFIG_MAPS}/locked`;
   const { body } = await apply(url, configMap("locked", { a: "1" }));

@@ -76,6 +76,7 @@ export function definitionStrategy(
   };
   return {
     ...validatesDefinition,
+    resetFields: statusOnly.resetFields,
     ownFields: OWN_FIELDS,
     finalizers: "any",
     warnings: (next, current) => formatWarnings(next, current),
@@ -97,7 +98,7 @@ export function definitionStrategy(
         dropEmptyWebhook(next);
         return setStatus(next, current, context);
       }
-      statusOnly.prepareForUpdate?.(next, current, context);
+      statusOnly.prepareForUpdate(next, current, context);
       const names = { now: formatTime(context.nowMs), holders: definitions.holders() };
       if (isNamed(next)) next.status = writtenStatus(next, current, names);
       if (!tracksGenerations) dropObservedGenerations(next, current);

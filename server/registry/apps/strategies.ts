@@ -7,7 +7,7 @@ import { templated } from "../core/templated.js";
 import { warnOfClaim } from "../core/volume-warnings.js";
 import { dropGatedFields } from "../generic/gated-fields.js";
 import { workloadNameWarnings } from "../generic/name-warnings.js";
-import { keepMetadataField, specAndStatus } from "../generic/status-parts.js";
+import { keepMetadataField, SPEC_OR_STATUS, specAndStatus } from "../generic/status-parts.js";
 import { WarningList } from "../generic/warning-list.js";
 import { countTemplate, isNewTemplate } from "./template-generation.js";
 import {
@@ -62,6 +62,7 @@ export const appsStrategies: StrategyTable = {
     // Annotations give the reason for a rollout, so they count as part of the desired state.
     generationFields: ["spec", "metadata.annotations"],
     warnings: workloadNameWarnings,
+    resetFields: { ...SPEC_OR_STATUS, status: ["spec", "metadata.labels"] },
     prepareForUpdate(next: ApiObject, current: ApiObject, { subresource }) {
       if (subresource === "status") keepMetadataField(next, current, "labels");
     },

@@ -30,6 +30,11 @@ export const certificateStrategies: StrategyTable = {
       next.spec = current.spec;
       if (subresource === "status") keepDecisions(next, current, nowMs);
     },
+    resetFields: {
+      "": ["spec", "status"],
+      status: ["spec", "status.conditions"],
+      approval: ["spec", "status.certificate"],
+    },
     ...selectable(["spec.signerName"]),
   },
   "certificates/clustertrustbundles": {
@@ -43,6 +48,7 @@ export const certificateStrategies: StrategyTable = {
   "certificates/podcertificaterequests": {
     ...dropsStatus,
     ...statusOnly,
+    resetFields: { status: ["spec"] },
     ...replacedWhenSeen,
     ...validatesPodCertificateRequest,
     ...rulesReportSpec,

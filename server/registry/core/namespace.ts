@@ -6,6 +6,7 @@
 import type { ApiObject } from "../../api/meta.js";
 import { checkDnsLabelName } from "../../api/validation-names.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
+import { SPEC_OR_STATUS } from "../generic/status-parts.js";
 import { validatesNamespace } from "./validate-cluster.js";
 
 interface NamespaceObject extends ApiObject {
@@ -14,6 +15,7 @@ interface NamespaceObject extends ApiObject {
 }
 
 export const namespaceStrategy: ResourceStrategy = {
+  resetFields: { ...SPEC_OR_STATUS, finalize: ["status"] },
   // Webhooks select namespaces by it.
   prepareForAdmission: (next, { naming }) => labelWithName(next, naming.labelDomain),
   prepareForCreate(next: NamespaceObject, { naming }) {

@@ -7,7 +7,7 @@ import type { ApiObject } from "../../api/meta.js";
 import { formatTime } from "../../api/time.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { alignFirst, membersAt, selectable } from "../generic/fields.js";
-import { keepMetadataField } from "../generic/status-parts.js";
+import { keepMetadataField, SPEC_OR_STATUS } from "../generic/status-parts.js";
 import { dropGatedPodFields } from "./gated-pod-fields.js";
 import { fillInMatchedLabels } from "./matched-labels.js";
 import { dropOldAnnotations } from "./pod-annotations.js";
@@ -62,6 +62,10 @@ export const podStrategy: ResourceStrategy = {
     const status = membersAt(next, "status");
     alignFirst(status, "podIP", "podIPs", "ip");
     if ((status.qosClass ?? "") === "" && before !== undefined) status.qosClass = before;
+  },
+  resetFields: {
+    ...SPEC_OR_STATUS,
+    status: ["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"],
   },
   validate: validatePod,
   validateUpdate: validatePodUpdate,

@@ -6,6 +6,7 @@
  */
 
 import type { Steps } from "../../../storage/base/steps.js";
+import { withValueAt } from "../../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
@@ -25,6 +26,9 @@ import {
   partOf,
   type StoredResource,
 } from "../../kinds/served-resource.js";
+import type { ResourceStrategy } from "../../kinds/strategy.js";
+import { valueAt } from "./fields.js";
+import { SPEC_OR_STATUS } from "./status-parts.js";
 
 export interface Ownership {
   /**
@@ -48,6 +52,8 @@ export interface Ownership {
     write: ApplyWrite,
   ): Steps<ApiObject>;
 }
+
+type ResetTable = NonNullable<ResourceStrategy["resetFields"]>;
 
 export interface OwnershipOptions {
   readonly naming: Naming;
@@ -75,7 +81,7 @@ export function createOwnership({
       kind: main.kind,
       naming,
       now: () => clock.now(),
-      resetFields: resetFieldsOf(schema, main.subresources.has("status")),
+      resetFields: resetFieldsOf(resetTableOf(main)),
       otherVersion(apiVersion) {
         const other = catalog.current
           .knownVersionsOf(main.partition)
@@ -94,26 +100,37 @@ export function createOwnership({
       const main = mainOf(resource);
       const fieldManager = managerOf(main);
       const { conversion } = main;
-      if (conversion === undefined) return yield* fieldManager.updateSteps(before, next, write);
-      const live = before && served(conversion, before);
-      const shown = served(conversion, next);
+      const replicas = partOf(resource)?.replicas;
+      if (conversion === undefined && replicas === undefined) {
+        return yield* fieldManager.updateSteps(before, next, write);
+      }
+      const live = before && withoutZero(served(conversion, before), replicas);
+      const shown = withoutZero(served(conversion, next), replicas);
       yield;
-      return withOwnersOf(next, yield* fieldManager.updateSteps(live, shown, write));
+      return withOwnersOf(
+        next,
+        yield* fieldManager.updateSteps(live, shown, { ...write, field: replicas }),
+      );
     },
     *apply(resource, before, applied, write) {
       const main = mainOf(resource);
       const fieldManager = managerOf(main);
-      const live =
-        before === undefined || main.conversion === undefined
-          ? before
-          : served(main.conversion, before);
+      const live = before && served(main.conversion, before);
       if (!isOwnShape(resource)) return yield* fieldManager.applySteps(live, applied, write);
       const own = ofMain(resource, main, applied);
       const shownVersion = formatGroupVersion(kindVersionOf(resource));
-      const merged = yield* fieldManager.applySteps(live, own, { ...write, shownVersion });
-      return inOwnShape(resource, main, merged);
+      const { replicas } = partOf(resource) ?? {};
+      const seen = live && withoutZero(live, replicas);
+      const part = { ...write, shownVersion, field: replicas };
+      const merged = yield* fieldManager.applySteps(seen, own, part);
+      return inOwnShape(resource, main, orZero(merged, live, replicas));
     },
   };
+}
+
+/** What writes to the kind and its subresources do not reach. */
+export function resetTableOf({ strategy, subresources }: MainResource): ResetTable {
+  return strategy.resetFields ?? (subresources.has("status") ? SPEC_OR_STATUS : {});
 }
 
 /** The object with the owners of another form of it. */
@@ -127,8 +144,29 @@ export function withOwnersOf(object: ApiObject, { metadata }: ApiObject): ApiObj
 }
 
 /** Conversions may fill in empty members of their argument, so it is copied. */
-function served(conversion: Conversion, stored: ApiObject): ApiObject {
-  return conversion.fromStored({ ...stored });
+function served(conversion: Conversion | undefined, stored: ApiObject): ApiObject {
+  return conversion === undefined ? stored : conversion.fromStored({ ...stored });
+}
+
+/** The object as the owners of its number see it, who have none when it is 0. */
+function withoutZero(object: ApiObject, path: readonly string[] | undefined): ApiObject {
+  if (path === undefined || Number(valueAt(object, path) ?? 1) !== 0) return object;
+  return withNumber(object, path, undefined);
+}
+
+/** What an apply took away, or never saw, is 0. */
+function orZero(
+  merged: ApiObject,
+  live: ApiObject | undefined,
+  path: readonly string[] | undefined,
+): ApiObject {
+  if (path === undefined || live === undefined) return merged;
+  const isGone = valueAt(merged, path) === undefined && valueAt(live, path) !== undefined;
+  return isGone ? withNumber(merged, path, 0) : merged;
+}
+
+function withNumber(object: ApiObject, path: readonly string[], value: number | undefined) {
+  return withValueAt(object as unknown as JsonObject, path, value) as unknown as ApiObject;
 }
 
 function convert(

@@ -47,12 +47,21 @@ export function keepMetadataField(
   else next.metadata = { ...next.metadata, [field]: current.metadata[field] };
 }
 
+/** What writes do not reach: the object itself not the status, and `status` nothing else but metadata. */
+export const SPEC_OR_STATUS = Object.freeze({ "": ["status"], status: ["spec"] });
+
 /** Types whose status subresource changes nothing but the status. */
-export const statusOnly: Pick<ResourceStrategy, "prepareForUpdate"> = Object.freeze({
-  prepareForUpdate(next: ApiObject, current: ApiObject, { subresource }: { subresource: string }) {
-    if (subresource === "status") keepMetadata(next, current);
-  },
-});
+export const statusOnly: Required<Pick<ResourceStrategy, "prepareForUpdate" | "resetFields">> =
+  Object.freeze({
+    resetFields: { ...SPEC_OR_STATUS, status: ["metadata", "spec"] },
+    prepareForUpdate(
+      next: ApiObject,
+      current: ApiObject,
+      { subresource }: { subresource: string },
+    ) {
+      if (subresource === "status") keepMetadata(next, current);
+    },
+  });
 
 /** A type that requires a resourceVersion in a PUT. */
 export const replacedWhenSeen: Pick<ResourceStrategy, "allowUnconditionalUpdate"> = Object.freeze({

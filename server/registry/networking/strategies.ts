@@ -6,7 +6,7 @@ import type { Maybe } from "../../api/validation-values.js";
 import type { StrategyTable } from "../../kinds/strategy.js";
 import { balancerWarnings, warnOfBlock } from "../generic/address-warnings.js";
 import { valueAt } from "../generic/fields.js";
-import { dropsStatus, specAndStatus } from "../generic/status-parts.js";
+import { dropsStatus, specAndStatus, statusOnly } from "../generic/status-parts.js";
 import { WarningList } from "../generic/warning-list.js";
 import {
   validatesIngress,
@@ -45,7 +45,7 @@ export const networkingStrategies: StrategyTable = {
     ...validatesIpAddress,
     validateName: checkCanonicalIp,
   },
-  "networking/servicecidrs": { ...dropsStatus, ...validatesServiceCidr },
+  "networking/servicecidrs": { ...dropsStatus, ...statusOnly, ...validatesServiceCidr },
 };
 
 interface Peer {

@@ -38,8 +38,9 @@ export const resourceStrategies: StrategyTable = {
   },
   "resource/resourceclaims": {
     ...dropsStatus,
+    ...statusOnly,
     prepareForUpdate(next, current, context) {
-      statusOnly.prepareForUpdate?.(next, current, context);
+      statusOnly.prepareForUpdate(next, current, context);
       if (context.subresource === "status") dropDeallocated(next, current);
     },
     returnsDeletedObject: true,
@@ -81,10 +82,12 @@ export const resourceStrategies: StrategyTable = {
       ];
     },
   },
+  "resource/resourcepoolstatusrequests": { ...dropsStatus, ...statusOnly },
   "resource/devicetaintrules": {
     ...specAndStatus,
+    ...statusOnly,
     prepareForUpdate(next, current, context) {
-      statusOnly.prepareForUpdate?.(next, current, context);
+      statusOnly.prepareForUpdate(next, current, context);
       if (context.subresource === "") keepTaintTimeTrue(next, current, context.nowMs);
     },
     validate: (next) => validateTaintRule(next as DeviceTaintRule, undefined),

@@ -1,6 +1,6 @@
 /** Strategies of the scheduling group. */
 import type { StrategyTable } from "../../kinds/strategy.js";
-import { dropsStatus } from "../generic/status-parts.js";
+import { dropsStatus, statusOnly } from "../generic/status-parts.js";
 import { isSystemClass, validatesPriorityClass } from "./validate-priority-class.js";
 
 export const schedulingStrategies: StrategyTable = {
@@ -11,5 +11,9 @@ export const schedulingStrategies: StrategyTable = {
     judges: "classes",
     generationFields: [],
   },
-  "scheduling/podgroups": dropsStatus,
+  "scheduling/podgroups": {
+    ...dropsStatus,
+    ...statusOnly,
+    resetFields: { status: ["metadata", "spec"] },
+  },
 };

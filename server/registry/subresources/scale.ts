@@ -43,6 +43,7 @@ function scaleOf(selectorOf: (workload: ApiObject) => string): PartDefinition {
     },
     part: {
       isOwnShape: true,
+      replicas: ["spec", "replicas"],
       merge(sent: ScaleObject, workload: Workload) {
         const replicas = sent.spec?.replicas ?? 0;
         if (replicas < 0) {

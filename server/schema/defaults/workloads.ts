@@ -22,14 +22,6 @@ function ofRollingUpdate(strategyName: string, name: string): DefaultRule {
   };
 }
 
-function ofStatefulRollingUpdate(name: string): DefaultRule {
-  return (value, { fact }) => {
-    const strategy = objectIn(objectIn(value, "spec"), "updateStrategy");
-    if (strategy?.type !== "RollingUpdate") return;
-    fillAbsent(objectIn(strategy, "rollingUpdate"), name, fact.value ?? null);
-  };
-}
-
 function ofClaimRetention(name: string): DefaultRule {
   return (value, { fact }) => {
     const spec = objectIn(value, "spec");
@@ -58,9 +50,11 @@ export const appsDefaults: DefaultRules = {
     strategy.type = fact.value ?? "";
     ensureObject(strategy, "rollingUpdate");
   },
-  "StatefulSet spec.updateStrategy.rollingUpdate.partition": ofStatefulRollingUpdate("partition"),
-  "StatefulSet spec.updateStrategy.rollingUpdate.maxUnavailable":
-    ofStatefulRollingUpdate("maxUnavailable"),
+  "StatefulSet spec.updateStrategy.rollingUpdate.partition": (value, { fact }) => {
+    const strategy = objectIn(objectIn(value, "spec"), "updateStrategy");
+    if (strategy?.type !== "RollingUpdate") return;
+    fillAbsent(objectIn(strategy, "rollingUpdate"), "partition", fact.value ?? null);
+  },
   "StatefulSet spec.persistentVolumeClaimRetentionPolicy.whenDeleted":
     ofClaimRetention("whenDeleted"),
   "StatefulSet spec.persistentVolumeClaimRetentionPolicy.whenScaled":
