@@ -289,6 +289,93 @@ test("a load balancer that asks nodes gets a port for that as well", async () =>
   assert.deepEqual((await held(harness, NODE_PORT_PARTITION)).sort(), ports);
 });
 
+test("a port keeps its node port by its name, and when its balancer is given no new ones", async () => {
+  await using harness = await open();
+  const nodePorts = ({ ports }: Spec) => ports.map(({ nodePort }) => nodePort);
+  const ports = [
+    { name: "a", port: 80, nodePort: 30_080 },
+    { name: "b", port: 81, nodePort: 30_081 },
+  ];
+  await create(harness, "lb", { type: "LoadBalancer", ports });
+  const kept = { type: "LoadBalancer", allocateLoadBalancerNodePorts: false, ports };
+  assert.deepEqual(nodePorts(await replace(harness, "lb", kept)), [30_080, 30_081]);
+  assert.deepEqual((await held(harness, NODE_PORT_PARTITION)).sort(), ["30080", "30081"]);
+
+  await replace(harness, "lb", { type: "LoadBalancer", ports });
+  const moved = [
+    { name: "a", port: 90 },
+    { name: "b", port: 80 },
+  ];
+  const spec = await replace(harness, "lb", { type: "NodePort", ports: moved });
+  assert.deepEqual(nodePorts(spec), [30_080, 30_081]);
+});
+
+test("a service out of reach from outside loses its policy for traffic from there", async () => {
+  await using harness = await open();
+  const local = { externalTrafficPolicy: "Local" };
+  await create(harness, "web", { ...local, externalIPs: ["192.0.2.1"] });
+  assert.ok(!("externalTrafficPolicy" in (await replace(harness, "web", local))));
+  const kept = { ...local, externalIPs: ["192.0.2.1"] };
+  await replace(harness, "web", { ...local, type: "NodePort" });
+  assert.equal(
+    ((await replace(harness, "web", kept)) as JsonObject).externalTrafficPolicy,
+    "Local",
+  );
+});
+
+test("a port for the health of a balancer is no node port of the same service", async () => {
+  await using harness = await open();
+  const balancer = (nodePort: number, health: JsonObject = {}): JsonObject => ({
+    type: "LoadBalancer",
+    ports: [{ port: 80, nodePort }],
+    ...health,
+  });
+  const local = (healthCheckNodePort: number) => ({
+    externalTrafficPolicy: "Local",
+    healthCheckNodePort,
+  });
+  const taken = (field: string) =>
+    `422 Service "lb" is invalid: spec.${field}: Invalid value: 31403: provided port is already allocated`;
+  assert.equal(
+    await refusal(create(harness, "lb", balancer(31_403, local(31_403)))),
+    taken("ports[0].nodePort"),
+  );
+  await create(harness, "lb", balancer(31_403));
+  assert.equal(
+    await refusal(replace(harness, "lb", balancer(31_403, local(31_403)))),
+    taken("healthCheckNodePort"),
+  );
+  await replace(harness, "lb", balancer(31_404));
+  await replace(harness, "lb", balancer(31_404, local(31_403)));
+  assert.equal(
+    await refusal(replace(harness, "lb", balancer(31_403, local(31_403)))),
+    taken("ports[0].nodePort"),
+  );
+});
+
+test("a headless service lets go of a family only when it asks for one", async () => {
+  await using harness = await open();
+  const headless = (ipFamilyPolicy: string, ipFamilies: string[]) => ({
+    clusterIP: "None",
+    ipFamilyPolicy,
+    ipFamilies,
+  });
+  for (const policy of ["PreferDualStack", "RequireDualStack"]) {
+    await create(harness, policy.toLowerCase(), { clusterIP: "None", ipFamilyPolicy: policy });
+    const change = (...families: string[]) =>
+      replace(harness, policy.toLowerCase(), headless(policy, families));
+    for (const family of ["IPv4", "IPv6"]) {
+      assert.match(
+        await refusal(change(family)),
+        /spec\.ipFamilyPolicy: .*: must be 'SingleStack' to release the secondary IP family$/,
+      );
+    }
+    assert.deepEqual((await change("IPv6", "IPv4")).ipFamilies, ["IPv6", "IPv4"]);
+    const one = await replace(harness, policy.toLowerCase(), headless("SingleStack", ["IPv6"]));
+    assert.deepEqual(one.ipFamilies, ["IPv6"]);
+  }
+});
+
 test("replicas that give out all addresses and ports at once never give one twice", async () => {
   await using harness = await open({ ranges: ["10.0.0.0/27"], ports: [30_000, 30_040] });
   const replicas = [harness.registry, await harness.openReplica(), await harness.openReplica()];

@@ -12,7 +12,7 @@ import { formatIp, type IpBlock, isWithin, parseIp } from "../../api/ip-address.
 import { Problems } from "../../api/problems.js";
 import { type FieldError, internalError, invalid } from "../../api/status.js";
 import type { Allocator, IsTaken } from "../generic/allocator.js";
-import { NODE_PORT_PARTITION } from "./service.js";
+import { NODE_PORT_PARTITION, PORT_TAKEN } from "./service.js";
 import {
   hasNodePorts,
   type IpFamily,
@@ -85,7 +85,10 @@ function settleFamilies(
   const isFree = spec.clusterIP === "None" && Object.keys(spec.selector ?? {}).length === 0;
   spec.ipFamilyPolicy ??= before?.ipFamilyPolicy ?? (isFree ? "RequireDualStack" : "SingleStack");
   const policy = spec.ipFamilyPolicy;
-  if (before !== undefined && policy === "SingleStack") keepFirst(spec, before);
+  if (before !== undefined) {
+    if (policy === "SingleStack") keepFirst(spec, before);
+    else refuseShorter(spec, before, errors);
+  }
   const families = [...(spec.ipFamilies ?? [])];
   const ips = isHeadless(spec) ? [] : (spec.clusterIPs ?? []);
   if (policy === "SingleStack") {
@@ -137,6 +140,19 @@ function keepFirst(spec: ServiceSpec, before: ServiceSpec): void {
   }
   if (ipFamilies.length > 1 && deepEqual(ipFamilies, before.ipFamilies)) {
     spec.ipFamilies = ipFamilies.slice(0, 1);
+  }
+}
+
+/** Only one who asks for a single family lets go of the second. */
+function refuseShorter(spec: ServiceSpec, before: ServiceSpec, errors: FieldError[]): void {
+  for (const [list, what] of [
+    ["clusterIPs", "cluster IP"],
+    ["ipFamilies", "IP family"],
+  ] as const) {
+    const count = spec[list]?.length ?? 0;
+    if (count === 0 || count >= (before[list]?.length ?? 0)) continue;
+    const why = `must be 'SingleStack' to release the secondary ${what}`;
+    errors.push(invalidValue(POLICY_FIELD, spec.ipFamilyPolicy, why));
   }
 }
 
@@ -238,14 +254,19 @@ function assignPorts(
   const { first, last } = pool.nodePortRange;
   const isOutside = (port: number) => port !== 0 && !pool.isDryRun && (port < first || port > last);
   const why = `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
+  const health = needsHealthCheckPort(spec) ? (spec.healthCheckNodePort ?? 0) : 0;
   for (const [index, { nodePort = 0 }] of ports.entries()) {
-    if (old.has(nodePort) || !isOutside(nodePort)) continue;
-    return invalidValue(`spec.ports[${index}].nodePort`, nodePort, why);
+    if (nodePort === 0 || old.has(nodePort)) continue;
+    const field = `spec.ports[${index}].nodePort`;
+    if (isOutside(nodePort)) return invalidValue(field, nodePort, why);
+    if (nodePort === health) return invalidValue(field, nodePort, PORT_TAKEN);
   }
-  const { healthCheckNodePort: health = 0 } = spec;
-  const isNew = needsHealthCheckPort(spec) && health !== before?.healthCheckNodePort;
-  if (isNew && isOutside(health)) return invalidValue("spec.healthCheckNodePort", health, why);
   const own = new Set(ports.map(({ nodePort }) => nodePort ?? 0));
+  if (health !== 0 && health !== before?.healthCheckNodePort) {
+    const field = "spec.healthCheckNodePort";
+    if (isOutside(health)) return invalidValue(field, health, why);
+    if (own.has(health)) return invalidValue(field, health, PORT_TAKEN);
+  }
   const take = () => {
     const port = freePort(pool, own);
     own.add(port);
@@ -260,7 +281,7 @@ function assignPorts(
       shared.note(port, index);
     }
   }
-  if (needsHealthCheckPort(spec) && (spec.healthCheckNodePort ?? 0) === 0) {
+  if (needsHealthCheckPort(spec) && health === 0) {
     spec.healthCheckNodePort = take();
   }
   return undefined;

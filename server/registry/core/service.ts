@@ -16,12 +16,12 @@ import { selectable } from "../generic/fields.js";
 import { validated } from "../generic/validated.js";
 import {
   hasNodePorts,
+  isExternal,
   isHeadless,
   needsClusterIp,
   needsHealthCheckPort,
   needsNodePorts,
   type ServiceObject,
-  type ServicePort,
   type ServiceSpec,
 } from "./service-types.js";
 import { serviceWarnings } from "./service-warnings.js";
@@ -29,6 +29,9 @@ import { serviceRules } from "./validate-service.js";
 
 /** The partition of node port reservations; no resource is served from it. */
 export const NODE_PORT_PARTITION = "internal/nodeports";
+
+/** Said of a node port that another port has, of this or another Service. */
+export const PORT_TAKEN = "provided port is already allocated";
 
 export const serviceStrategy: ResourceStrategy = {
   prepareForCreate(next: ServiceObject) {
@@ -90,18 +93,13 @@ function setOrDelete<K extends keyof ServiceSpec>(
   else spec[member] = value;
 }
 
-function portIdentity({ protocol, port }: ServicePort): string {
-  return `${protocol}/${port}`;
-}
-
+/** A port is known by its name, whatever else of it changes. */
 function keepNodePorts(spec: ServiceSpec, before: ServiceSpec): void {
-  const old = new Map((before.ports ?? []).map((port) => [portIdentity(port), port.nodePort]));
+  const old = new Map((before.ports ?? []).map(({ name, nodePort }) => [name ?? "", nodePort]));
   const used = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort ?? 0));
   for (const port of spec.ports ?? []) {
-    const nodePort = old.get(portIdentity(port)) ?? 0;
-    if ((port.nodePort ?? 0) !== 0 || nodePort === 0 || used.has(nodePort)) continue;
-    port.nodePort = nodePort;
-    used.add(nodePort);
+    const nodePort = old.get(port.name ?? "") ?? 0;
+    if ((port.nodePort ?? 0) === 0 && !used.has(nodePort)) port.nodePort = nodePort;
   }
 }
 
@@ -129,7 +127,7 @@ function dropOutdated(spec: ServiceSpec, before: ServiceSpec): void {
     if (isSame("ipFamilyPolicy")) delete spec.ipFamilyPolicy;
     if (isSame("internalTrafficPolicy")) delete spec.internalTrafficPolicy;
   }
-  if (needsNodePorts(before) && !needsNodePorts(spec)) {
+  if (hasNodePorts(before) && !hasNodePorts(spec)) {
     const old = new Set((before.ports ?? []).map(({ nodePort }) => nodePort));
     const ports = spec.ports ?? [];
     if (ports.every(({ nodePort }) => nodePort === undefined || old.has(nodePort))) {
@@ -143,9 +141,8 @@ function dropOutdated(spec: ServiceSpec, before: ServiceSpec): void {
     if (isSame("allocateLoadBalancerNodePorts")) delete spec.allocateLoadBalancerNodePorts;
     if (isSame("loadBalancerClass")) delete spec.loadBalancerClass;
   }
-  if (hasNodePorts(before) && !hasNodePorts(spec)) {
-    const isExposed = spec.type === "ClusterIP" && (spec.externalIPs?.length ?? 0) > 0;
-    if (isSame("externalTrafficPolicy") && !isExposed) delete spec.externalTrafficPolicy;
+  if (isExternal(before) && !isExternal(spec) && isSame("externalTrafficPolicy")) {
+    delete spec.externalTrafficPolicy;
   }
 }
 
@@ -219,7 +216,7 @@ function portClaim({ metadata }: ServiceObject, port: number, field: string): Re
   return {
     partition: NODE_PORT_PARTITION,
     path: String(port),
-    problem: invalidValue(field, port, "provided port is already allocated"),
+    problem: invalidValue(field, port, PORT_TAKEN),
     object: ({ uid, nowMs }) => ({
       kind: "NodePort",
       apiVersion: "internal/v1",
