@@ -10,6 +10,7 @@ import { loadSnapshot } from "../../server/commands/load-snapshot.js";
 import { saveSnapshot } from "../../server/commands/save-snapshot.js";
 import { parseSnapshotOptions } from "../../server/config/snapshot-options.js";
 import { ANYTHING, definitionOf, versionOf } from "../fixtures/definitions.js";
+import { MINIMAL_OBJECTS } from "../fixtures/minimal-objects.js";
 import { COMMAND } from "../harness/command.js";
 import { type ApiObject, HttpsClient } from "../harness/https-client.js";
 import { startKeelson } from "../harness/start-api.js";
@@ -107,6 +108,97 @@ test("People 1: a file takes definitions, objects, owners and status to another 
   await writeFile(file, "{}\n");
   await assert.rejects(loadSnapshot(parseSnapshotOptions(load), never), /is not a snapshot/);
   assert.equal(await readFile(file, "utf8"), "{}\n");
+});
+
+test("People 1: decisions and running pods come with a file, and what was being deleted is named and not made anew", async () => {
+  await using folder = await makeTempDir("snapshot");
+  await using api = await startKeelson();
+  const named = (name: string, more: object = {}) => ({ name, uid: `u-${name}`, ...more });
+  const inShop = (name: string, more: object = {}) => named(name, { namespace: "shop", ...more });
+  const { content } = MINIMAL_OBJECTS["certificatesigningrequests.certificates.k8s.io"] as {
+    content: { spec: object };
+  };
+  const conditions = [{ type: "Approved", status: "True", reason: "r" }];
+  const containers = [{ name: "c", image: "i" }];
+  const debug = { name: "d", image: "i", targetContainerName: "c" };
+  const deletionTimestamp = "2026-01-02T03:04:05Z";
+  const template = { metadata: { labels: { a: "b" } }, spec: { containers } };
+  const spec = { selector: { matchLabels: { a: "b" } }, template };
+  const web = { apiVersion: "apps/v1", kind: "Deployment", name: "web", uid: "u-web" };
+  const objects = [
+    { kind: "KeelsonSnapshot", version: 1 },
+    { apiVersion: "v1", kind: "Namespace", metadata: named("shop") },
+    { apiVersion: "v1", kind: "Namespace", metadata: named("going", { deletionTimestamp }) },
+    { apiVersion: "v1", kind: "ConfigMap", metadata: named("within", { namespace: "going" }) },
+    {
+      apiVersion: "scheduling.k8s.io/v1",
+      kind: "PriorityClass",
+      metadata: named("later"),
+      value: 77,
+      globalDefault: true,
+    },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: inShop("default") },
+    {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: inShop("ran-before"),
+      spec: {
+        ...{ nodeName: "n", priority: 0, preemptionPolicy: "PreemptLowerPriority" },
+        ...{ containers, ephemeralContainers: [debug] },
+      },
+      status: { phase: "Running" },
+    },
+    {
+      apiVersion: "certificates.k8s.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: named("approved"),
+      spec: content.spec,
+      status: { conditions },
+    },
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: inShop("web", { deletionTimestamp, finalizers: ["a.b/held"] }),
+      spec,
+    },
+    {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: inShop("web-1", { ownerReferences: [web] }),
+      spec,
+    },
+    {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: inShop("wrong"),
+      spec,
+      status: { replicas: -1 },
+    },
+  ];
+  const file = await folder.write("c.jsonl", objects.map((one) => JSON.stringify(one)).join("\n"));
+  const load = ["load", file, `--kubeconfig=${api.kubeconfigPath}`];
+  const { output, exitCode } = await loadSnapshot(parseSnapshotOptions(load), never);
+  const lines = output.split("\n").sort();
+  const wrong = lines.findIndex((line) => line.startsWith("ReplicaSet shop/wrong: its status: "));
+  assert.match(lines.splice(wrong, 1)[0] ?? "", /status\.replicas: Invalid value: -1.*\(422\)$/);
+  assert.deepEqual(lines, [
+    "",
+    lines[1],
+    "ConfigMap going/within: it was being deleted",
+    "Deployment shop/web: it was being deleted",
+    "Namespace going: it was being deleted",
+    "ReplicaSet shop/web-1: it was being deleted",
+  ]);
+  assert.match(lines[1] ?? "", /^\d created, \d there already, 5 not loaded$/);
+  assert.equal(exitCode, 1);
+  const client = new HttpsClient(api.url, api);
+  const read = async (path: string) => JSON.parse(String((await client.get(path)).bytes));
+  const request = await read("/apis/certificates.k8s.io/v1/certificatesigningrequests/approved");
+  assert.equal(request.status.conditions[0].type, "Approved");
+  const pod = await read("/api/v1/namespaces/shop/pods/ran-before");
+  assert.deepEqual([pod.spec.priority, pod.status.phase], [77, "Running"]);
+  assert.equal(pod.spec.ephemeralContainers[0].name, "d");
+  client.close();
 });
 
 test("People 1: a snapshot goes through pipes and links, which stay, and what is wrong with a file names it", async () => {

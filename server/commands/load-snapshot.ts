@@ -39,6 +39,8 @@ interface Loading {
   readonly signal: AbortSignal;
   /** By the uid in the file: the one on the server. */
   readonly uids: Map<string, string>;
+  /** Objects that were created here, and perhaps not with all their parts yet. */
+  readonly begun: Set<JsonObject>;
   /** By "apps/v1 Deployment". */
   resources: ReadonlyMap<string, ServerResource>;
 }
@@ -51,10 +53,13 @@ export async function loadSnapshot(
   options: SnapshotOptions,
   signal: AbortSignal,
 ): Promise<{ readonly output: string; readonly exitCode: number }> {
-  const objects = await readObjects(options.file, signal);
+  const all = await readObjects(options.file, signal);
+  const leaving = leavingOf(all);
+  const objects = all.filter((object) => !leaving.has(object));
   const client = await connect(options, "keelson-snapshot");
   try {
-    const loading: Loading = { client, signal, uids: new Map(), resources: new Map() };
+    const known = { uids: new Map(), begun: new Set<JsonObject>(), resources: new Map() };
+    const loading: Loading = { client, signal, ...known };
     const counts = { created: 0, kept: 0 };
     const failures: string[] = [];
     const isLast = ({ kind }: JsonObject) => LAST.test(String(kind));
@@ -65,6 +70,7 @@ export async function loadSnapshot(
       objects.filter(isLast),
     ];
     for (const group of groups) await loadAll(group, loading, counts, failures);
+    for (const object of leaving) failures.push(`${nameOf(object)}: it was being deleted`);
     const shown = failures.slice(0, LINES_MAX);
     const more = failures.length - shown.length;
     if (more > 0) shown.push(`and ${more} more`);
@@ -76,6 +82,28 @@ export async function loadSnapshot(
   } finally {
     client.close();
   }
+}
+
+/** What somebody has deleted, and what goes with it: created again it would be as if nobody had. */
+function leavingOf(objects: readonly JsonObject[]): ReadonlySet<JsonObject> {
+  const leaving = new Set<JsonObject>();
+  const uids = new Set<unknown>();
+  const namespaces = new Set<unknown>();
+  for (let known = -1; known < leaving.size; ) {
+    known = leaving.size;
+    for (const object of objects) {
+      const { deletionTimestamp, namespace, uid, name, ownerReferences } = membersOf(
+        object.metadata,
+      );
+      const owners = (ownerReferences ?? []) as readonly JsonObject[];
+      const isOwned = owners.length > 0 && owners.every((owner) => uids.has(owner.uid));
+      if ((deletionTimestamp ?? null) === null && !isOwned && !namespaces.has(namespace)) continue;
+      leaving.add(object);
+      uids.add(uid);
+      if (object.kind === "Namespace") namespaces.add(name);
+    }
+  }
+  return leaving;
 }
 
 async function readObjects(file: string, signal: AbortSignal): Promise<JsonObject[]> {
@@ -174,19 +202,41 @@ async function load(object: JsonObject, loading: Loading): Promise<Outcome> {
   const path = pathOf(resource, namespace);
   const made = await askServer(client, { method: "POST", path, body: stringifyJson(body) }, signal);
   const own = pathOf(resource, namespace, String(metadata.name));
-  const isNew = made.status < 300;
+  if (made.status < 300) loading.begun.add(object);
   // A name that is taken: its uid is that of the owner that others name.
-  const there = isNew ? made : await askServer(client, { path: own }, signal);
+  const there = made.status < 300 ? made : await askServer(client, { path: own }, signal);
   if (there.status >= 300) return { why: reasonOf(made) };
   const { uid } = membersOf(there.value.metadata);
   uids.set(String(metadata.uid), String(uid));
-  if (!isNew) return made.status === 409 ? "kept" : { why: reasonOf(made) };
-  if (resource.hasStatus && object.status !== undefined) {
-    const withStatus = { ...made.value, status: object.status };
-    const text = stringifyJson(withStatus);
-    await askServer(client, { method: "PUT", path: `${own}/status`, body: text }, signal);
+  if (!loading.begun.has(object)) return made.status === 409 ? "kept" : { why: reasonOf(made) };
+  let last = there.value;
+  for (const [part, members] of partsOf(object, resource, last)) {
+    const text = stringifyJson({ ...last, ...members });
+    const request = { method: "PUT", path: `${own}/${part}`, body: text };
+    const answer = await askServer(client, request, signal);
+    if (answer.status >= 300) return { why: `its ${part}: ${reasonOf(answer)}` };
+    last = answer.value;
   }
   return "created";
+}
+
+/** What is written by itself, in order: a decision goes before the certificate that it allows. */
+function* partsOf(
+  object: JsonObject,
+  { hasStatus }: ServerResource,
+  created: JsonObject,
+): Iterable<readonly [part: string, members: JsonObject]> {
+  const { kind, status } = object;
+  const { ephemeralContainers = null } = membersOf(object.spec);
+  if (kind === "Pod" && ephemeralContainers !== null) {
+    yield ["ephemeralcontainers", { spec: { ...membersOf(created.spec), ephemeralContainers } }];
+  }
+  if (kind === "CertificateSigningRequest") {
+    const all = (membersOf(status).conditions ?? []) as readonly JsonObject[];
+    const conditions = all.filter(({ type }) => type === "Approved" || type === "Denied");
+    if (conditions.length > 0) yield ["approval", { status: { conditions } }];
+  }
+  if (hasStatus && status !== undefined) yield ["status", { status }];
 }
 
 /** Without what the server gives, under the uids of its owners there. */
@@ -220,6 +270,7 @@ function toCreate(object: JsonObject, uids: ReadonlyMap<string, string>): JsonOb
     metadata: kept,
     ...(object.kind === "Service" && { spec: ownAddress(object) }),
     ...(object.kind === "Job" && { spec: ownSelector(object) }),
+    ...(object.kind === "Pod" && { spec: ownClasses(object) }),
   };
 }
 
@@ -235,6 +286,13 @@ function ownSelector({ spec }: JsonObject): JsonObject {
   );
   const own = { ...metadata, labels: Object.fromEntries(labels) };
   return { ...kept, template: { ...template, metadata: own } };
+}
+
+/** What the classes of a pod give it is theirs to say there. Containers for debugging come later. */
+function ownClasses({ spec }: JsonObject): JsonObject {
+  const { priority: _, preemptionPolicy: __, overhead: ___, ...members } = membersOf(spec);
+  const { ephemeralContainers: ____, ...kept } = members;
+  return kept;
 }
 
 /** The addresses of the cluster are those of another range there. */
