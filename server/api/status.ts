@@ -110,6 +110,11 @@ export function badRequest(message: string, cause?: unknown): StatusError {
   return failure({ code: 400, reason: "BadRequest", message, cause });
 }
 
+/** 505: a request line that names another version of HTTP. */
+export function versionNotSupported(): StatusError {
+  return failure({ code: 505, message: "unsupported protocol version" });
+}
+
 /** 401: no identity could be established. */
 export function unauthorized(message = "Unauthorized"): StatusError {
   return failure({ code: 401, reason: "Unauthorized", message });

@@ -39,13 +39,18 @@ function answerError(ctx: RequestContext, error: unknown, parts: RecoveryParts):
     dropConnection(ctx);
     return;
   }
-  if (!(error instanceof StatusError) || error.code >= 500) logFailure(ctx, error, parts.logger);
+  if (!isByClient(error)) logFailure(ctx, error, parts.logger);
   const answer = toClientError(error, state.auditId);
   if (answer.code === 504 && state.infoIfKnown !== undefined) {
     parts.metrics.countTermination(state.infoIfKnown, 504);
   }
   if (ctx.headerSent) dropConnection(ctx);
   else respondWithStatus(ctx, answer, parts.encodeStatus);
+}
+
+/** What the client did wrong is not worth a line: it could fill the log. */
+function isByClient(error: unknown): boolean {
+  return error instanceof StatusError && (error.code < 500 || error.code === 505);
 }
 
 function dropConnection(ctx: RequestContext): void {

@@ -67,7 +67,7 @@ export class Connections {
 
   /** A request begins. False: its connection has already been ended, so an answer would be lost. */
   begin(request: IncomingMessage, response: ServerResponse): boolean {
-    if (request.httpVersionMajor >= 2) return true;
+    if ("stream" in request) return true;
     const connection = this.#http1.get(request.socket as TLSSocket);
     if (connection === undefined) return true;
     if (connection.endedAtMs !== undefined) return false;
@@ -79,7 +79,7 @@ export class Connections {
    * Finishes the responses under way on the connection; the client's next request uses another one.
    */
   sendAway(request: IncomingMessage, response: ServerResponse): void {
-    if (request.httpVersionMajor < 2) response.shouldKeepAlive = false;
+    if (!("stream" in request)) response.shouldKeepAlive = false;
     else endConnection(request);
   }
 
@@ -148,7 +148,8 @@ export class Connections {
  * are complete. Only HTTP/2's.
  */
 export function endConnection(request: IncomingMessage): void {
-  if (request.httpVersionMajor < 2) return;
+  // The version does not tell: a request line of HTTP/1 may name any.
+  if (!("stream" in request)) return;
   closeSoon((request as unknown as Http2Request).stream.session);
 }
 

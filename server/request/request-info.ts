@@ -67,11 +67,12 @@ const LONG_RUNNING_SUBRESOURCES: ReadonlySet<string> = new Set([
 const METADATA_NAME_TERM = /^metadata\.name==?([^=!,]+)$/;
 
 /** Reads method and URL. @throws {StatusError} 400 for malformed percent-encoding */
-export function parseRequestInfo(method: string, url: string): RequestInfo {
+export function parseRequestInfo(method: string, target: string): RequestInfo {
+  const url = originForm(target) ?? target;
   const queryStart = url.indexOf("?");
   const rawPath = queryStart === -1 ? url : url.slice(0, queryStart);
   const query = parseQuery(queryStart === -1 ? "" : url.slice(queryStart + 1));
-  const path = decodePercent(stripOrigin(rawPath));
+  const path = decodePercent(rawPath);
   const parts = splitPath(path);
   const [apiPrefix = ""] = parts;
   const isCore = apiPrefix === "api";
@@ -207,10 +208,14 @@ function splitPath(path: string): string[] {
   return parts;
 }
 
-/** "https://host/path" (absolute form, RFC 9112 section 3.2.2) to "/path". */
-function stripOrigin(target: string): string {
-  if (target.startsWith("/")) return target;
-  const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/]*/i.exec(target);
-  if (origin === null) return target;
-  return target.slice(origin[0].length) || "/";
+/**
+ * "https://host/path?a" (absolute form, RFC 9112 section 3.2.2) to "/path?a"; a path, and the "*" of OPTIONS, as they
+ * are. undefined = neither.
+ */
+export function originForm(target: string): string | undefined {
+  if (target.startsWith("/") || target === "*") return target;
+  const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i.exec(target);
+  if (origin === null || !URL.canParse(target)) return undefined;
+  const rest = target.slice(origin[0].length);
+  return rest.startsWith("/") ? rest : `/${rest}`;
 }
