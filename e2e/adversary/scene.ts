@@ -11,8 +11,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { shippedNodeFlags } from "../harness/command.js";
-import { eventually } from "../harness/eventually.js";
 import { HttpsClient } from "../harness/https-client.js";
+import { PatientClient } from "../harness/patient-client.js";
 import { type ServerProcess, startServer } from "../harness/server-process.js";
 import { openStore, type StoreForTest, type StoreName } from "../harness/stores.js";
 import { type Attack, Attacker } from "./attack.js";
@@ -190,12 +190,8 @@ async function furnishControlPlanes({ url, client, credentials }: ServerProcess)
     const body = { apiVersion: "tenancy.k8s.io/v1alpha1", kind: "ControlPlane", metadata };
     const made = await client.post("/apis/tenancy.k8s.io/v1alpha1/controlplanes", body);
     if (made.status !== 409) made.expect(201);
-    const inside = new HttpsClient(url + base, credentials);
     // The first one of a process is made object by object, which may take longer than a request waits.
-    await eventually(
-      `${base} is loaded`,
-      async () => (await inside.get("/version")).status === 200,
-    );
+    const inside = new PatientClient(url + base, credentials);
     const tokens = await furnish(inside);
     inside.close();
     return tokens;

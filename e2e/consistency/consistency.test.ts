@@ -72,7 +72,7 @@ async function holdUnderFire(t: TestContext, plan: Omit<FireOptions, "log">) {
   const lines: string[] = [];
   const report = await runFire({ ...plan, log: (line) => lines.push(line) }).catch(
     (error: unknown) => {
-      throw new Error(lines.join("\n"), { cause: error });
+      throw new Error([...lines, String(error)].join("\n"), { cause: error });
     },
   );
   const text = [...lines, formatReport(report)].join("\n");
