@@ -158,6 +158,35 @@ test("S1-CRUD-08: the status end of some types leaves their metadata alone", () 
   assert.deepEqual(next.metadata, { name: "x", labels: { a: "old" } });
 });
 
+test("S1-CRUD-08: a pod's status keeps what was seen, its owners, and whether it is being deleted", () => {
+  const after = (status: object, before: object, deletionTimestamp?: string) => {
+    const metadata = { name: "x", ...(deletionTimestamp && { deletionTimestamp }) };
+    const sent = { deletionTimestamp: "2030-01-01T00:00:00Z", ownerReferences: [] };
+    const next = object({ status, metadata: { ...metadata, ...sent } });
+    strategy("/pods").prepareForUpdate?.(next, object({ metadata, status: before }), onStatus);
+    assert.deepEqual(next.metadata, metadata);
+    return next.status;
+  };
+  const ready = (observedGeneration?: number, type = "Ready") => ({
+    type,
+    status: "True",
+    ...(observedGeneration !== undefined && { observedGeneration }),
+  });
+  const before = { observedGeneration: 3, conditions: [ready(2), ready(5), ready(7, "Other")] };
+  const three = [ready(), ready(), ready()];
+  assert.deepEqual(after({ conditions: three }, before), {
+    observedGeneration: 3,
+    conditions: [ready(2), ready(5), ready()],
+  });
+  const newer = { observedGeneration: 4, conditions: [ready(3), ready(0, "Other")] };
+  assert.deepEqual(after(newer, before, "2029-01-01T00:00:00Z"), {
+    observedGeneration: 4,
+    conditions: [ready(3), ready(7, "Other")],
+  });
+  assert.deepEqual(after({}, before), { observedGeneration: 3 });
+  assert.deepEqual(after({ conditions: [ready()] }, {}), { conditions: [ready()] });
+});
+
 test("names are checked as their type wants", () => {
   const check = (name: string, value: string) =>
     strategy(name).validateName?.(value, false).length === 0;

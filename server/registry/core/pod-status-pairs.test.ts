@@ -81,3 +81,16 @@ test("R21: devices have a known health, and none is an ephemeral container's", (
     "status.ephemeralContainerStatuses[0].allocatedResourcesStatus: Forbidden: must not be specified in container status",
   );
 });
+
+test("R21: a pod that runs on a node is nominated for no other", () => {
+  const after = (nodeName: string | undefined, nominatedNodeName: string) => {
+    const bound = { ...spec, ...(nodeName !== undefined && { nodeName }) };
+    const status = { nominatedNodeName };
+    return changeProblems("v1/pods", { spec: bound }, { spec: bound, status }, "status");
+  };
+  assert.deepEqual(after(undefined, "n2"), []);
+  assert.deepEqual(after("n1", ""), []);
+  assert.deepEqual(after("n1", "n2"), [
+    "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node",
+  ]);
+});

@@ -5,6 +5,7 @@
 
 import type { ApiObject } from "../../api/meta.js";
 import { formatTime } from "../../api/time.js";
+import type { Whole } from "../../api/validation-values.js";
 import type { ResourceStrategy } from "../../kinds/strategy.js";
 import { alignFirst, membersAt, selectable } from "../generic/fields.js";
 import { keepMetadataField, SPEC_OR_STATUS } from "../generic/status-parts.js";
@@ -23,7 +24,18 @@ interface PodObject extends ApiObject {
     terminationGracePeriodSeconds?: number;
     schedulingGates?: unknown[];
   };
-  status?: { phase?: string; qosClass?: string };
+  status?: PodStatus;
+}
+
+interface PodStatus extends Observed {
+  phase?: string;
+  qosClass?: string;
+  conditions?: (Observed & { readonly type?: string })[] | null;
+}
+
+/** Says which generation of the pod it was made of. */
+interface Observed {
+  observedGeneration?: Whole;
 }
 
 const SELECTABLE = [
@@ -58,10 +70,13 @@ export const podStrategy: ResourceStrategy = {
     dropGatedPodFields(next, current);
     if (subresource !== "status") return;
     keepMetadataField(next, current, "ownerReferences");
-    const before = current.status?.qosClass;
-    const status = membersAt(next, "status");
-    alignFirst(status, "podIP", "podIPs", "ip");
-    if ((status.qosClass ?? "") === "" && before !== undefined) status.qosClass = before;
+    keepMetadataField(next, current, "deletionTimestamp");
+    const before = current.status ?? {};
+    const members = membersAt(next, "status");
+    const status: PodStatus = members;
+    alignFirst(members, "podIP", "podIPs", "ip");
+    if (!status.qosClass && before.qosClass) status.qosClass = before.qosClass;
+    keepObserved(status, before);
   },
   resetFields: {
     ...SPEC_OR_STATUS,
@@ -90,6 +105,21 @@ function endsInTime({ spec }: PodObject): void {
   if (spec !== undefined && Number(spec.terminationGracePeriodSeconds ?? 0) < 0) {
     spec.terminationGracePeriodSeconds = 1;
   }
+}
+
+/** Whoever does not know which generation was seen leaves it as it was, of conditions in the order of each type. */
+function keepObserved(status: PodStatus, before: PodStatus): void {
+  if (!status.observedGeneration && before.observedGeneration) {
+    status.observedGeneration = before.observedGeneration;
+  }
+  const old = (before.conditions ?? []).toReversed();
+  if (!status.conditions || old.every(({ observedGeneration }) => !observedGeneration)) return;
+  const byType = Map.groupBy(old, ({ type }) => type);
+  status.conditions = status.conditions.map((condition) => {
+    const { observedGeneration } = byType.get(condition.type)?.pop() ?? {};
+    if (condition.observedGeneration || !observedGeneration) return condition;
+    return { ...condition, observedGeneration };
+  });
 }
 
 function gatedCondition(nowMs: number): object {

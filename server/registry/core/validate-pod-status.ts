@@ -104,6 +104,10 @@ export function validatePodStatus(next: Pod, current: Pod): FieldError[] {
   const nominated = status.nominatedNodeName ?? "";
   if (nominated !== "" && nominated !== before.nominatedNodeName) {
     validateDnsSubdomain(nominated, "status.nominatedNodeName", errors);
+    if ((current.spec?.nodeName ?? "") !== "") {
+      const why = "may not be set on pods that are already bound to a node";
+      errors.push(forbiddenField("status.nominatedNodeName", why));
+    }
   }
   if ((status.qosClass ?? "") !== (before.qosClass ?? "")) {
     errors.push(invalidValue("status.qosClass", status.qosClass ?? "", "field is immutable"));

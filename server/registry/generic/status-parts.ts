@@ -41,7 +41,7 @@ function keepMetadata(next: ApiObject, current: ApiObject): void {
 export function keepMetadataField(
   next: ApiObject,
   current: ApiObject,
-  field: "labels" | "annotations" | "ownerReferences" | "finalizers",
+  field: "labels" | "annotations" | "ownerReferences" | "finalizers" | "deletionTimestamp",
 ): void {
   if (current.metadata[field] === undefined) delete next.metadata[field];
   else next.metadata = { ...next.metadata, [field]: current.metadata[field] };
