@@ -345,7 +345,8 @@ const quantityCodec = boxed(
   stringCodec,
   (text) => text,
   (text) => {
-    const canonical = text === "" ? "0" : canonicalQuantity(text as string);
+    // JSON may have blanks around a quantity, or none at all.
+    const canonical = /^\S+$/.test(text as string) ? canonicalQuantity(text as string) : undefined;
     if (canonical === undefined) throw new ProtobufFailure(QUANTITY_RULE);
     return canonical;
   },

@@ -207,6 +207,21 @@ test("S1-PB-03, S1-PB-05: an envelope's type counts, and its content may be JSON
   assert.equal(codecs.decodeObject(other, CONFIG_MAP).kind, "Deployment");
 });
 
+test("S1-PB-07: a quantity is one without blanks; a message without its text is zero", () => {
+  const pod = codecOf("", "v1", "Pod");
+  const of = (message: Uint8Array) =>
+    field(2, field(32, Buffer.concat([field(1, "cpu"), field(2, message)])));
+  for (const text of ["", " 1", "1 ", "1\n", "x"]) {
+    assert.match(
+      refusal(() => pod.decode(of(field(1, text)))),
+      /quantities must match/,
+    );
+  }
+  const overhead = (message: Uint8Array) => pod.decode(of(message)).spec;
+  assert.deepEqual(overhead(field(1, "1")), { overhead: { cpu: "1" } });
+  assert.deepEqual(overhead(Buffer.alloc(0)), { overhead: { cpu: "0" } });
+});
+
 test("S1-PB-06: what has no prefix or no known kind is refused with 400", () => {
   assert.equal(
     refusal(() => codecs.decodeObject(Buffer.from('{"kind":"ConfigMap"}'), CONFIG_MAP)),
