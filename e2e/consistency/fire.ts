@@ -87,7 +87,11 @@ async function runInControlPlanes(options: FireOptions, cluster: Cluster, count:
     const own = { ...options, seed: options.seed + index, roundMs: options.durationMs, log };
     fires.push(new Fire(own, cluster, { base: `/clusters/${name}`, trouble }));
   }
-  return await Promise.all(fires.map((fire) => fire.run()));
+  const end = (error: unknown) => {
+    trouble.end(error);
+    throw error;
+  };
+  return await Promise.all(fires.map((fire) => fire.run().catch(end)));
 }
 
 const CONTROL_PLANES = "/apis/tenancy.k8s.io/v1alpha1/controlplanes";
@@ -99,6 +103,12 @@ class SharedTrouble {
 
   constructor(count: number) {
     this.#missing = count;
+    this.#begins.promise.catch(() => {});
+  }
+
+  /** One of them has failed: the others do not wait for it. */
+  end(error: unknown): void {
+    this.#begins.reject(error);
   }
 
   /** Resolves with the end of the faults. @param run runs them; the last one's counts */
@@ -273,13 +283,16 @@ class Fire {
       runFaults(this.#cluster, faults, random.fork("faults"), counted, working.signal);
     const trouble = this.#place === undefined ? run() : this.#place.trouble.join(run);
     const end = setTimeout(() => working.abort(), ms);
-    await Promise.all([...work, trouble]);
-    clearTimeout(end);
-
-    for (const replica of replicas) await replica.waitUntilReady();
-    await definitions;
-    await this.#settle(recorder, workers[0], witnesses);
-    watching.abort();
+    try {
+      await Promise.all([...work, trouble]);
+      for (const replica of replicas) await replica.waitUntilReady();
+      await definitions;
+      await this.#settle(recorder, workers[0], witnesses);
+    } finally {
+      clearTimeout(end);
+      working.abort();
+      watching.abort();
+    }
     await Promise.all(watches);
     return recorder.finish();
   }
