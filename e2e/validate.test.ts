@@ -261,6 +261,38 @@ test("People 8: findings come in the order of the files with the lines of their 
   assert.match(output, /document 12: is in .*a\.yaml, document 1 as well/);
 });
 
+test("#45 addresses and ports of Services are of the cluster that the manifests are for", async () => {
+  await using folder = await makeTempDir("validate");
+  const service = (name: string, spec: object, namespace = "kube-system") =>
+    JSON.stringify({ apiVersion: "v1", kind: "Service", metadata: { name, namespace }, spec });
+  const ports = [{ port: 53, protocol: "UDP" }];
+  const two = ["172.20.0.10", "fd00:10:96::a"];
+  const ipFamilies = ["IPv4", "IPv6"];
+  const services = [
+    service("kube-dns", { clusterIP: "10.96.0.10", ports }),
+    service("both", {
+      clusterIP: two[0],
+      clusterIPs: two,
+      ipFamilies,
+      ipFamilyPolicy: "RequireDualStack",
+      ports,
+    }),
+    service("node", { type: "NodePort", ports: [{ port: 80, nodePort: 80 }] }, "shop"),
+    service("bad", { clusterIP: "10.96.0", ports }),
+  ];
+  await folder.write("services.json", services.join(""));
+  const options = { output: "json", unknownKinds: "refuse", kubernetes: undefined } as const;
+  const never = new AbortController().signal;
+  const { output } = await validate({ ...options, paths: [folder.path] }, never);
+  const { findings, objects } = JSON.parse(output);
+  assert.equal(objects, services.length);
+  const told = findings.map(({ object, message }: { object: string; message: string }) => {
+    return `${object}: ${message}`;
+  });
+  assert.equal(told.length, 1, told.join("\n"));
+  assert.match(told[0], /^Service kube-system\/bad: .*must be a valid IP address/);
+});
+
 test("#45 what a newcomer's folder has besides manifests is told in words of use", async () => {
   await using folder = await makeTempDir("validate");
   const files: Record<string, string | Buffer> = {

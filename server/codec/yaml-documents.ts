@@ -9,9 +9,21 @@ export function splitYamlDocuments(text: string): readonly string[] {
     .filter((document) => /^[ \t]*[^ \t\r\n#]/m.test(document));
 }
 
-/** A brace may begin a line within an object, too: then what is before it is no whole one. */
+/** Braces of YAML, whose texts may be without quotes, can be others: then what ends with one is no whole object. */
 function splitObjects(document: string): readonly string[] {
-  const pieces = document.split(/^(?=\{)/m).filter((piece) => piece.trim() !== "");
+  const pieces: string[] = [];
+  let [begin, depth, isText] = [0, 0, false];
+  for (const { 0: token, index } of document.matchAll(/\\.|["{}]/gs)) {
+    if (token === '"') isText = !isText;
+    else if (isText) continue;
+    else if (token === "{") depth++;
+    else if (token === "}" && --depth === 0) {
+      pieces.push(document.slice(begin, index + 1));
+      begin = index + 1;
+    }
+  }
+  const rest = document.slice(begin);
+  if (rest.trim() !== "") pieces.push(rest);
   return pieces.length > 1 && pieces.every(isJson) ? pieces : [document];
 }
 

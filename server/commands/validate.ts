@@ -35,8 +35,9 @@ const POLICIES = [/^(?:Validating|Mutating)AdmissionPolicy$/, /AdmissionPolicyBi
 const OWN_GROUPS = /^(?:flowcontrol|apiregistration|admissionregistration)\./;
 const OWN_ROLES = /^(?:system:|(?:cluster-admin|admin|edit|view)$)/;
 
-/** Rights and accounts are of the cluster that the manifests are for. */
+/** Rights, accounts and the range of addresses are of the cluster that the manifests are for. */
 const FLAGS = {
+  "service-cluster-ip-range": "0.0.0.0/0,::/0",
   "run-controllers": false,
   "disable-admission-plugins": "ServiceAccount",
   "enable-test-api": false,
