@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { type Revision, toRevision } from "../../storage/kv/store.js";
 import { badRequest, type StatusError } from "../api/status.js";
+import type { ListMetadata } from "./representation.js";
 
 export interface ContinueToken {
   /** The list's revision; -1 = continue at the current state ("inconsistent", S1-LIST-08). */
@@ -36,6 +37,16 @@ export function formatContinueToken(token: ContinueToken, list: ListIdentity): s
   const { revision: rv, after, remaining: left } = token;
   const content = { v: VERSION, rv, after, left, list: digest(list) };
   return Buffer.from(JSON.stringify(content)).toString("base64url");
+}
+
+/** What a page says of those behind it. */
+export function continuedMetadata(token: ContinueToken, list: ListIdentity): ListMetadata {
+  const { revision, remaining } = token;
+  return {
+    resourceVersion: String(revision),
+    continue: formatContinueToken(token, list),
+    ...(remaining === undefined ? {} : { remainingItemCount: remaining }),
+  };
 }
 
 /** @throws {StatusError} 400 for a token that is malformed or of another list (S1-LIST-06) */

@@ -5,10 +5,17 @@ import { type ObjectTree, STOP } from "./object-tree.js";
 /** Objects that are kept at a time. */
 const PAGE = 100;
 
-/** @param namespace "" = all */
-export function* inPages(tree: ObjectTree, namespace: string): Generator<StoredObject, void> {
+/**
+ * @param namespace "" = all
+ * @param from the path that the first one is behind
+ */
+export function* inPages(
+  tree: ObjectTree,
+  namespace: string,
+  from = "",
+): Generator<StoredObject, void> {
   let page: StoredObject[];
-  let after = "";
+  let after = from;
   do {
     page = [];
     tree.visit(namespace, after, (stored) => (page.push(stored) < PAGE ? undefined : STOP));

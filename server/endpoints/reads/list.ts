@@ -7,7 +7,7 @@
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
-import { formatContinueToken, type ListIdentity, parseContinueToken } from "../continue-token.js";
+import { continuedMetadata, parseContinueToken } from "../continue-token.js";
 import type { ListMetadata } from "../representation.js";
 import { openListBody } from "./list-body.js";
 import { readHistoricalPage, sendAllFromHistory } from "./list-from-history.js";
@@ -16,7 +16,7 @@ import { continuation, expiredToken, isExpired, startOf } from "./list-start.js"
 import type { Listing, ListServices, Page, Start } from "./listing.js";
 import { prepareObjects, remoteOf } from "./prepare.js";
 import { parseListOptions } from "./read-options.js";
-import { namespaceOf, selectorOf } from "./resource-read.js";
+import { listIdentityOf, selectorOf } from "./resource-read.js";
 
 /** The size above which encodings other than compact JSON and Protobuf are discouraged (S1-NEG-17). */
 export const LARGE_LIST_BYTES = 100_000_000;
@@ -31,13 +31,7 @@ export async function handleList(
   const representation = services.representations.of(ctx, resource, true);
   const options = parseListOptions(info.query, services.naming);
   const selector = selectorOf(ctx, resource);
-  const identity: ListIdentity = {
-    group: resource.group,
-    resource: resource.resource,
-    namespace: namespaceOf(ctx, resource),
-    labelSelector: info.query.get("labelSelector") ?? "",
-    fieldSelector: info.query.get("fieldSelector") ?? "",
-  };
+  const identity = listIdentityOf(ctx, resource);
   const listing = { ctx, resource, services, representation, selector, identity };
 
   if (options.continueToken === "") {
@@ -95,10 +89,5 @@ function pageMetadata(
   if (!hasMore || last === undefined) return { resourceVersion };
   // With a selector, counting the rest would require visiting it (S1-COLL-08).
   const counted = selector.isFiltered ? undefined : remaining;
-  const token = { revision, after: last.path, remaining: counted };
-  return {
-    resourceVersion,
-    continue: formatContinueToken(token, identity),
-    ...(counted === undefined ? {} : { remainingItemCount: counted }),
-  };
+  return continuedMetadata({ revision, after: last.path, remaining: counted }, identity);
 }

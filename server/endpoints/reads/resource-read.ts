@@ -8,6 +8,7 @@ import type { StoredResource } from "../../kinds/served-resource.js";
 import type { RequestContext } from "../../request/request-state.js";
 import type { Compression } from "../../response/compression.js";
 import type { ChunkPool } from "../chunk-pool.js";
+import type { ListIdentity } from "../continue-token.js";
 import type { RepresentationSource } from "../representations/representation-source.js";
 import type { CompressedRuns } from "./compressed-runs.js";
 import type { ViewReader } from "./view-reader.js";
@@ -46,6 +47,18 @@ export function selectorOf(ctx: RequestContext, resource: StoredResource): Selec
     fieldSelector: [fieldSelector, nameTerm].filter((term) => term !== "").join(","),
     ...selectableOf(resource),
   });
+}
+
+/** The query of a list, that tokens of its further pages are bound to. */
+export function listIdentityOf(ctx: RequestContext, resource: StoredResource): ListIdentity {
+  const { query } = ctx.state.info;
+  return {
+    group: resource.group,
+    resource: resource.resource,
+    namespace: namespaceOf(ctx, resource),
+    labelSelector: query.get("labelSelector") ?? "",
+    fieldSelector: query.get("fieldSelector") ?? "",
+  };
 }
 
 /** What field selectors may ask of a resource's objects. */

@@ -15,8 +15,10 @@ import type { RequestContext } from "../../request/request-state.js";
 import { sendBytes } from "../../response/send-bytes.js";
 import { parseJson } from "../../schema/parse-json.js";
 import { ChunkWriter } from "../chunk-writer.js";
+import { continuedMetadata } from "../continue-token.js";
 import { listDocument, openPlainListBody } from "../reads/list-body.js";
 import { PREPARED_MAX, prepareObjects } from "../reads/prepare.js";
+import { listIdentityOf } from "../reads/resource-read.js";
 import type { Representation } from "../representation.js";
 import { answerExplanation } from "./explanation.js";
 import {
@@ -54,12 +56,15 @@ export async function answerDeleted(
 export async function answerDeletedCollection(
   ctx: RequestContext,
   services: WriteServices,
-  { resource, objects, revision }: DeletedCollection,
+  { resource, objects, revision, rest }: DeletedCollection,
 ): Promise<void> {
   const representation = services.representations.of(ctx, resource, true);
   const turn = turnToAnswer(ctx);
   if (turn !== undefined) await turn;
-  const metadata = { resourceVersion: String(revision) };
+  const metadata =
+    rest === undefined
+      ? { resourceVersion: String(revision) }
+      : continuedMetadata({ revision, ...rest }, listIdentityOf(ctx, resource));
   // A converter takes a page of objects at a time.
   for (let at = 0; at < objects.length; at += PREPARED_MAX) {
     const preparing = prepareObjects(resource, objects.slice(at, at + PREPARED_MAX), waitOf(ctx));

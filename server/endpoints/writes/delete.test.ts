@@ -166,6 +166,56 @@ test("S1-QP-06: a collection is deleted up to its limit, and never beyond what w
   assert.equal(await isStored("limited-c"), true);
 });
 
+test("S1-QP-06: a collection that is deleted up to its limit is gone on with, without what came meanwhile", async () => {
+  interface Page {
+    readonly items: readonly { readonly metadata: { readonly name: string } }[];
+    readonly metadata: { readonly continue?: string; readonly remainingItemCount?: number };
+  }
+  const namesOf = ({ items }: Page) => items.map(({ metadata }) => metadata.name);
+  const names = ["paged-a", "paged-b", "paged-c", "paged-d", "paged-e"];
+  const create = (name: string) =>
+    send("POST", CONFIG_MAPS, { metadata: { name, labels: { paged: "" } } });
+  for (const name of names) await create(name);
+  const page = async (query: string) =>
+    (await send("DELETE", `${CONFIG_MAPS}?${query}`)).body as unknown as Page;
+  const all = await page("dryRun=All");
+  const { metadata } = await page("dryRun=All&limit=1");
+  assert.equal(metadata.remainingItemCount, all.items.length - 1);
+
+  const selected = "labelSelector=paged";
+  const tokenOf = ({ metadata }: Page) => `&continue=${metadata.continue}`;
+  const first = await page(`${selected}&limit=2`);
+  assert.deepEqual(namesOf(first), names.slice(0, 2));
+  assert.equal("remainingItemCount" in first.metadata, false);
+  await create("paged-d0");
+  await send("DELETE", `${CONFIG_MAPS}/paged-c`);
+  const second = await page(`${selected}&limit=2${tokenOf(first)}`);
+  assert.deepEqual(namesOf(second), ["paged-d"]);
+  const last = await page(`${selected}${tokenOf(second)}`);
+  assert.deepEqual(namesOf(last), ["paged-e"]);
+  assert.equal("continue" in last.metadata, false);
+  assert.ok(await isStored("paged-d0"));
+  const other = refusal(send("DELETE", `${CONFIG_MAPS}?labelSelector=other${tokenOf(first)}`));
+  assert.equal((await other).code, 400);
+});
+
+test("S1-DEL-01: of a collection none goes behind the first whose version is another", async () => {
+  const versions = new Map<string, string>();
+  for (const name of ["version-a", "version-b", "version-c"]) {
+    const { body } = await send("POST", CONFIG_MAPS, {
+      metadata: { name, labels: { version: "" } },
+    });
+    versions.set(name, String(body.metadata.resourceVersion));
+  }
+  const of = (name: string) =>
+    send("DELETE", `${CONFIG_MAPS}?labelSelector=version&resourceVersion=${versions.get(name)}`);
+  assert.equal((await refusal(of("version-c"))).code, 409);
+  for (const name of versions.keys()) assert.ok(await isStored(name), name);
+  assert.equal((await refusal(of("version-a"))).code, 409);
+  assert.equal(await isStored("version-a"), false);
+  assert.ok(await isStored("version-b"));
+});
+
 test("S1-DEL-09: finalizers may go in any order; with the last one goes the object", async () => {
   const orders = ["abc", "acb", "bac", "bca", "cab", "cba"];
   for (const order of orders) {

@@ -8,7 +8,10 @@ import { badRequest, type FieldError, invalidOptions } from "../../api/status.js
 import { jsonToText } from "../../codec/json.js";
 import type { StoredResource } from "../../kinds/served-resource.js";
 import { deleteObject } from "../../registry/write/delete.js";
-import { deleteCollection } from "../../registry/write/delete-collection.js";
+import {
+  type DeletedCollection,
+  deleteCollection,
+} from "../../registry/write/delete-collection.js";
 import { deleteCorruptObject } from "../../registry/write/delete-corrupt.js";
 import {
   checkDeleteOptions,
@@ -19,8 +22,10 @@ import {
 import { pauseOf } from "../../registry/write/long-write.js";
 import type { Query } from "../../request/query.js";
 import type { RequestContext } from "../../request/request-state.js";
+import { parseContinueToken } from "../continue-token.js";
+import { expiredToken, isExpired } from "../reads/list-start.js";
 import { parseListOptions } from "../reads/read-options.js";
-import { selectableOf } from "../reads/resource-read.js";
+import { listIdentityOf, selectableOf } from "../reads/resource-read.js";
 import { answerDeleted, answerDeletedCollection } from "./answer-deleted.js";
 import { decodeObject, encodingOf, readBytes } from "./request-body.js";
 import { optionalBoolean, parseDryRun, remarksOf } from "./write-options.js";
@@ -74,9 +79,11 @@ export async function handleDeleteCollection(
   representations.of(ctx, resource, true);
   const { wanted, limit, continueToken } = parseListOptions(query, registry.naming);
   // The delete covers the current objects; a request for an older state must not delete others.
-  if (wanted.kind === "exact" || continueToken !== "") {
+  if (wanted.kind === "exact") {
     throw badRequest("a collection cannot be deleted as it was at an exact version");
   }
+  const identity = listIdentityOf(ctx, resource);
+  const start = continueToken === "" ? undefined : parseContinueToken(continueToken, identity);
   const options = await readDeleteOptions(ctx, services);
   if (options.ignoresReadErrors === true) {
     const why = "is not allowed with DELETECOLLECTION, try again after removing the option";
@@ -94,8 +101,14 @@ export async function handleDeleteCollection(
   const warn = (text: string) => ctx.state.addWarning(text);
   const remarks = remarksOf(ctx, registry.naming);
   const request = ctx.state;
-  const target = { resource, namespace, selector, limit, options, user, warn, remarks, request };
-  const deleted = await deleteCollection(registry, target, waitOf(ctx));
+  const about = { resource, namespace, selector, limit, options, user, warn, remarks, request };
+  const target = start === undefined ? about : { ...about, start };
+  let deleted: DeletedCollection;
+  try {
+    deleted = await deleteCollection(registry, target, waitOf(ctx));
+  } catch (error) {
+    throw start !== undefined && isExpired(error) ? expiredToken(start, identity) : error;
+  }
   await answerDeletedCollection(ctx, services, deleted);
 }
 

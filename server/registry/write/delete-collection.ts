@@ -12,7 +12,7 @@ import { inPages } from "../../../storage/cache/in-pages.js";
 import type { Revision } from "../../../storage/kv/store.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { Selector } from "../../api/selectors.js";
-import { StatusError } from "../../api/status.js";
+import { expired, StatusError } from "../../api/status.js";
 import { isCurrent } from "../../kinds/catalog.js";
 import { isStored, type StoredResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf } from "../../request/lazy-signal.js";
@@ -32,6 +32,8 @@ export interface DeleteCollectionTarget {
   readonly selector: Selector;
   /** Limits the deletion to the first matches; absent or 0 = all. */
   readonly limit?: number;
+  /** Goes on behind a path, with what was found then; -1 = with what is there now. */
+  readonly start?: { readonly revision: Revision | -1; readonly after: string };
   readonly options: DeleteOptions;
   /** The requesting user; absent = the server itself. */
   readonly user?: UserInfo;
@@ -49,6 +51,15 @@ export interface DeletedCollection {
   readonly objects: readonly StoredObject[];
   /** When they were found. */
   readonly revision: Revision;
+  /** Where it ended at its limit. */
+  readonly rest?: Rest | undefined;
+}
+
+interface Rest {
+  /** The path of the last object. */
+  readonly after: string;
+  /** Objects behind it; undefined = whoever selects did not count. */
+  readonly remaining: number | undefined;
 }
 
 /** Objects converted in one call. */
@@ -65,16 +76,18 @@ export async function deleteCollection(
 ): Promise<DeletedCollection> {
   warnOfDefault(target);
   await refresh(registry);
-  const { objects, revision } = await matching(registry, target, signal);
+  const { objects, revision, rest } = await matching(registry, target, signal);
   const deleted = new Array<StoredObject | undefined>(objects.length);
   const turns = new SharedTurns(() => target.request?.nextTurn() ?? nextTurn());
   const inTurns = { ...target, request: turns };
-  await forEachOf(objects, async (object, index) => {
+  // One of them can be the one with a version or uid at most: none behind the first that is not it goes.
+  const workers = target.options.preconditions === undefined ? CONCURRENCY_MAX : 1;
+  await forEachOf(objects, workers, async (object, index) => {
     await turns.pace();
     deleted[index] = await deleteFound(registry, inTurns, object, signal);
   });
   const resource = redefined(registry, target.resource);
-  return { resource, objects: deleted.filter((object) => object !== undefined), revision };
+  return { resource, objects: deleted.filter((object) => object !== undefined), revision, rest };
 }
 
 /** What is begun in one turn of the event loop: without it, all deletions that need not wait for the store are one turn. */
@@ -108,10 +121,14 @@ class SharedTurns implements WritingRequest {
 
 async function matching(
   registry: Registry,
-  { resource, namespace, selector, limit = 0, user }: DeleteCollectionTarget,
+  { resource, namespace, selector, limit = 0, user, start }: DeleteCollectionTarget,
   signal: SignalSource,
-): Promise<{ objects: StoredObject[]; revision: Revision }> {
-  const { tree, revision } = registry.view.partition(resource.partition).snapshot();
+): Promise<{ objects: StoredObject[]; revision: Revision; rest?: Rest }> {
+  const partition = registry.view.partition(resource.partition);
+  const { revision: at = -1, after = "" } = start ?? {};
+  const snapshot = at === -1 ? partition.snapshot() : partition.snapshotAt(at);
+  if (snapshot === undefined) throw expired("what was found is no longer in memory");
+  const { tree, revision } = snapshot;
   const objects: StoredObject[] = [];
   const turns = new ShortTurns();
   // Objects are selected, and shown to who deletes them, in the version that was asked: what cannot be shown stays.
@@ -119,7 +136,7 @@ async function matching(
   if (remote !== undefined) {
     const asked: StoredObject[] = [];
     const isAny = selector.asksServedFields;
-    for (const object of inPages(tree, namespace)) {
+    for (const object of inPages(tree, namespace, after)) {
       const yielded = turns.yieldIfLong();
       if (yielded !== undefined) await yielded;
       const isReadable = object.corruption === undefined;
@@ -130,12 +147,18 @@ async function matching(
       await remote.prepare(asked.slice(at, at + CONVERTED_MAX), signalOf(signal));
     }
   }
-  for (const object of inPages(tree, namespace)) {
+  for (const object of inPages(tree, namespace, after)) {
     const yielded = turns.yieldIfLong();
     if (yielded !== undefined) await yielded;
     // Unreadable objects are only deleted by name (S1-UNS-10).
-    if (object.corruption === undefined && selector.matches(object)) objects.push(object);
-    if (objects.length === limit && limit > 0) break;
+    if (object.corruption !== undefined || !selector.matches(object)) continue;
+    const last = objects.at(-1)?.path;
+    if (objects.length === limit && last !== undefined) {
+      partition.keep(snapshot);
+      const remaining = selector.isFiltered ? undefined : tree.count(namespace, last);
+      return { objects, revision, rest: { after: last, remaining } };
+    }
+    objects.push(object);
   }
   return { objects, revision };
 }
@@ -147,6 +170,7 @@ async function matching(
  */
 async function forEachOf(
   items: readonly StoredObject[],
+  workers: number,
   run: (item: StoredObject, index: number) => Promise<void>,
 ): Promise<void> {
   let next = 0;
@@ -172,7 +196,7 @@ async function forEachOf(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(CONCURRENCY_MAX, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(workers, items.length) }, worker));
   if (failure !== undefined) throw (failure as { readonly error: unknown }).error;
 }
 
