@@ -27,6 +27,7 @@ interface BindingObject extends ApiObject {
 
 interface PodObject extends ApiObject {
   spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };
+  status?: { nominatedNodeName?: string };
 }
 
 export const binding: ResourceAction = {
@@ -125,6 +126,7 @@ function boundPod(
   }
   if (annotations !== undefined) metadata.annotations = { ...metadata.annotations, ...annotations };
   if (labels !== undefined) metadata.labels = { ...metadata.labels, ...labels };
-  const assigned = { ...pod, metadata, spec: { ...pod.spec, nodeName } };
+  const { nominatedNodeName: _, ...status } = pod.status ?? {};
+  const assigned = { ...pod, metadata, spec: { ...pod.spec, nodeName }, status };
   return withCondition(assigned, { type: "PodScheduled", status: "True" }, nowMs);
 }

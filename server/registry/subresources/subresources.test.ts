@@ -187,6 +187,18 @@ test("a pod is bound to a node once, by whichever path", async () => {
   );
 });
 
+test("a pod that is bound is nominated for no node any more", async () => {
+  await create("", "pods", pod("nominated"));
+  const status = { nominatedNodeName: "n2" };
+  await merge(["", "pods", "status"], "nominated", { status });
+  assert.equal((await read("", "pods", "nominated")).status.nominatedNodeName, "n2");
+  const body = { metadata: { name: "nominated" }, target: { name: "n1" } };
+  await act(["pods", "binding"], "nominated", body);
+  const bound = await read("", "pods", "nominated");
+  assert.equal(bound.status.nominatedNodeName, undefined);
+  assert.equal(bound.status.phase, "Pending");
+});
+
 test("of many schedulers that bind one pod, one does", async () => {
   await create("", "pods", pod("contested"));
   const results = await Promise.allSettled(
