@@ -96,7 +96,7 @@ function refuse(
   return tooManyRequests(text, denial.retryAfterSeconds);
 }
 
-/** Exempt requests never wait. */
+/** Exempt requests never wait, except in a control plane. */
 async function waitForTurn(
   ctx: RequestContext,
   { flowControl, turns, metrics }: FlowControlParts,

@@ -5,7 +5,7 @@ import type { Metrics } from "../metrics/metrics.js";
 import { parseRequestInfo } from "../request/request-info.js";
 import type { RequestContext } from "../request/request-state.js";
 import { createUser } from "../request/user-info.js";
-import { InFlightLimits, withInFlightLimit } from "./in-flight.js";
+import { InFlightLimits, type InFlightLimitsOptions, withInFlightLimit } from "./in-flight.js";
 
 const PODS = "/api/v1/namespaces/shop/pods";
 
@@ -42,7 +42,15 @@ test("A23: administrators and probes are never refused, watches hold no seat, an
   assert.deepEqual([unbounded.limits.readOnly, unbounded.limits.mutating], [500, 500]);
 });
 
-function open(bounds: { readonly readOnlyMax: number; readonly mutatingMax: number }) {
+test("44: in a control plane administrators are refused as well", () => {
+  const { enter } = open({ readOnlyMax: 1, mutatingMax: 1, isOfControlPlane: true });
+  for (const method of ["GET", "POST"]) {
+    enter(method, PODS, ["system:masters"]);
+    refused(() => enter(method, PODS, ["system:masters"]));
+  }
+});
+
+function open(bounds: InFlightLimitsOptions) {
   const limits = new InFlightLimits(bounds);
   const terminations: number[] = [];
   const metrics = {

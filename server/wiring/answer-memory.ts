@@ -1,16 +1,16 @@
 /**
  * Wiring of the memory of answers. The view knows a list's size in advance. Exemptions come from
- * priority and fairness, or, when the two in-flight limits are used instead, from the privileged group.
+ * priority and fairness, or from the two in-flight limits when they are used instead.
  */
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { withAnswerMemory } from "../chain/answer-memory.js";
+import type { InFlightLimits } from "../chain/in-flight.js";
 import type { Config } from "../config/config.js";
 import { AnswerMemory } from "../flowcontrol/answer-memory.js";
 import { listMemory } from "../flowcontrol/width.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Metrics } from "../metrics/metrics.js";
 import type { RequestStep } from "../request/step.js";
-import { MASTERS_GROUP } from "../request/user-info.js";
 import type { FlowControlStep } from "./flow-control.js";
 import { sizesOf } from "./listed-sizes.js";
 
@@ -24,8 +24,9 @@ export function createAnswerMemory(options: {
   readonly catalog: CatalogSource;
   readonly metrics: Metrics;
   readonly flowControl: FlowControlStep | undefined;
+  readonly inFlightLimits: InFlightLimits;
 }): RequestStep {
-  const { config, metrics, flowControl } = options;
+  const { config, metrics, flowControl, inFlightLimits } = options;
   const memory = new AnswerMemory({
     bytesMax: config.answerMemoryBytesMax,
     patienceMs: config.requestTimeoutMs * PATIENCE_PART,
@@ -35,7 +36,7 @@ export function createAnswerMemory(options: {
   return withAnswerMemory({
     memory,
     listMemory: (info, isKept) => listMemory(info, (namespace) => sizeOf(info, namespace), isKept),
-    isExempt: flowControl?.isExempt ?? ((user) => user.groups.includes(MASTERS_GROUP)),
+    isExempt: flowControl?.isExempt ?? inFlightLimits.isExempt,
     metrics,
   });
 }

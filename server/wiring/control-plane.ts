@@ -156,9 +156,10 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
     ...{ ...served, lasting },
     identity: outgoingFiles.proxyIdentity,
   });
-  const inFlightLimits = createInFlightLimits(config, flowControl);
+  const inFlightLimits = createInFlightLimits(parts, flowControl);
   metrics.observeInFlight(() => inFlightLimits);
-  const answerMemory = createAnswerMemory({ config, view, catalog, metrics, flowControl });
+  const answered = { config, view, catalog, metrics };
+  const answerMemory = createAnswerMemory({ ...answered, flowControl, inFlightLimits });
   const authorizeCreate = verbAuthorizer(access.authorization.authorizer, "create");
   const simulation = openSimulation(config);
   const connected = {
@@ -200,11 +201,15 @@ interface ChainParts extends ControlPlaneParts {
 }
 
 /** When flow control bounds the requests, they are only counted here. */
-function createInFlightLimits(config: Config, flowControl: FlowControlStep | undefined) {
+function createInFlightLimits(
+  { config, turnLevel }: ControlPlaneParts,
+  flowControl: FlowControlStep | undefined,
+) {
   const isBounded = flowControl === undefined;
   return new InFlightLimits({
     readOnlyMax: isBounded ? config.maxRequestsInflight : 0,
     mutatingMax: isBounded ? config.maxMutatingRequestsInflight : 0,
+    isOfControlPlane: turnLevel !== undefined,
   });
 }
 
