@@ -101,6 +101,13 @@ test("a control plane has a host name, by which kubectl works and nobody gets in
   assert.equal(await codeOf(shop, `${shop}:${server.port}`, map), 200);
   assert.equal(await codeOf(shop, shop, `/clusters/shop${map}`), 200);
   assert.equal(await codeOf(shop, shop, `/clusters/other${map}`), 404);
+  // The absolute form of RFC 9112, section 3.2.2.
+  assert.equal(await codeOf(shop, shop, `https://${shop}${map}`), 200);
+  assert.equal(await codeOf(shop, shop, `https://${shop}/clusters/other${map}`), 404);
+  assert.equal(
+    await codeOf("localhost", "localhost", `https://localhost/clusters/shop${map}`),
+    200,
+  );
   assert.equal(await codeOf(other, other, map), 401);
   assert.equal(await codeOf(shop, other), 421);
   assert.equal(await codeOf(other, shop), 421);

@@ -37,6 +37,7 @@ import { runTickers } from "../endpoints/reads/watch-ticker.js";
 import type { RequestListener } from "../http/request-listener.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { QuietMetrics } from "../metrics/quiet-metrics.js";
+import { originForm } from "../request/request-info.js";
 import type { RequestMiddleware } from "../request/request-state.js";
 import { permissionsOf } from "./admission.js";
 import { type LoadParts, loadControlPlane } from "./load-control-plane.js";
@@ -165,7 +166,12 @@ export function openControlPlanes(parts: ControlPlanesParts): OpenedControlPlane
         if (request.url?.startsWith(CONTROL_PLANES_PATH) === true) planes.answer(request, response);
         else root(request, response);
       };
-      return domain === undefined ? byPath : withHosts(domain, byPath);
+      const next = domain === undefined ? byPath : withHosts(domain, byPath);
+      return (request, response) => {
+        const { url = "/" } = request;
+        if (!url.startsWith("/")) request.url = originForm(url) ?? url;
+        next(request, response);
+      };
     },
     async start(those) {
       const { objects, lifecycle } = those;
