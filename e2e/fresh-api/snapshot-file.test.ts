@@ -125,6 +125,7 @@ test("People 1: decisions and running pods come with a file, and what was being 
   const template = { metadata: { labels: { a: "b" } }, spec: { containers } };
   const spec = { selector: { matchLabels: { a: "b" } }, template };
   const web = { apiVersion: "apps/v1", kind: "Deployment", name: "web", uid: "u-web" };
+  const left = { ...web, name: "left", uid: "u-left" };
   const objects = [
     { kind: "KeelsonSnapshot", version: 1 },
     { apiVersion: "v1", kind: "Namespace", metadata: named("shop") },
@@ -169,6 +170,18 @@ test("People 1: decisions and running pods come with a file, and what was being 
     },
     {
       apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: inShop("left", { deletionTimestamp, finalizers: ["orphan"] }),
+      spec,
+    },
+    {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: inShop("orphan", { ownerReferences: [web, left] }),
+      spec,
+    },
+    {
+      apiVersion: "apps/v1",
       kind: "ReplicaSet",
       metadata: inShop("wrong"),
       spec,
@@ -185,16 +198,19 @@ test("People 1: decisions and running pods come with a file, and what was being 
     "",
     lines[1],
     "ConfigMap going/within: it was being deleted",
+    "Deployment shop/left: it was being deleted",
     "Deployment shop/web: it was being deleted",
     "Namespace going: it was being deleted",
     "ReplicaSet shop/web-1: it was being deleted",
   ]);
-  assert.match(lines[1] ?? "", /^\d created, \d there already, 5 not loaded$/);
+  assert.match(lines[1] ?? "", /^\d created, \d there already, 6 not loaded$/);
   assert.equal(exitCode, 1);
   const client = new HttpsClient(api.url, api);
   const read = async (path: string) => JSON.parse(String((await client.get(path)).bytes));
   const request = await read("/apis/certificates.k8s.io/v1/certificatesigningrequests/approved");
   assert.equal(request.status.conditions[0].type, "Approved");
+  const orphan = await read("/apis/apps/v1/namespaces/shop/replicasets/orphan");
+  assert.equal(orphan.metadata.ownerReferences, undefined);
   const pod = await read("/api/v1/namespaces/shop/pods/ran-before");
   assert.deepEqual([pod.spec.priority, pod.status.phase], [77, "Running"]);
   assert.equal(pod.spec.ephemeralContainers[0].name, "d");

@@ -55,7 +55,9 @@ export async function loadSnapshot(
 ): Promise<{ readonly output: string; readonly exitCode: number }> {
   const all = await readObjects(options.file, signal);
   const leaving = leavingOf(all);
-  const objects = all.filter((object) => !leaving.has(object));
+  const gone = new Set([...leaving].map(({ metadata }) => membersOf(metadata).uid));
+  const staying = all.filter((object) => !leaving.has(object));
+  const objects = staying.map((object) => withoutOwners(object, gone));
   const client = await connect(options, "keelson-snapshot");
   try {
     const known = { uids: new Map(), begun: new Set<JsonObject>(), resources: new Map() };
@@ -92,18 +94,32 @@ function leavingOf(objects: readonly JsonObject[]): ReadonlySet<JsonObject> {
   for (let known = -1; known < leaving.size; ) {
     known = leaving.size;
     for (const object of objects) {
-      const { deletionTimestamp, namespace, uid, name, ownerReferences } = membersOf(
-        object.metadata,
-      );
-      const owners = (ownerReferences ?? []) as readonly JsonObject[];
+      const metadata = membersOf(object.metadata);
+      const { namespace, uid, name } = metadata;
+      const isDeleted = (metadata.deletionTimestamp ?? null) !== null;
+      const owners = (metadata.ownerReferences ?? []) as readonly JsonObject[];
       const isOwned = owners.length > 0 && owners.every((owner) => uids.has(owner.uid));
-      if ((deletionTimestamp ?? null) === null && !isOwned && !namespaces.has(namespace)) continue;
+      if (!isDeleted && !isOwned && !namespaces.has(namespace)) continue;
       leaving.add(object);
-      uids.add(uid);
+      const finalizers = (metadata.finalizers ?? []) as readonly JsonValue[];
+      // Who deleted it wants its dependents to stay.
+      if (!isDeleted || !finalizers.includes("orphan")) uids.add(uid);
       if (object.kind === "Namespace") namespaces.add(name);
     }
   }
   return leaving;
+}
+
+/** What stays without some of its owners names them no longer. */
+function withoutOwners(object: JsonObject, gone: ReadonlySet<unknown>): JsonObject {
+  const { ownerReferences, ...metadata } = membersOf(object.metadata);
+  const owners = (ownerReferences ?? []) as readonly JsonObject[];
+  const left = owners.filter(({ uid }) => !gone.has(uid));
+  if (left.length === owners.length) return object;
+  return {
+    ...object,
+    metadata: { ...metadata, ...(left.length > 0 && { ownerReferences: left }) },
+  };
 }
 
 async function readObjects(file: string, signal: AbortSignal): Promise<JsonObject[]> {
