@@ -147,7 +147,7 @@ test("People 1: decisions and running pods come with a file, and what was being 
         ...{ nodeName: "n", priority: 0, preemptionPolicy: "PreemptLowerPriority" },
         ...{ containers, ephemeralContainers: [debug] },
       },
-      status: { phase: "Running" },
+      status: { phase: "Running", nominatedNodeName: "n" },
     },
     {
       apiVersion: "certificates.k8s.io/v1",

@@ -243,7 +243,7 @@ function* partsOf(
   created: JsonObject,
 ): Iterable<readonly [part: string, members: JsonObject]> {
   const { kind, status } = object;
-  const { ephemeralContainers = null } = membersOf(object.spec);
+  const { ephemeralContainers = null, nodeName = "" } = membersOf(object.spec);
   if (kind === "Pod" && ephemeralContainers !== null) {
     yield ["ephemeralcontainers", { spec: { ...membersOf(created.spec), ephemeralContainers } }];
   }
@@ -252,7 +252,10 @@ function* partsOf(
     const conditions = all.filter(({ type }) => type === "Approved" || type === "Denied");
     if (conditions.length > 0) yield ["approval", { status: { conditions } }];
   }
-  if (hasStatus && status !== undefined) yield ["status", { status }];
+  if (!hasStatus || status === undefined) return;
+  // Older servers keep the nomination of a pod that is bound.
+  const { nominatedNodeName: _, ...bound } = membersOf(status);
+  yield ["status", { status: kind === "Pod" && nodeName !== "" ? bound : status }];
 }
 
 /** Without what the server gives, under the uids of its owners there. */
