@@ -210,6 +210,12 @@ test("the compose file refers to files, volumes and services that are there, wit
   const compose = parse(await read("compose.yaml"), { merge: true });
   const services: [string, Record<string, unknown>][] = Object.entries(compose.services);
   const names = services.map(([name]) => name);
+  const haproxy = await read("haproxy.cfg");
+  const numberOf = (pattern: RegExp) => Number(pattern.exec(haproxy)?.[1]);
+  const interMs = 1_000 * numberOf(/ inter (\d+)s /);
+  // Connecting takes as long as the interval at most, and then the answer as long as a check may.
+  const checkMs = interMs + 1_000 * numberOf(/timeout check (\d+)s/);
+  const noticedMs = numberOf(/ fall (\d+) /) * (interMs + checkMs);
   for (const [name, service] of services) {
     for (const other of (service.depends_on as string[] | undefined) ?? [])
       assert.ok(names.includes(other), other);
@@ -238,9 +244,9 @@ test("the compose file refers to files, volumes and services that are there, wit
     const endMs = shutdownDelayMs + shutdownWatchTerminationGracePeriodMs + shutdownGracePeriodMs;
     const [, graceSeconds] = /^(\d+)s$/.exec(String(service.stop_grace_period)) ?? [];
     assert.ok(Number(graceSeconds) * 1_000 > endMs, `P9: ${name} is killed before its end`);
+    assert.ok(shutdownDelayMs > noticedMs, `P9: ${name} ends before the balancer has noticed`);
   }
   // The balancer and Prometheus know the replicas and members by the names of their services.
-  const haproxy = await read("haproxy.cfg");
   const prometheus = parse(await read("prometheus.yml"));
   const targets: string[] = prometheus.scrape_configs.flatMap(
     ({ static_configs }: { static_configs: { targets: string[] }[] }) =>
