@@ -49,6 +49,10 @@ test("39.6: a webhook that refuses all writes does not end a start, in which it 
   const { credentials } = await readKubeconfig(join(dataDir, "admin.kubeconfig"));
   const client = new HttpsClient(`https://127.0.0.1:${port}`, credentials);
   const starting = startServer({ dataDir, port });
+  await eventually("a write is refused", async () => {
+    const { text } = await client.get("/metrics");
+    return /^apiserver_admission_webhook_rejection_count\{.*all\.example\.com/m.test(text);
+  });
   await eventually("the webhook is taken away", async () => {
     const answer = await client.delete(`${WEBHOOKS}/all`);
     return answer.status === 200;
