@@ -78,7 +78,7 @@ export async function handleDeleteCollection(
   // Checked before anything is deleted, so that an unavailable form is refused up front.
   representations.of(ctx, resource, true);
   const { wanted, limit, continueToken } = parseListOptions(query, registry.naming);
-  // The delete covers the current objects; a request for an older state must not delete others.
+  // An older state is nothing to delete by; one that is gone on with deletes by name what was found, as in kube-apiserver.
   if (wanted.kind === "exact") {
     throw badRequest("a collection cannot be deleted as it was at an exact version");
   }
