@@ -393,6 +393,8 @@ test("S1-SSA-34: a Scale of none has no owner, and one whose applier leaves its 
   assert.equal(await replicas(), 0);
   const owners = async () => Object.keys(ownersOf(await send("PATCH", url, {}, MERGE))).sort();
   assert.deepEqual(await owners(), ["me Apply"]);
+  assert.equal((await scale({ spec: {} })).status, 200);
+  assert.deepEqual(await owners(), ["me Apply"]);
   const to = (count: number) =>
     send("PATCH", `${url}/scale?fieldManager=hand`, { spec: { replicas: count } }, MERGE);
   await to(3);
