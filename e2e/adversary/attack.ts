@@ -10,6 +10,8 @@ export interface Attack {
   readonly run: (attacker: Attacker) => Promise<void>;
   /** Whether it stands for its group in the short form, which every `npm test` runs. */
   readonly isShort?: boolean;
+  /** The server refuses all of its bodies unread, for what their headers say. */
+  readonly isUnread?: boolean;
 }
 
 /** What the attacker got back. */

@@ -41,6 +41,8 @@ export interface Outcome {
   readonly grownMiB: number;
   readonly keptMiB: number;
   readonly hasEnded: boolean;
+  /** Bodies were to be read, and all were refused by their type of media. */
+  readonly wasUnread: boolean;
 }
 
 export class Scene implements AsyncDisposable {
@@ -92,6 +94,7 @@ export class Scene implements AsyncDisposable {
     const keptMiB = hasEnded ? 0 : residentMiB(pid) - before;
     if (hasEnded) await this.#replace();
     const { statuses, refusalBytes } = attacker.received;
+    const areUnread = statuses.size > 0 && [...statuses.keys()].every((status) => status === 415);
     return {
       ...mark,
       name: attack.name,
@@ -101,6 +104,7 @@ export class Scene implements AsyncDisposable {
       grownMiB: highest - before,
       keptMiB,
       hasEnded,
+      wasUnread: areUnread && attack.isUnread !== true,
     };
   }
 

@@ -457,6 +457,7 @@ const OTHERS: readonly Attack[] = [
   },
   {
     name: "bodies that say gzip",
+    isUnread: true,
     run: (attacker) =>
       attacker.many(20, 10, () =>
         attacker.send(MAPS, {

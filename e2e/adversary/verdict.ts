@@ -33,9 +33,7 @@ export function verdictOf(outcome: Outcome, limits: Limits): string {
   const faults = outcome.statuses.find(([status]) => status === 500)?.[1] ?? 0;
   if (faults > 0) broken.push(`${faults} answers 500`);
   // A body that nobody reads is no attack: a gate is off, or a type of media was renamed.
-  const { statuses } = outcome;
-  const isUnread = statuses.length > 0 && statuses.every(([status]) => status === 415);
-  if (isUnread) broken.push("no body was read");
+  if (outcome.wasUnread) broken.push("no body was read");
   if (refusalBytes > limits.refusalBytes) broken.push(`a refusal of ${refusalBytes} bytes`);
   return broken.join("; ");
 }
