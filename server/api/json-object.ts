@@ -1,5 +1,4 @@
 /** Helpers for plain JSON objects. */
-import { sortTexts } from "../../storage/base/compare-texts.js";
 import type { JsonObject, JsonValue } from "./meta.js";
 import { isWrittenNumber } from "./written-number.js";
 
@@ -19,14 +18,6 @@ export function setMember(object: JsonObject, key: string, value: JsonValue): vo
       writable: true,
     });
   } else object[key] = value;
-}
-
-/** A copy whose objects have their members in order, as Go writes maps. */
-export function withSortedMembers(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(withSortedMembers);
-  if (!isJsonObject(value)) return value;
-  const members = sortTexts(Object.keys(value));
-  return Object.fromEntries(members.map((name) => [name, withSortedMembers(value[name] ?? null)]));
 }
 
 /** A copy with another value at the path; undefined = without it. Missing objects on the way are created. */

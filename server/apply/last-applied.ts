@@ -6,12 +6,13 @@
  */
 
 import type { Steps } from "../../storage/base/steps.js";
-import { isJsonObject, withSortedMembers } from "../api/json-object.js";
+import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject } from "../api/meta.js";
 import type { Naming } from "../api/naming.js";
 import { ANNOTATIONS_BYTES_MAX } from "../api/validation-metadata.js";
 import { stringifyJson } from "../schema/json-text.js";
 import { parseJson } from "../schema/parse-json.js";
+import { withSortedMembers } from "../schema/sorted-members.js";
 import { checkConfiguration } from "./check-configuration.js";
 import { compareInSteps } from "./compare.js";
 import { fieldsInSteps } from "./field-extraction.js";

@@ -1,6 +1,6 @@
 /**
  * Compiles a checked tree into closures, once; an evaluation only calls them. Every step is charged with
- * what it costs kube-apiserver, so an evaluation ends there and here after the same number of steps.
+ * what it costs in kube-apiserver, so an evaluation ends there and here after the same number of steps.
  *
  * A chain of members and indexes is one attribute: its first name costs 1 and every member 1. Where a
  * chain is only resolved (as a branch of a conditional, as an index, under has()), the first name is free.

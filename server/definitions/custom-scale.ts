@@ -4,7 +4,7 @@
  * replicas cannot be read, as none would say that it is scaled to zero.
  */
 import type { StoredObject } from "../../storage/objects/stored-object.js";
-import { isJsonObject, withValueAt } from "../api/json-object.js";
+import { withValueAt } from "../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
 import { badRequest, internalError } from "../api/status.js";
 import { type Conversion, SAME_SHAPE } from "../kinds/conversion.js";
@@ -70,10 +70,6 @@ export function customScale(
     part: {
       isOwnShape: true,
       replicas: wanted,
-      inMain({ spec, ...rest }) {
-        const replicas = isJsonObject(spec) ? spec.replicas : undefined;
-        return replicas === undefined ? rest : withValueAt(rest, wanted, replicas);
-      },
       merge(sent: ScaleObject, stored: ApiObject) {
         const replicas = sent.spec?.replicas ?? 0;
         if (replicas === UNSET) throw badRequest(`the spec replicas field ${path} cannot be empty`);

@@ -263,11 +263,11 @@ export class FlowControl {
 
   /** The request's place among those that wait for the thread; undefined: it does not wait. */
   turnPlaceOf(user: UserInfo, info: RequestInfo): TurnPlace | undefined {
-    if (this.isExempt(user, info)) return undefined;
+    const { turnLevel } = this.#options;
     const schema = this.#schemaOf(user, info);
     const { setting } = schema.level;
+    if (turnLevel === undefined && setting.isExempt) return undefined;
     const flow = flowName(schema, user, info);
-    const { turnLevel } = this.#options;
     if (turnLevel === undefined) return { level: setting.name, flow };
     // Where many share the thread, each is one level of it, however many users it has.
     return { level: turnLevel, flow: `${turnLevel} ${setting.name} ${flow}`, isAsOne: true };

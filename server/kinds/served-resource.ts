@@ -14,7 +14,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { type PartitionId, partitionId } from "../../storage/objects/keys.js";
-import type { ApiObject, JsonObject } from "../api/meta.js";
+import type { ApiObject } from "../api/meta.js";
 import type { GroupVersion } from "../api/names.js";
 import type { FieldError } from "../api/status.js";
 import type { UserInfo } from "../request/user-info.js";
@@ -128,8 +128,6 @@ export interface SubresourcePart {
    * allows. `sent` is in the stored version, or in the part's own shape. @throws {StatusError} 422
    */
   merge(sent: ApiObject, current: ApiObject, context: StrategyContext): ApiObject;
-  /** The members of an applied configuration of its own shape, as they stand in the main object. Default: as they are. */
-  inMain?(applied: JsonObject): JsonObject;
   /** Replaces the strategy's `validateUpdate`, which would forbid this part's changes. */
   validate?(next: ApiObject, current: ApiObject, context: StrategyContext): FieldError[];
 }

@@ -92,7 +92,7 @@ export interface ResourceStrategy {
   readonly isGenerationLate?: boolean;
   /**
    * By subresource ("" = the object itself): fields ("metadata.labels") that a write to it does not reach, so
-   * that it neither conflicts over them nor owns them. Default: see `resetFieldsOf`.
+   * that it neither conflicts over them nor owns them. Default: the object does not reach its status, nor `status` the spec.
    */
   readonly resetFields?: Readonly<Record<string, readonly string[]>>;
   /** How names are checked. Default DNS-1123 subdomain. */

@@ -17,6 +17,7 @@ import { badRequest } from "../api/status.js";
 import { type MemberOrder, stringifyInSteps, stringifyJson } from "../schema/json-text.js";
 import type { DecodeOptions, DecodeResult } from "../schema/object-codec.js";
 import { areSorted, sortedKeys } from "../schema/sorted-keys.js";
+import { withSortedMembers } from "../schema/sorted-members.js";
 import type { StructCodec } from "../schema/struct-codec.js";
 import { DecodeFailure, encodeAny } from "../schema/value-codec.js";
 import { applyDefaults, applyDefaultsInSteps } from "./defaulting.js";
@@ -142,36 +143,3 @@ const SORTED: MemberOrder = {
   },
   ordered: withSortedMembers,
 };
-
-/** The value with all members sorted; the value itself if they already are. */
-function withSortedMembers(value: JsonValue): JsonValue {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) {
-    let copy: JsonValue[] | undefined;
-    for (let index = 0; index < value.length; index++) {
-      const item = value[index] as JsonValue;
-      const sorted = withSortedMembers(item);
-      if (sorted === item && copy === undefined) continue;
-      copy ??= value.slice(0, index);
-      copy[index] = sorted;
-    }
-    return copy ?? value;
-  }
-  const keys = Object.keys(value);
-  if (areSorted(keys)) {
-    let copy: JsonObject | undefined;
-    for (const key of keys) {
-      const member = value[key];
-      if (typeof member !== "object" || member === null) continue;
-      const sorted = withSortedMembers(member);
-      if (sorted === member) continue;
-      copy ??= { ...value };
-      copy[key] = sorted;
-    }
-    return copy ?? value;
-  }
-  const present = keys.filter((key) => value[key] !== undefined);
-  return Object.fromEntries(
-    sortTexts(present).map((key) => [key, withSortedMembers(value[key] as JsonValue)]),
-  );
-}

@@ -6,11 +6,11 @@
 
 import { invalidValue } from "../../api/field-errors.js";
 import { printValue } from "../../api/go-text.js";
-import { withSortedMembers } from "../../api/json-object.js";
 import type { JsonValue } from "../../api/meta.js";
 import { invalid, type StatusError } from "../../api/status.js";
 import type { RefuseInput } from "../../registry/generic/decode-input.js";
 import { stringifyJson } from "../../schema/json-text.js";
+import { withSortedMembers } from "../../schema/sorted-members.js";
 
 /** Messages truncate the object, which may be as large as a request. */
 const SHOWN_CHARS_MAX = 16_384;

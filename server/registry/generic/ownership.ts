@@ -6,7 +6,7 @@
  */
 
 import type { Steps } from "../../../storage/base/steps.js";
-import { withValueAt } from "../../api/json-object.js";
+import { isJsonObject, withValueAt } from "../../api/json-object.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { formatGroupVersion } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
@@ -196,8 +196,16 @@ function ofMain(resource: StoredResource, main: MainResource, applied: JsonObjec
     const sent = `${jsonToText(rest.apiVersion ?? "")}, Kind=${jsonToText(rest.kind ?? "")}`;
     throw badRequest(`invalid object type: ${sent}`);
   }
-  const members = partOf(resource)?.inMain?.(rest) ?? rest;
+  const members = withNumberInMain(rest, partOf(resource)?.replicas);
   return { ...members, apiVersion: formatGroupVersion(main), kind: main.kind };
+}
+
+/** Of the `spec` of a scale there is the number alone, where the main object has it. */
+function withNumberInMain(applied: JsonObject, path: readonly string[] | undefined): JsonObject {
+  if (path === undefined) return applied;
+  const { spec, ...others } = applied;
+  const number = isJsonObject(spec) ? spec.replicas : undefined;
+  return number === undefined ? others : withValueAt(others, path, number);
 }
 
 function inOwnShape(

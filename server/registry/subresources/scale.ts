@@ -3,7 +3,6 @@
  * (S1-GEN-03). A write changes `spec.replicas` of the workload and nothing else.
  */
 import { invalidValue } from "../../api/field-errors.js";
-import { isJsonObject } from "../../api/json-object.js";
 import type { ApiObject, ObjectMeta } from "../../api/meta.js";
 import { invalid } from "../../api/status.js";
 import { valueAt } from "../generic/fields.js";
@@ -45,10 +44,6 @@ function scaleOf(selectorOf: (workload: ApiObject) => string): PartDefinition {
     part: {
       isOwnShape: true,
       replicas: ["spec", "replicas"],
-      inMain({ spec, ...rest }) {
-        const replicas = isJsonObject(spec) ? spec.replicas : undefined;
-        return replicas === undefined ? rest : { ...rest, spec: { replicas } };
-      },
       merge(sent: ScaleObject, workload: Workload) {
         const replicas = sent.spec?.replicas ?? 0;
         if (replicas < 0) {
