@@ -16,6 +16,7 @@ import { loadFacts } from "../../server/types/load-facts.js";
 import { type Access, openAccess } from "../../server/wiring/access.js";
 import { makeAlike } from "../../server/wiring/alike-parts.js";
 import { createSilentLog } from "../../server/wiring/create-logger.js";
+import { createProcessMemory } from "../../server/wiring/process-memory.js";
 import { createSecurity } from "../../server/wiring/security.js";
 import { openServing } from "../../server/wiring/serving.js";
 import { startReplica } from "../../server/wiring/start.js";
@@ -70,7 +71,8 @@ export function openKindReplica(options: {
       deadline,
     );
     const serverAddress = () => "127.0.0.1:0";
-    const parts = { ...common, security, serverAddress };
+    const memory = createProcessMemory(config, common.metrics);
+    const parts = { ...common, security, memory, serverAddress };
     const access = opened.use(await openAccess(parts));
     observeKinds(access, facts);
     const tracing = { steps: {}, async [Symbol.asyncDispose]() {} };

@@ -7,7 +7,12 @@
  * watch releases it after its initial events.
  */
 import { tooManyRequests } from "../api/status.js";
-import { type AnswerMemory, HeldBytes, type MemoryDenial } from "../flowcontrol/answer-memory.js";
+import {
+  type AnswerMemory,
+  type FlowGroup,
+  HeldBytes,
+  type MemoryDenial,
+} from "../flowcontrol/answer-memory.js";
 import { bodyMemory, CLAIMED_BYTES_MIN, objectMemory } from "../flowcontrol/width.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { isLongRunning, isReadOnly, type RequestInfo } from "../request/request-info.js";
@@ -18,6 +23,8 @@ import { onResponseClose } from "./response-end.js";
 
 export interface AnswerMemoryParts {
   readonly memory: AnswerMemory;
+  /** The control plane that they are of; absent = the root, or there is no other one. */
+  readonly group?: FlowGroup | undefined;
   /**
    * The memory of a list in bytes; 0 = no claim. @param isKept whether the audit log keeps the
    * whole list
@@ -52,11 +59,15 @@ function claimOf(ctx: RequestContext, { listMemory }: AnswerMemoryParts): number
 function hold(
   ctx: RequestContext,
   bytes: number,
-  { memory, isExempt, metrics }: AnswerMemoryParts,
+  { memory, group, isExempt, metrics }: AnswerMemoryParts,
 ): Promise<void> | undefined {
   const { state } = ctx;
   const { user, info } = state;
-  const claim = { flow: user.name, bytes, isExempt: isExempt(user, info) };
+  // Whom a control plane exempts is exempt from its own limits alone.
+  const claim = {
+    ...{ flow: user.name, group, bytes },
+    isExempt: group === undefined && isExempt(user, info),
+  };
   const outcome = memory.claim(claim, () => state.signal);
   if (!(outcome instanceof Promise)) {
     keep(outcome);

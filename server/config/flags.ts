@@ -138,7 +138,7 @@ export const FLAGS = {
     default: "64Mi",
     min: 1024 * 1024,
     section: "Storage",
-    help: "Memory for recent events of all resources together beyond --watch-cache-history, and again as much for the snapshots of lists in pages.",
+    help: "Memory for recent events of all resources together beyond --watch-cache-history, and again as much for the snapshots of lists in pages. The root and all control planes share it.",
   },
   bindAddress: {
     name: "bind-address",
@@ -300,7 +300,7 @@ export const FLAGS = {
     min: 1024 * 1024,
     section: "Serving",
     commands: SERVE_ONLY,
-    help: "Memory for lists, large objects and bodies under way beside what the view holds; who finds none waits, then gets 429. One user may take as much as is left free.",
+    help: "Memory for lists, large objects and bodies under way beside what the view holds; who finds none waits, then gets 429. One user may take as much as is left free. The root and all control planes share it.",
   },
   responseCompressionMinBytes: {
     name: "response-compression-min-bytes",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { AnswerMemory, HeldBytes, type MemoryDenial } from "./answer-memory.js";
+import { AnswerMemory, FlowGroup, HeldBytes, type MemoryDenial } from "./answer-memory.js";
 
 const MIB = 2 ** 20;
 const never = new AbortController().signal;
@@ -98,9 +98,47 @@ test("what turns out larger is counted, and others wait for it", async () => {
   assert.equal(memory.bytes, 2 * MIB);
 });
 
+test("44: a control plane takes no more by having many users, and others find room", async () => {
+  const memory = open(64 * MIB);
+  const [shop, bank] = [new FlowGroup(), new FlowGroup()];
+  const names = Array.from({ length: 100 }, (_, index) => `user-${index}`);
+  const begun: HeldBytes[] = [];
+  for (const name of names) {
+    const outcome = claim(memory, name, 1, shop);
+    if (outcome instanceof HeldBytes) begun.push(outcome);
+  }
+  assert.equal(begun.length, 24, "as much as it leaves free of three quarters");
+  for (let i = 0; i < 8; i++) held(await claim(memory, "user-0", 1, bank));
+  assert.equal(memory.waiting, 76);
+  held(await claim(memory, "jane", 12));
+  assert.equal(memory.bytes, 44 * MIB);
+});
+
+test("44: a quarter is kept for the root, whose claims do not wait for those of control planes", async () => {
+  const memory = open(64 * MIB);
+  for (let index = 0; index < 200; index++) void claim(memory, "a", 1, new FlowGroup());
+  assert.equal(memory.bytes, 48 * MIB);
+  assert.equal(memory.waiting, 152);
+  held(await claim(memory, "jane", 8));
+  assert.ok(claim(memory, "a", 1, new FlowGroup()) instanceof Promise);
+});
+
+test("44: a refusal tells a control plane nothing of others", async () => {
+  const memory = new AnswerMemory({ bytesMax: 16 * MIB, patienceMs: 1 });
+  held(claim(memory, "carol", 2));
+  const shop = new FlowGroup();
+  held(claim(memory, "jane", 3, shop));
+  const denial = (await claim(memory, "joe", 5, shop)) as MemoryDenial;
+  assert.equal(
+    denial.text,
+    'memory of answers, time-out: "joe" holds 0.0 and all of its control plane 3.0 of 16.0 MiB, 0 requests wait, about 0.1 s',
+  );
+});
+
 test("by random arrivals the bound holds, claims of a flow keep their order, and everybody gets served", async () => {
   const step = fc.record({
     flow: fc.constantFrom("a", "b", "c", "d"),
+    of: fc.nat({ max: 2 }),
     bytes: fc.integer({ min: 1, max: 60 }),
     releases: fc.nat({ max: 3 }),
   });
@@ -109,15 +147,17 @@ test("by random arrivals the bound holds, claims of a flow keep their order, and
       const memory = new AnswerMemory({ bytesMax: 100, patienceMs: 60_000 });
       const begun: { flow: string; number: number; held: HeldBytes }[] = [];
       const last = new Map<string, number>();
+      const groups = [undefined, new FlowGroup(), new FlowGroup()];
       let asked = 0;
-      for (const { flow, bytes, releases } of steps) {
+      for (const { flow: name, of, bytes, releases } of steps) {
+        const [flow, group] = [`${of} ${name}`, groups[of]];
         const number = asked++;
         const begin = (outcome: HeldBytes | MemoryDenial) => {
           assert.ok((last.get(flow) ?? -1) < number, "the order of a flow is kept");
           last.set(flow, number);
           begun.push({ flow, number, held: held(outcome) });
         };
-        const outcome = memory.claim({ flow, bytes, isExempt: false }, () => never);
+        const outcome = memory.claim({ flow, group, bytes, isExempt: false }, () => never);
         if (outcome instanceof Promise) void outcome.then(begin);
         else begin(outcome);
         for (let i = 0; i < releases; i++) begun.shift()?.held.release();
@@ -130,6 +170,10 @@ test("by random arrivals the bound holds, claims of a flow keep their order, and
         await Promise.resolve();
       }
       assert.deepEqual([memory.bytes, memory.waiting], [0, 0]);
+      for (const group of groups) {
+        const { accounts, heldBytes, waiting } = group ?? new FlowGroup();
+        assert.deepEqual([accounts.size, heldBytes, waiting], [0, 0, 0]);
+      }
     }),
     { numRuns: 200 },
   );
@@ -139,8 +183,8 @@ function open(bytesMax: number): AnswerMemory {
   return new AnswerMemory({ bytesMax, patienceMs: 60_000 });
 }
 
-function claim(memory: AnswerMemory, flow: string, mebibytes: number) {
-  return memory.claim({ flow, bytes: mebibytes * MIB, isExempt: false }, () => never);
+function claim(memory: AnswerMemory, flow: string, mebibytes: number, group?: FlowGroup) {
+  return memory.claim({ flow, group, bytes: mebibytes * MIB, isExempt: false }, () => never);
 }
 
 function held(outcome: unknown): HeldBytes {

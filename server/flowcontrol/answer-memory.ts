@@ -11,6 +11,10 @@
  *     b wants 8                begins: b 8, free 24
  *     b wants 8                begins: b 16, free 16; another one of b would wait
  *
+ * The flows of a control plane below the root (`FlowGroup`) are as one to the others: what all of them hold counts for each
+ * of them, so a control plane cannot take more by having many users. Of all such groups together a quarter is kept
+ * free for the root.
+ *
  * Claims are served in the order of arrival. A flow that waits for itself blocks no other flow. A
  * claim that waits for other flows is not overtaken, so that a large one gets its turn. When
  * nothing is held any claim may begin, however large.
@@ -25,14 +29,19 @@ const GUESSED_HELD_SECONDS = 0.1;
 const RETRY_AFTER_SECONDS_MAX = 30;
 const MEBIBYTE = 2 ** 20;
 
+/** What the control planes below the root may hold together. */
+const GROUPS_PART = 3 / 4;
+
 /** Why a claim was refused, in the metric's terms. */
 export type MemoryRefusal = "queue-full" | "time-out" | "cancelled";
 
 export interface Claim {
   /** The claiming flow; all claims of one name share its limit. */
   readonly flow: string;
+  /** The control plane that it is of; absent = the root. */
+  readonly group?: FlowGroup | undefined;
   readonly bytes: number;
-  /** Counted, but never refused. */
+  /** Counted, but never refused; only of the root. */
   readonly isExempt: boolean;
 }
 
@@ -42,14 +51,34 @@ export interface MemoryDenial {
   readonly retryAfterSeconds: number;
 }
 
+/** The flows of one control plane below the root. */
+export class FlowGroup {
+  readonly accounts = new Map<string, Account>();
+  heldBytes = 0;
+  waiting = 0;
+}
+
 /** A flow's held and waiting claims; dropped when there are none. */
 class Account {
   readonly flow: string;
+  readonly group: FlowGroup | undefined;
   heldBytes = 0;
   waiting = 0;
 
-  constructor(flow: string) {
+  constructor(flow: string, group: FlowGroup | undefined) {
     this.flow = flow;
+    this.group = group;
+  }
+
+  hold(bytes: number): void {
+    this.heldBytes += bytes;
+    if (this.group !== undefined) this.group.heldBytes += bytes;
+    assert(this.heldBytes >= 0 && (this.group?.heldBytes ?? 0) >= 0, "AnswerBytesNotNegative");
+  }
+
+  wait(claims: number): void {
+    this.waiting += claims;
+    if (this.group !== undefined) this.group.waiting += claims;
   }
 }
 
@@ -132,16 +161,17 @@ export class AnswerMemory {
    * @param signal ends the wait; made only when waiting
    */
   claim(
-    { flow, bytes, isExempt }: Claim,
+    { flow, group, bytes, isExempt }: Claim,
     signal: () => AbortSignal,
   ): HeldBytes | MemoryDenial | Promise<HeldBytes | MemoryDenial> {
     // Fractions would not add up to zero again.
     assert(Number.isInteger(bytes), "ClaimsAreWholeBytes");
-    const account = this.#accountOf(flow);
+    assert(group === undefined || !isExempt, "GroupsAreNotExempt");
+    const account = this.#accountOf(flow, group);
     if (isExempt || (this.#waiters.length === 0 && this.#mayBegin(account, bytes) === "yes")) {
       return this.#hold(account, bytes);
     }
-    if (account.waiting >= WAITING_MAX - this.#waiters.length) {
+    if ((group ?? account).waiting >= WAITING_MAX - this.#waiters.length) {
       return this.#deny(account, "queue-full");
     }
     return this.#wait(account, bytes, signal());
@@ -150,8 +180,8 @@ export class AnswerMemory {
   /** Only called by `HeldBytes`. */
   giveBack(account: Account, bytes: number): void {
     this.#bytes -= bytes;
-    account.heldBytes -= bytes;
-    assert(this.#bytes >= 0 && account.heldBytes >= 0, "AnswerBytesNotNegative");
+    account.hold(-bytes);
+    assert(this.#bytes >= 0, "AnswerBytesNotNegative");
     this.#keepOrDrop(account);
     this.#serve();
   }
@@ -181,7 +211,7 @@ export class AnswerMemory {
         },
       };
       this.#waiters.push(waiter);
-      account.waiting++;
+      account.wait(1);
       this.#waitingBytes += bytes;
       if (signal.aborted) cancel();
       else signal.addEventListener("abort", cancel, { once: true });
@@ -192,12 +222,16 @@ export class AnswerMemory {
   /** Starts the claims that now fit. */
   #serve(): void {
     const waitForThemselves = new Set<Account>();
+    let doGroupsWait = false;
     for (let at = 0; at < this.#waiters.length; ) {
       const waiter = this.#waiters[at] as Waiter;
       const { account, bytes } = waiter;
-      const answer = waitForThemselves.has(account) ? "own" : this.#mayBegin(account, bytes);
-      if (answer === "others") return;
-      if (answer === "own") {
+      const waits = waitForThemselves.has(account) || (doGroupsWait && account.group !== undefined);
+      const answer = waits ? "own" : this.#mayBegin(account, bytes);
+      if (answer !== "yes") {
+        // What is kept free for the root does not wait for control planes.
+        if (answer === "others" && account.group === undefined) return;
+        if (answer === "others") doGroupsWait = true;
         waitForThemselves.add(account);
         at++;
         continue;
@@ -210,20 +244,23 @@ export class AnswerMemory {
   /** "own" or "others": whether it waits for its own flow's memory or for that of others. */
   #mayBegin(account: Account, bytes: number): "yes" | "own" | "others" {
     if (this.#bytes === 0) return "yes";
-    if (account.heldBytes + bytes <= this.bytesMax - this.#bytes) return "yes";
-    return account.heldBytes > 0 ? "own" : "others";
+    const { group, heldBytes } = account;
+    const bytesMax = group === undefined ? this.bytesMax : this.bytesMax * GROUPS_PART;
+    const counted = heldBytes + (group?.heldBytes ?? 0);
+    if (counted + bytes <= bytesMax - this.#bytes) return "yes";
+    return counted > 0 ? "own" : "others";
   }
 
   #hold(account: Account, bytes: number): HeldBytes {
     this.#bytes += bytes;
-    account.heldBytes += bytes;
+    account.hold(bytes);
     return new HeldBytes(this, account, bytes, performance.now());
   }
 
   #remove(at: number): void {
     const [waiter] = this.#waiters.splice(at, 1);
     assert(waiter !== undefined, "ClaimWaits");
-    waiter.account.waiting--;
+    waiter.account.wait(-1);
     this.#waitingBytes -= waiter.bytes;
     assert(this.#waitingBytes >= 0, "WaitingBytesNotNegative");
   }
@@ -231,29 +268,37 @@ export class AnswerMemory {
   #deny(account: Account, reason: MemoryRefusal): MemoryDenial {
     this.#refused.set(reason, (this.#refused.get(reason) ?? 0) + 1);
     const seconds = this.#meanHeldSeconds * (1 + this.#waitingBytes / this.bytesMax);
+    const { flow, group, heldBytes } = account;
+    // A control plane is not told what others hold.
+    const beside =
+      group === undefined
+        ? `all together ${mebibytes(this.#bytes)}`
+        : `all of its control plane ${mebibytes(group.heldBytes)}`;
+    const waiting = group?.waiting ?? this.#waiters.length;
     const text =
-      `memory of answers, ${reason}: ${JSON.stringify(account.flow)} holds ` +
-      `${mebibytes(account.heldBytes)} and all together ${mebibytes(this.#bytes)} of ` +
-      `${mebibytes(this.bytesMax)} MiB, ${this.#waiters.length} requests wait, ` +
+      `memory of answers, ${reason}: ${JSON.stringify(flow)} holds ${mebibytes(heldBytes)} and ` +
+      `${beside} of ${mebibytes(this.bytesMax)} MiB, ${waiting} requests wait, ` +
       `about ${seconds.toFixed(1)} s`;
     this.#keepOrDrop(account);
     const retryAfterSeconds = Math.min(RETRY_AFTER_SECONDS_MAX, Math.max(1, Math.ceil(seconds)));
     return { reason, text, retryAfterSeconds };
   }
 
-  #accountOf(flow: string): Account {
-    let account = this.#accounts.get(flow);
+  #accountOf(flow: string, group: FlowGroup | undefined): Account {
+    const accounts = group?.accounts ?? this.#accounts;
+    let account = accounts.get(flow);
     if (account === undefined) {
-      account = new Account(flow);
-      this.#accounts.set(flow, account);
+      account = new Account(flow, group);
+      accounts.set(flow, account);
     }
     return account;
   }
 
   #keepOrDrop(account: Account): void {
-    const { flow, heldBytes, waiting } = account;
-    if (heldBytes === 0 && waiting === 0) this.#accounts.delete(flow);
-    else this.#accounts.set(flow, account);
+    const { flow, group, heldBytes, waiting } = account;
+    const accounts = group?.accounts ?? this.#accounts;
+    if (heldBytes === 0 && waiting === 0) accounts.delete(flow);
+    else accounts.set(flow, account);
   }
 }
 

@@ -24,6 +24,7 @@ import {
 import { type Authorization, createAuthorization } from "./authorization.js";
 import { followDefinitions } from "./custom-kinds.js";
 import { OutgoingPlaces } from "./outgoing-places.js";
+import type { ProcessMemory } from "./process-memory.js";
 import type { Security } from "./security.js";
 import { createServedCatalog, isGateEnabled, type Reviewers } from "./served-catalog.js";
 import { createViews, type Views } from "./storage.js";
@@ -53,6 +54,8 @@ export interface AccessParts {
   readonly logger: Logger;
   readonly security: Security;
   readonly storage: OpenedStore;
+  /** Of all control planes of the process. */
+  readonly memory: ProcessMemory;
   /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
   /** Of the built-in kinds; the same for all control planes. */
@@ -92,7 +95,9 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     const catalog = new LiveCatalog(builtIn);
     const views = createViews(config, store, catalog, logger, {
       ...{ metrics, feedLag, small, readDeadline },
+      history: parts.memory.history,
     });
+    opened.defer(async () => views.view.retention.close());
     // The store works while the rest of this process is wired.
     views.view.readAhead();
     const outgoing = new OutgoingPlaces(metrics);

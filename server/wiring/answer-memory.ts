@@ -5,8 +5,7 @@
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { withAnswerMemory } from "../chain/answer-memory.js";
 import type { InFlightLimits } from "../chain/in-flight.js";
-import type { Config } from "../config/config.js";
-import { AnswerMemory } from "../flowcontrol/answer-memory.js";
+import { type AnswerMemory, FlowGroup } from "../flowcontrol/answer-memory.js";
 import { listMemory } from "../flowcontrol/width.js";
 import type { CatalogSource } from "../kinds/live-catalog.js";
 import type { Metrics } from "../metrics/metrics.js";
@@ -14,27 +13,24 @@ import type { RequestStep } from "../request/step.js";
 import type { FlowControlStep } from "./flow-control.js";
 import { sizesOf } from "./listed-sizes.js";
 
-/** How long a request may wait for memory, as a share of its deadline: as for seats. */
-const PATIENCE_PART = 1 / 4;
 const NAME = "apiserver_answer_memory";
 
 export function createAnswerMemory(options: {
-  readonly config: Config;
+  /** Of all control planes of the process. */
+  readonly memory: AnswerMemory;
+  readonly isRoot: boolean;
   readonly view: RegistryView;
   readonly catalog: CatalogSource;
   readonly metrics: Metrics;
   readonly flowControl: FlowControlStep | undefined;
   readonly inFlightLimits: InFlightLimits;
 }): RequestStep {
-  const { config, metrics, flowControl, inFlightLimits } = options;
-  const memory = new AnswerMemory({
-    bytesMax: config.answerMemoryBytesMax,
-    patienceMs: config.requestTimeoutMs * PATIENCE_PART,
-  });
+  const { memory, isRoot, metrics, flowControl, inFlightLimits } = options;
   observe(metrics, memory);
   const sizeOf = sizesOf(options);
   return withAnswerMemory({
     memory,
+    group: isRoot ? undefined : new FlowGroup(),
     listMemory: (info, isKept) => listMemory(info, (namespace) => sizeOf(info, namespace), isKept),
     isExempt: flowControl?.isExempt ?? inFlightLimits.isExempt,
     metrics,

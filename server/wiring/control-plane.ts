@@ -44,6 +44,7 @@ import { createConnecting } from "./connect.js";
 import { createDocuments } from "./documents.js";
 import { createFlowControl, type FlowControlStep } from "./flow-control.js";
 import type { OutgoingFiles } from "./outgoing-files.js";
+import type { ProcessMemory } from "./process-memory.js";
 import { openRecord, type Recording } from "./record.js";
 import type { OpenedRecordDirectory } from "./record-directory.js";
 import { createRegistry } from "./registry.js";
@@ -98,6 +99,7 @@ export interface ControlPlaneParts {
   readonly verbosity: Verbosity;
   readonly tracing: Tracing;
   readonly storage: OpenedStore;
+  readonly memory: ProcessMemory;
   readonly access: Access;
   readonly security: Pick<Security, "peerAccess">;
   readonly health: Health;
@@ -158,8 +160,9 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   });
   const inFlightLimits = createInFlightLimits(parts, flowControl);
   metrics.observeInFlight(() => inFlightLimits);
-  const answered = { config, view, catalog, metrics };
-  const answerMemory = createAnswerMemory({ ...answered, flowControl, inFlightLimits });
+  const answered = { view, catalog, metrics, flowControl, inFlightLimits };
+  const isRoot = turnLevel === undefined;
+  const answerMemory = createAnswerMemory({ ...answered, memory: parts.memory.answers, isRoot });
   const authorizeCreate = verbAuthorizer(access.authorization.authorizer, "create");
   const simulation = openSimulation(config);
   const connected = {

@@ -61,6 +61,7 @@ import {
 } from "./fill-registry.js";
 import { addChecks } from "./health-checks.js";
 import type { OutgoingFiles } from "./outgoing-files.js";
+import type { ProcessMemory } from "./process-memory.js";
 import type { Security } from "./security.js";
 import { type OpenedStore, openPartStore } from "./store.js";
 import type { Tracing } from "./tracing.js";
@@ -86,6 +87,7 @@ export interface LoadParts {
   readonly tracing: Tracing;
   readonly security: Security;
   readonly storage: OpenedStore;
+  readonly memory: ProcessMemory;
   readonly feed: SharedFeed;
   /** The root's. */
   readonly access: Access;
@@ -160,6 +162,7 @@ export function loadControlPlane(
         ...{ config, clock, facts, metrics, logger, storage, serverAddress },
         ...{ codecs: parts.codecs, builtIn: parts.builtIn },
         security: parts.security,
+        memory: parts.memory,
         inherit: (asked) =>
           inheritAuthentication({ ...asked, root: root.authentication, hasRootAccess }),
       }),

@@ -23,6 +23,7 @@ import type { Log } from "./create-logger.js";
 import { spawnLongestDelay } from "./longest-delay.js";
 import { observeTasks } from "./observe-tasks.js";
 import { advertisedAddress } from "./own-hosts.js";
+import { createProcessMemory } from "./process-memory.js";
 import { createSecurity } from "./security.js";
 import { openServing, type Serving } from "./serving.js";
 import { startReplica } from "./start.js";
@@ -104,7 +105,8 @@ export function openReplica(
       { ...common, readAuthorities: storage.readAuthorities },
       deadline,
     );
-    const upToAccess = { ...common, builtIn, security, storage, serverAddress };
+    const memory = createProcessMemory(config, metrics);
+    const upToAccess = { ...common, builtIn, security, storage, memory, serverAddress };
     const access = opened.use(await openAccess(upToAccess), "access", ITS_PARTS);
     const serving = opened.use(
       await openServing({ ...upToAccess, build, verbosity, tracing, access }),

@@ -28,6 +28,7 @@ import { type ControlPlane, createControlPlane } from "./control-plane.js";
 import { type OpenedControlPlanes, openControlPlanes } from "./control-planes.js";
 import { addChecks, addSpaceCheck } from "./health-checks.js";
 import { type OutgoingFiles, openOutgoingFiles } from "./outgoing-files.js";
+import type { ProcessMemory } from "./process-memory.js";
 import { openRecordDirectory } from "./record-directory.js";
 import type { Security } from "./security.js";
 import type { OpenedStore } from "./store.js";
@@ -75,6 +76,7 @@ export interface ServingParts {
   readonly tracing: Tracing;
   readonly security: Security;
   readonly storage: OpenedStore;
+  readonly memory: ProcessMemory;
   readonly tasks?: TaskObserver;
   readonly access: Access;
   readonly codecs: KindCodecs;

@@ -8,6 +8,7 @@ import { DEFAULT_RING_LIMITS, type RingLimits } from "../../storage/cache/event-
 import type { FeedLag } from "../../storage/cache/feed-lag.js";
 import { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import { RegistryView, type SmallView } from "../../storage/cache/registry-view.js";
+import type { HistoryMemory } from "../../storage/cache/retention.js";
 import type { EmbeddedStore } from "../../storage/embedded/embedded-store.js";
 import { runCompactor } from "../../storage/kv/compactor.js";
 import type { RevisionedStore } from "../../storage/kv/store.js";
@@ -86,11 +87,14 @@ export function createViews(
     feedLag,
     small,
     readDeadline,
+    history,
   }: {
     readonly metrics?: Metrics;
     readonly feedLag?: FeedLag;
     readonly small?: SmallView | undefined;
     readonly readDeadline?: SharedDeadline;
+    /** What all views of the process keep; absent = it is the only one. */
+    readonly history?: HistoryMemory;
   } = {},
 ): Views {
   const clock = systemClock;
@@ -102,6 +106,7 @@ export function createViews(
     ringLimits: ringLimitsOf(config),
     ...(feedLag === undefined ? {} : { feedLag }),
     ...(small === undefined ? {} : { small }),
+    ...(history === undefined ? {} : { history }),
     traits: (partition) => catalog.current.traits(partition),
   });
   followCatalog(view, catalog);
@@ -114,7 +119,11 @@ export function createViews(
   return { view, freshness };
 }
 
-function ringLimitsOf({ watchCacheHistoryMs, watchCacheBytesMax, ...config }: Config): RingLimits {
+export function ringLimitsOf({
+  watchCacheHistoryMs,
+  watchCacheBytesMax,
+  ...config
+}: Config): RingLimits {
   return {
     minAgeMs: watchCacheHistoryMs,
     maxAgeMs: Math.max(DEFAULT_RING_LIMITS.maxAgeMs, config.etcdCompactionIntervalMs * 1.1),

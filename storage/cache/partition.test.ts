@@ -22,7 +22,8 @@ class Bench {
   readonly partition: Partition;
 
   constructor(limits: RingLimits = DEFAULT_RING_LIMITS) {
-    this.retention = new Retention(limits);
+    const all: Partition[] = [];
+    this.retention = new Retention(limits, all);
     this.partition = new Partition({
       id: "core/pods",
       host: this as unknown as PartitionHost,
@@ -31,6 +32,7 @@ class Bench {
       floor: this.revision,
       traits: { triggerField: "spec.nodeName" },
     });
+    all.push(this.partition);
   }
 
   markAwake(watcher: Watcher): void {
@@ -50,7 +52,7 @@ class Bench {
   }
 
   trim(): void {
-    this.retention.trim([this.partition], this.nowMs);
+    this.retention.trim(this.nowMs);
   }
 
   flush(): void {

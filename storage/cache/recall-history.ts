@@ -83,7 +83,9 @@ async function recallAfter(
       await stretch.read((batch) => history.take(batch, keys));
     }
     if (history.reached >= until) return history;
+    history.close();
   } catch (error) {
+    history.close();
     if (error instanceof StorageError || signal.aborted) throw error;
   } finally {
     clearInterval(push);

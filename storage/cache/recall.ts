@@ -92,7 +92,8 @@ export class Recall {
       for (;;) {
         const history = await this.#read(after, until, signal);
         if (history === "later") await this.#parts.clock.sleep(RETRY_DELAY_MS, signal);
-        else if (history !== undefined && this.#until === until) this.#parts.tell(history, until);
+        else if (this.#until !== until) history?.close();
+        else if (history !== undefined) this.#parts.tell(history, until);
         if (history === "later" && this.#until === until) continue;
         // All that was asked for is there: there may be more.
         const isAll = history !== "later" && history?.floor === after;

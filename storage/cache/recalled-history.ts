@@ -6,6 +6,7 @@
  * The view itself was loaded at `until`; these events go before those that came since.
  */
 import { nextTurn } from "../base/next-turn.js";
+import type { Share, SharedBytes } from "../base/shared-bytes.js";
 import type { KeyValue, Revision, StoreEvent, WatchBatch } from "../kv/store.js";
 import type { BytePlacer } from "../objects/byte-arena.js";
 import type { KeySpace, ParsedKey, PartitionId } from "../objects/keys.js";
@@ -38,6 +39,8 @@ export interface RecalledHistoryOptions {
   readonly current: Current;
   /** Holds the bytes of all others. */
   readonly past: BytePlacer;
+  /** What is gathered counts as events do. */
+  readonly memory: SharedBytes;
 }
 
 /** A few milliseconds of work. */
@@ -52,11 +55,13 @@ export class RecalledHistory {
   /** The newest version seen of each object, by key; shared with the events. */
   readonly #newest = new Map<string, StoredObject>();
   #events: Recalled[] = [];
-  #bytes = 0;
+  readonly #memory: SharedBytes;
+  readonly #share: Share;
   #floor: Revision;
   #reached: Revision;
 
-  constructor({ after, until, limits, decode, current, past }: RecalledHistoryOptions) {
+  constructor(options: RecalledHistoryOptions) {
+    const { after, until, limits, decode, current, past, memory } = options;
     this.#floor = after;
     this.#reached = after;
     this.#until = until;
@@ -64,6 +69,8 @@ export class RecalledHistory {
     this.#decode = decode;
     this.#current = current;
     this.#past = past;
+    this.#memory = memory;
+    this.#share = memory.open((bytes) => this.#forgetOldest(bytes));
   }
 
   /** Everything after this revision has been gathered. */
@@ -113,7 +120,14 @@ export class RecalledHistory {
     });
   }
 
-  /** Puts the events into the rings of the partitions, marked old enough to be dropped when a ring is full. */
+  /** What was gathered is not told, or was. */
+  close(): void {
+    this.#events = [];
+    this.#newest.clear();
+    this.#share.close();
+  }
+
+  /** Puts the events into the rings of the partitions, marked old enough to be dropped when a ring is full. Once. */
   tell(partitions: Iterable<Partition>, nowMs: number): void {
     const byPartition = new Map<PartitionId, Recalled[]>();
     for (const event of this.#events) {
@@ -124,6 +138,7 @@ export class RecalledHistory {
     for (const partition of partitions) {
       this.#tellOne(partition, byPartition.get(partition.id) ?? [], nowMs);
     }
+    this.close();
   }
 
   #tellOne(partition: Partition, recalled: readonly Recalled[], nowMs: number): void {
@@ -150,19 +165,26 @@ export class RecalledHistory {
 
   #push(event: Recalled): void {
     this.#events.push(event);
-    this.#bytes += event.state?.length ?? 0;
-    if (this.#bytes > this.#limits.hardBytesMax) this.#forgetOldest();
+    this.#share.add(event.state?.length ?? 0);
+    const { bytesMax, hardBytesMax } = this.#limits;
+    // To the budget that the rings have for old events.
+    if (this.#share.bytes > hardBytesMax) this.#forgetOldest(bytesMax);
+    this.#memory.settle();
   }
 
-  /** Shrinks the history to the budget that the rings have for old events. */
-  #forgetOldest(): void {
+  #forgetOldest(bytesMax: number): void {
     let count = 0;
-    while (this.#bytes > this.#limits.bytesMax && count < this.#events.length) {
+    while (this.#share.bytes > bytesMax && count < this.#events.length) {
       const event = this.#events[count++];
-      this.#bytes -= event?.state?.length ?? 0;
+      this.#share.add(-(event?.state?.length ?? 0));
       this.#floor = event?.revision ?? this.#floor;
     }
-    this.#events = this.#events.slice(count).filter(({ revision }) => revision > this.#floor);
+    const isForgotten = ({ revision }: Recalled) => revision <= this.#floor;
+    // Those of one revision go together.
+    while (count < this.#events.length && isForgotten(this.#events[count] as Recalled)) {
+      this.#share.add(-(this.#events[count++]?.state?.length ?? 0));
+    }
+    this.#events = this.#events.slice(count);
   }
 
   #previous(event: StoreEvent, key: ParsedKey, name: string): StoredObject | undefined {

@@ -445,7 +445,7 @@ test("S1-WATCH-10: a watch that resumes waits for the history, which goes before
   );
   assert.equal(events[1]?.previous, events[0]?.state, "the ring is charged for it once");
   const { retention } = view;
-  while (retention.retire([...view.partitions], systemClock.monotonic() + 60_000));
+  while (retention.retire(systemClock.monotonic() + 60_000));
   view.retire("core/configmaps");
   assert.equal(retention.ringBytes, 0);
   await lifecycle[Symbol.asyncDispose]();

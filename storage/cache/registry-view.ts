@@ -31,7 +31,7 @@ import { Partition, type PartitionHost, type PartitionTraits } from "./partition
 import { Recall } from "./recall.js";
 import { recallHistory } from "./recall-history.js";
 import type { RecalledHistory } from "./recalled-history.js";
-import { Retention } from "./retention.js";
+import { type HistoryMemory, Retention } from "./retention.js";
 import { RevisionWaiters } from "./revision-waiters.js";
 import { StatePages } from "./state-pages.js";
 import type { Watcher } from "./watcher.js";
@@ -42,6 +42,8 @@ export interface RegistryViewOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ringLimits?: RingLimits;
+  /** What the views of this process keep together; absent = it is the only one. */
+  readonly history?: HistoryMemory;
   /** Notified of the revisions that the feed brings. */
   readonly feedLag?: Pick<FeedLag, "arrived">;
   /** Of one of many registries in a process; absent = it is alone, or the large one. */
@@ -135,7 +137,8 @@ export class RegistryView implements PartitionHost {
     this.#store = options.store;
     this.#clock = options.clock;
     this.#logger = options.logger;
-    this.retention = new Retention(options.ringLimits ?? DEFAULT_RING_LIMITS);
+    const { ringLimits = DEFAULT_RING_LIMITS, history } = options;
+    this.retention = new Retention(ringLimits, this.#partitionList, history);
     this.keys = new KeySpace(options.prefix);
     this.patterns = options.small?.patterns;
     this.ownWrites = new OwnWrites(options.small && SMALL_PLACES);
@@ -378,17 +381,19 @@ export class RegistryView implements PartitionHost {
     until: Revision,
     signal: AbortSignal,
   ): Promise<RecalledHistory | undefined> {
-    const { limits, past } = this.retention;
+    const { limits, past, memory } = this.retention;
     const [store, keys, logger] = [this.#store, this.keys, this.#logger];
     const decode = this.#decode.bind(this);
     const current = ({ partition, path }: ParsedKey) => this.#partitions.get(partition)?.get(path);
     const isShort = this.#options.small !== undefined;
-    const options = { store, keys, limits, past, logger, after, until, decode, current, isShort };
-    return recallHistory(options, signal);
+    const read = { store, keys, logger, after, until, decode, current, isShort };
+    return recallHistory({ ...read, limits, past, memory: memory.events }, signal);
   }
 
   #tellHistory(history: RecalledHistory, until: Revision): void {
-    history.tell(this.#partitionList, this.#clock.monotonic());
+    const nowMs = this.#clock.monotonic();
+    history.tell(this.#partitionList, nowMs);
+    this.retention.settle(nowMs);
     // Of partitions that are made later, too.
     if (this.#historyFloor === until) this.#historyFloor = history.floor;
   }
@@ -506,7 +511,7 @@ export class RegistryView implements PartitionHost {
       own?.takeExtractor(this.#options.traits(key.partition).extractFields);
       partition.put(own ?? this.#decode(key, kv.value, kv.modRevision), nowMs);
     }
-    if (this.retention.isOverfull) this.retention.trim(this.#partitionList, nowMs);
+    this.retention.settle(nowMs);
     return true;
   }
 
@@ -548,9 +553,9 @@ export class RegistryView implements PartitionHost {
       const isEmpty = this.#options.small !== undefined && ringBytes + pinnedBytes === 0;
       await this.#clock.sleep(isEmpty ? TRIM_INTERVAL_EMPTY_MS : TRIM_INTERVAL_MS, signal);
       const nowMs = this.#clock.monotonic();
-      this.retention.trim(this.#partitionList, nowMs);
+      this.retention.trim(nowMs);
       // In slices, as requests use the same thread.
-      while (this.retention.retire(this.#partitionList, nowMs)) await nextTurn();
+      while (this.retention.retire(nowMs)) await nextTurn();
       for (let sweep = 0; sweep < SWEEPS && this.#arena.isWasteful; sweep++) {
         this.#emptySparseSlabs();
         await nextTurn();

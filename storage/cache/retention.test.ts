@@ -7,7 +7,7 @@ import { decodeStoredObject } from "../objects/decode-object.js";
 import type { StoredObject } from "../objects/stored-object.js";
 import { DEFAULT_RING_LIMITS, type ObjectEvent, type RingLimits } from "./event-ring.js";
 import { Partition, type PartitionHost } from "./partition.js";
-import { Retention } from "./retention.js";
+import { createHistoryMemory, type HistoryMemory, Retention } from "./retention.js";
 import { NO_DELIVERY } from "./testing/no-delivery.js";
 
 /** Partitions that share one retention; every write is one revision later. */
@@ -18,8 +18,9 @@ class Bench {
   readonly arena = new ByteArena();
   readonly partitions: Partition[] = [];
 
-  constructor(limits: Partial<RingLimits>) {
-    this.retention = new Retention({ ...DEFAULT_RING_LIMITS, ...limits });
+  constructor(limits: Partial<RingLimits>, memory?: HistoryMemory) {
+    const all = { ...DEFAULT_RING_LIMITS, ...limits };
+    this.retention = new Retention(all, this.partitions, memory);
     this.trim();
   }
 
@@ -46,8 +47,8 @@ class Bench {
   }
 
   trim(): void {
-    this.retention.trim(this.partitions, this.nowMs);
-    while (this.retention.retire(this.partitions, this.nowMs));
+    this.retention.trim(this.nowMs);
+    while (this.retention.retire(this.nowMs));
   }
 }
 
@@ -110,7 +111,7 @@ test("S1-WATCH-24: a storm of writes is bounded even within the 75 seconds, and 
   const busy = bench.open("core/pods");
   for (let i = 0; i < 200; i++) {
     bench.put(busy, "a");
-    if (bench.retention.isOverfull) bench.trim();
+    bench.retention.settle(bench.nowMs);
   }
   assert.ok(bench.retention.ringBytes <= 50_000);
   assert.ok(busy.ring.droppedEarly > 100);
@@ -260,7 +261,55 @@ test("a busy second is retired a few events at a time", () => {
   bench.nowMs += 3_000;
   const before = bench.retention.ringBytes;
   let slices = 1;
-  while (bench.retention.retire(bench.partitions, bench.nowMs)) slices++;
+  while (bench.retention.retire(bench.nowMs)) slices++;
   assert.ok(bench.retention.ringBytes < before / 2, "past versions are kept as differences");
   assert.ok(slices >= 200 / 32, `${slices} slices`);
+});
+
+test("44: views that share a budget are within it together, and one that holds little loses nothing", () => {
+  const limits = { ...DEFAULT_RING_LIMITS, bytesMax: 100_000, hardBytesMax: 300_000 };
+  const memory = createHistoryMemory(limits);
+  const quiet = new Bench(limits, memory);
+  const secrets = quiet.open("core/secrets");
+  for (let i = 0; i < 5; i++) quiet.put(secrets, "a");
+  const from = secrets.revision;
+  const loud = [1, 2, 3].map(() => new Bench(limits, memory));
+  const busy = loud.map((bench) => bench.open("core/pods"));
+  for (let i = 0; i < 150; i++) {
+    for (const [index, bench] of loud.entries()) {
+      bench.put(busy[index] as Partition, `a-${i}`);
+      bench.retention.settle(bench.nowMs);
+      assert.ok(memory.events.bytes <= 300_000, "a storm, each of them below the bound");
+    }
+  }
+  for (const bench of [quiet, ...loud]) bench.nowMs += 80_000;
+  for (const bench of [quiet, ...loud]) bench.trim();
+  assert.ok(memory.events.bytes <= 100_000, "what is old");
+  assert.equal(secrets.ring.length, 5);
+  assert.notEqual(secrets.ring.sequenceAfter(from), undefined);
+  const [least = 0] = busy.map(({ ring }) => ring.bytes).sort((one, other) => one - other);
+  assert.ok(least > 25_000, "those that are over get as much each");
+  loud[0]?.retention.close();
+  const left = [quiet, ...loud.slice(1)].reduce(
+    (sum, { retention }) => sum + retention.ringBytes,
+    0,
+  );
+  assert.equal(memory.events.bytes, left);
+});
+
+test("44: a watch ends that was behind events which gave way to those of another view", () => {
+  const limits = { ...DEFAULT_RING_LIMITS, bytesMax: 10_000, hardBytesMax: 20_000 };
+  const memory = createHistoryMemory(limits);
+  const [one, other] = [new Bench(limits, memory), new Bench(limits, memory)];
+  const [busy, also] = [one.open("core/pods"), other.open("core/pods")];
+  const from = one.revision;
+  for (let i = 0; i < 12; i++) one.put(busy, `a-${i}`);
+  let ended = 0;
+  const lost = () => void ended++;
+  const sink = { send: () => false, cork() {}, uncork() {}, lost, ended() {} };
+  busy.watch({ scope: { namespace: "" }, matches: () => true, sink }, from)?.resume();
+  for (let i = 0; i < 12; i++) other.put(also, `a-${i}`);
+  other.retention.settle(other.nowMs);
+  assert.equal(ended, 1);
+  assert.equal(busy.ring.sequenceAfter(from), undefined, "410");
 });

@@ -1,5 +1,5 @@
 /**
- * Retention: decides for all partitions together how much history a replica keeps in memory. A busy
+ * Retention: decides for all partitions together how much history a view keeps in memory. A busy
  * resource may use the budget that a hundred quiet ones leave: the oldest event of all goes first,
  * wherever it is.
  *
@@ -9,8 +9,11 @@
  *
  * Snapshots of chunked lists are charged for the bytes that only they still hold: versions of
  * objects that have left the rings. They have a budget of the same size; the oldest go first.
+ *
+ * The views of one process share both budgets (`SharedBytes`): the events of a view that holds little stay, whatever is
+ * written to the others.
  */
-import { assert } from "../base/assert.js";
+import { type Share, SharedBytes } from "../base/shared-bytes.js";
 import { Slabs } from "../objects/byte-arena.js";
 import type { EventRing, ObjectEvent, RingLimits } from "./event-ring.js";
 
@@ -41,28 +44,48 @@ export interface Retained {
   loseOutrunWatchers(): void;
 }
 
+/** What the views of one process keep together. */
+export interface HistoryMemory {
+  readonly events: SharedBytes;
+  readonly snapshots: SharedBytes;
+}
+
+export function createHistoryMemory({ bytesMax, hardBytesMax }: RingLimits): HistoryMemory {
+  return { events: new SharedBytes(hardBytesMax), snapshots: new SharedBytes(bytesMax) };
+}
+
 export class Retention {
   readonly limits: RingLimits;
+  readonly memory: HistoryMemory;
   /** Past versions and the differences between them; freed in the order in which they came. */
   readonly past = new Slabs(PAST_SLAB_BYTES);
-  #ringBytes = 0;
-  #pinnedBytes = 0;
+  readonly #all: readonly Retained[];
+  readonly #events: Share;
+  readonly #snapshots: Share;
   #evictedSnapshots = 0;
   #nowMs = 0;
   readonly #touched = new Set<Retained>();
 
-  constructor(limits: RingLimits) {
+  /**
+   * @param all the partitions; whoever has them may add to them and remove others
+   * @param memory default: the view is alone
+   */
+  constructor(limits: RingLimits, all: readonly Retained[], memory = createHistoryMemory(limits)) {
     this.limits = limits;
+    this.memory = memory;
+    this.#all = all;
+    this.#events = memory.events.open((bytes) => this.#giveWay(bytes));
+    this.#snapshots = memory.snapshots.open((bytes) => this.#evictSnapshots(bytes));
   }
 
   /** Bytes of all events kept. */
   get ringBytes(): number {
-    return this.#ringBytes;
+    return this.#events.bytes;
   }
 
   /** Bytes that only snapshots hold. */
   get pinnedBytes(): number {
-    return this.#pinnedBytes;
+    return this.#snapshots.bytes;
   }
 
   /** How many snapshots were dropped for their bytes. */
@@ -75,43 +98,47 @@ export class Retention {
     return this.#nowMs;
   }
 
-  /** Whether the next event must wait for a `trim`. */
-  get isOverfull(): boolean {
-    return this.#ringBytes > this.limits.hardBytesMax;
-  }
-
   addRingBytes(bytes: number): void {
-    this.#ringBytes += bytes;
+    this.#events.add(bytes);
   }
 
   addPinnedBytes(bytes: number): void {
-    this.#pinnedBytes += bytes;
-    assert(this.#pinnedBytes >= 0, "PinnedBytesNotNegative");
+    this.#snapshots.add(bytes);
   }
 
   /** Called for each event that leaves the ring of `owner`. */
   dropped(event: ObjectEvent, owner: Retained): void {
-    this.#ringBytes -= event.bytes;
-    assert(this.#ringBytes >= 0, "RingIsPaidFor");
+    this.#events.add(-event.bytes);
     this.#touched.add(owner);
   }
 
-  /** Drops what exceeds the limits. Runs about every second, and in a storm of writes. */
-  trim(all: readonly Retained[], nowMs: number): void {
-    const { minAgeMs, maxAgeMs, bytesMax, hardBytesMax } = this.limits;
+  /** In a storm of writes: before the next event the views that hold most give way. */
+  settle(nowMs: number): void {
+    const { events } = this.memory;
+    if (events.bytes <= events.bytesMax) return;
     this.#nowMs = nowMs;
-    for (const partition of all) {
+    events.settle(events.bytesMax * REFILL_SHARE);
+  }
+
+  /** Drops what exceeds the limits. Runs about every second. */
+  trim(nowMs: number): void {
+    const { minAgeMs, maxAgeMs, bytesMax } = this.limits;
+    this.#nowMs = nowMs;
+    for (const partition of this.#all) {
       const { ring } = partition;
       while ((ring.oldestAtMs ?? nowMs) < nowMs - maxAgeMs) ring.dropOldest();
       partition.evictSnapshotsBefore(nowMs - maxAgeMs);
     }
-    if (this.#ringBytes > bytesMax) this.#dropOldest(all, bytesMax, nowMs - minAgeMs);
-    if (this.#ringBytes > hardBytesMax) {
-      this.#dropOldest(all, hardBytesMax * REFILL_SHARE, Number.POSITIVE_INFINITY);
-    }
-    this.#evictSnapshots(all);
-    for (const partition of this.#touched) partition.loseOutrunWatchers();
-    this.#touched.clear();
+    this.#dropOldest(this.#events.level(bytesMax), nowMs - minAgeMs);
+    this.settle(nowMs);
+    this.memory.snapshots.settle();
+    this.#loseOutrunWatchers();
+  }
+
+  /** Nothing of the view is in use any more. */
+  close(): void {
+    this.#events.close();
+    this.#snapshots.close();
   }
 
   /**
@@ -119,24 +146,34 @@ export class Retention {
    * would block the thread for a tenth of a second.
    * @returns whether there may be more
    */
-  retire(all: readonly Retained[], nowMs: number): boolean {
+  retire(nowMs: number): boolean {
     let bytes = RETIRED_BYTES_AT_ONCE;
-    for (const { ring } of all) {
+    for (const { ring } of this.#all) {
       bytes -= ring.retireBefore(nowMs - ENCODINGS_KEPT_MS, this.past, bytes);
       if (bytes <= 0) return true;
     }
     return false;
   }
 
+  #giveWay(bytes: number): void {
+    this.#dropOldest(bytes, Number.POSITIVE_INFINITY);
+    this.#loseOutrunWatchers();
+  }
+
+  #loseOutrunWatchers(): void {
+    for (const partition of this.#touched) partition.loseOutrunWatchers();
+    this.#touched.clear();
+  }
+
   /**
    * Drops the oldest events of all rings until `bytes` are left, or the rest is younger than a time.
    */
-  #dropOldest(all: readonly Retained[], bytes: number, untilMs: number): void {
-    while (this.#ringBytes > bytes) {
+  #dropOldest(bytes: number, untilMs: number): void {
+    while (this.ringBytes > bytes) {
       let oldest: EventRing | undefined;
       let oldestAtMs = Number.POSITIVE_INFINITY;
       let nextAtMs = Number.POSITIVE_INFINITY;
-      for (const { ring } of all) {
+      for (const { ring } of this.#all) {
         const atMs = ring.oldestAtMs;
         if (atMs === undefined) continue;
         if (oldest === undefined || atMs < oldestAtMs) {
@@ -149,16 +186,16 @@ export class Retention {
       // While this ring has the oldest event, the others need not be asked again.
       do oldest.dropOldest(untilMs === Number.POSITIVE_INFINITY);
       while (
-        this.#ringBytes > bytes &&
+        this.ringBytes > bytes &&
         (oldest.oldestAtMs ?? Number.POSITIVE_INFINITY) < Math.min(nextAtMs, untilMs)
       );
     }
   }
 
-  #evictSnapshots(all: readonly Retained[]): void {
-    while (this.#pinnedBytes > this.limits.bytesMax) {
+  #evictSnapshots(bytes: number): void {
+    while (this.pinnedBytes > bytes) {
       let largest: Retained | undefined;
-      for (const partition of all) {
+      for (const partition of this.#all) {
         if (partition.pinnedBytes > (largest?.pinnedBytes ?? 0)) largest = partition;
       }
       if (largest === undefined || !largest.evictSnapshot()) return;

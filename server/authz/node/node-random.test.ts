@@ -90,7 +90,7 @@ class Bench {
   partition(id: string): Partition {
     let partition = this.#partitions.get(id);
     if (partition === undefined) {
-      const retention = new Retention(DEFAULT_RING_LIMITS);
+      const retention = new Retention(DEFAULT_RING_LIMITS, []);
       const { revision: floor } = this;
       partition = new Partition({
         id,

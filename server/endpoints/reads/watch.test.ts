@@ -85,7 +85,7 @@ test("39.3, S1-WATCH-01: large events of the past come whole and in order, in ev
   for (let at = 0; at < 20; at++) last = await reads.put("large", largeValue(at));
   await view.waitForRevision(last, soon());
   // From here on they are kept as their differences.
-  while (view.retention.retire([...view.partitions], systemClock.monotonic() + 60_000));
+  while (view.retention.retire(systemClock.monotonic() + 60_000));
   const url = `?watch=1&resourceVersion=${start}`;
   const begunBefore = reads.largeEvents.begun;
   const answers = await Promise.all([
@@ -126,7 +126,7 @@ test("past deletions that a webhook converts are converted together, once each",
   const start = await reads.put("last");
   for (const name of names) await reads.delete(name);
   await view.waitForRevision(await reads.delete("last"), soon());
-  while (view.retention.retire([...view.partitions], systemClock.monotonic() + 60_000));
+  while (view.retention.retire(systemClock.monotonic() + 60_000));
 
   const events = await eventsOf(await reads.get(`?watch=1&resourceVersion=${start}`), 31);
   assert.deepEqual(

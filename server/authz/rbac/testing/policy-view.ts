@@ -56,7 +56,7 @@ export class PolicyView implements ObservedView {
   readonly index: RbacIndex;
   readonly authorizer: RbacAuthorizer;
   readonly #partitions = new Map<PartitionId, Partition>();
-  readonly #retention = new Retention(DEFAULT_RING_LIMITS);
+  readonly #retention = new Retention(DEFAULT_RING_LIMITS, []);
 
   /** @param rememberFrom as for RbacIndex */
   constructor(rememberFrom?: number) {

@@ -1,0 +1,50 @@
+/**
+ * Wiring of the memory that all control planes of a process share: each kind of it has one bound for all together, and
+ * who holds most gives way (`storage/base/shared-bytes.ts`). What they hold besides is their content.
+ */
+import { createHistoryMemory, type HistoryMemory } from "../../storage/cache/retention.js";
+import type { Config } from "../config/config.js";
+import { AnswerMemory } from "../flowcontrol/answer-memory.js";
+import type { Metrics } from "../metrics/metrics.js";
+import { ringLimitsOf } from "./storage.js";
+
+export interface ProcessMemory {
+  /** Recent events, and snapshots of lists in pages. */
+  readonly history: HistoryMemory;
+  readonly answers: AnswerMemory;
+}
+
+/** How long a request may wait for memory, as a share of its deadline: as for seats. */
+const PATIENCE_PART = 1 / 4;
+
+export function createProcessMemory(config: Config, metrics: Metrics): ProcessMemory {
+  const history = createHistoryMemory(ringLimitsOf(config));
+  const answers = new AnswerMemory({
+    bytesMax: config.answerMemoryBytesMax,
+    patienceMs: config.requestTimeoutMs * PATIENCE_PART,
+  });
+  observe(metrics, { ...history });
+  return { history, answers };
+}
+
+interface Bounded {
+  readonly bytes: number;
+  readonly bytesMax: number;
+}
+
+function observe(metrics: Metrics, kinds: Readonly<Record<string, Bounded>>): void {
+  const gauge = (name: string, help: string, read: (kind: Bounded) => number) =>
+    metrics.gauge({ name, help, labelNames: ["kind"] }, (set) => {
+      for (const [name, kind] of Object.entries(kinds)) set(read(kind), name);
+    });
+  gauge(
+    "keelson_shared_memory_bytes",
+    "Memory that the root and all control planes hold together.",
+    ({ bytes }) => bytes,
+  );
+  gauge(
+    "keelson_shared_memory_limit_bytes",
+    "The most that they may hold together.",
+    ({ bytesMax }) => bytesMax,
+  );
+}
