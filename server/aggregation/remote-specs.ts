@@ -9,6 +9,7 @@ import type { Logger } from "../../storage/base/logger.js";
 import { oneLine } from "../../storage/base/one-line.js";
 import { formatGroupVersion } from "../api/names.js";
 import { parseAnswer } from "../client/read-answer.js";
+import { entriesOf } from "../endpoints/openapi/documents.js";
 import { encodeGnostic } from "../endpoints/openapi/gnostic.js";
 import { partBelow, type RemoteSpec } from "../endpoints/openapi/merge-v2.js";
 import type { SchemaObject } from "../endpoints/openapi/schema-object.js";
@@ -112,7 +113,13 @@ export class RemoteSpecs {
 async function checkPublishable({ paths, definitions, parameters }: RemoteSpec): Promise<void> {
   const head = { parameters: Object.fromEntries(parameters) };
   const schemas = definitions as unknown as ReadonlyMap<string, SchemaObject>;
-  await encodeGnostic({ version: "v2", head, paths, schemas });
+  await encodeGnostic({
+    version: "v2",
+    head,
+    paths: entriesOf(paths),
+    schemas: entriesOf(schemas),
+    schemaOf: (name) => schemas.get(name),
+  });
 }
 
 /** Services with the same key belong to one server with the same trust. */

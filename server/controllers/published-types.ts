@@ -2,6 +2,7 @@
  * The CEL types of served kinds from their published schemas, built-in and custom alike, in the requested
  * version. An open schema becomes dyn, so that no warning exceeds what the schema states.
  */
+import { finishNow } from "../../storage/base/steps.js";
 import type { CelObjectType, CelType } from "../cel/environment.js";
 import { createCodeDefaults } from "../endpoints/openapi/code-defaults.js";
 import {
@@ -83,9 +84,7 @@ class TypeReader {
     this.#builder = builder;
     this.#root = root;
     const roots = root.form === "builtin" ? [] : [root.form === "struct" ? root.type : root];
-    this.#named = new Map(
-      builder.closure(roots).map((schema) => [builder.nameOf(schema), schema] as const),
-    );
+    this.#named = finishNow(builder.closure(roots));
   }
 
   read(): KnownType {

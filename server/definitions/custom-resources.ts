@@ -63,6 +63,8 @@ export function createCustomResources(
   const storage = versions.find((version) => version.storage === true);
   if (storage === undefined) return [];
   const codecs = new Map<string, CustomCodec>();
+  const schemaNamed = schemaReader(stored);
+  const deprecation = deprecationsOf(definition);
   const codecOf = (version: DefinitionVersion): CustomCodec => {
     let codec = codecs.get(version.name);
     if (codec === undefined) {
@@ -72,7 +74,7 @@ export function createCustomResources(
         version: version.name,
         keepsUnknown: definition.spec?.preserveUnknownFields === true,
         selectableFields: (version.selectableFields ?? []).map(({ jsonPath = "" }) => jsonPath),
-        schema: () => readSchema(stored, version.name),
+        schema: () => schemaNamed(version.name),
       });
       codecs.set(version.name, codec);
     }
@@ -84,7 +86,11 @@ export function createCustomResources(
   // A definition that ends without a served version still has objects to delete, in the stored one.
   const shown = served.length === 0 && isEnding(definition) ? [storage] : served;
   return shown.map((version) =>
-    createVersion({ stored, definition, version, storage, converter, form }, codecOf, parts),
+    createVersion(
+      { stored, definition, version, storage, deprecation, converter, form },
+      codecOf,
+      parts,
+    ),
   );
 }
 
@@ -110,11 +116,22 @@ function withoutAside({ apiVersion, kind, metadata, spec, status }: Definition):
   };
 }
 
-/** The view holds the definition's bytes anyway: a schema is parsed from them on use. */
-function readSchema(stored: StoredObject, version: string): JsonSchema | undefined {
-  const definition = parseJson(stored.bytes) as Definition;
-  const found = definition.spec?.versions?.find(({ name }) => name === version);
-  return found && schemaOf(found);
+/**
+ * The view holds the definition's bytes anyway: schemas are parsed from them on use. What was parsed is there for the next
+ * version until memory is collected: parsed anew for each, 5,000 versions took minutes.
+ */
+function schemaReader(stored: StoredObject): (version: string) => JsonSchema | undefined {
+  let parsed: WeakRef<ReadonlyMap<string, DefinitionVersion>> | undefined;
+  return (name) => {
+    let versions = parsed?.deref();
+    if (versions === undefined) {
+      const { spec } = parseJson(stored.bytes) as Definition;
+      versions = new Map(spec?.versions?.map((version) => [version.name, version] as const));
+      parsed = new WeakRef(versions);
+    }
+    const found = versions.get(name);
+    return found && schemaOf(found);
+  };
 }
 
 interface VersionOf {
@@ -123,6 +140,7 @@ interface VersionOf {
   readonly version: DefinitionVersion;
   /** The storage version. */
   readonly storage: DefinitionVersion;
+  readonly deprecation: DeprecationOf;
   /** What resources share that show objects alike. */
   readonly form: object | undefined;
   /** undefined = all versions have the same shape. */
@@ -164,9 +182,9 @@ function createVersion(
   codecOf: (version: DefinitionVersion) => CustomCodec,
   { scaleCodec }: CustomResourceParts,
 ): MainResource {
-  const { definition, version, storage } = of;
+  const { definition, version, storage, deprecation } = of;
   const group = definition.spec?.group ?? "";
-  const fact = factOf(definition, version, storage);
+  const fact = factOf(definition, version, storage, deprecation);
   const codec = codecOf(version);
   const storedCodec = codecOf(storage);
   const conversion = conversionOf(of, codecOf);
@@ -198,6 +216,7 @@ function factOf(
   definition: Definition,
   version: DefinitionVersion,
   storage: DefinitionVersion,
+  deprecation: DeprecationOf,
 ): ResourceFact {
   const group = definition.spec?.group ?? "";
   const names = definition.status?.acceptedNames ?? {};
@@ -218,7 +237,7 @@ function factOf(
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
     onByDefault: true,
-    ...deprecationOf(definition, version),
+    ...deprecation(version),
     stored: { group, version: storage.name },
     storageVersionHash: storage.served === true ? hashOf(`${group}/${storage.name}/${kind}`) : "",
   });
@@ -228,22 +247,23 @@ function hashOf(storedKind: string): string {
   return createHash("sha256").update(storedKind).digest().subarray(0, 8).toString("base64");
 }
 
+type DeprecationOf = (version: DefinitionVersion) => Pick<ResourceFact, "deprecation">;
+
 /** The warning for a deprecated version: the definition's own or the default. */
-function deprecationOf(
-  { spec, status }: Definition,
-  { name, deprecated, deprecationWarning }: DefinitionVersion,
-): Pick<ResourceFact, "deprecation"> {
-  if (deprecated !== true) return {};
+function deprecationsOf({ spec, status }: Definition): DeprecationOf {
   const what = (version: string) =>
     `${spec?.group ?? ""}/${version} ${status?.acceptedNames?.kind ?? ""}`;
-  const newer = (spec?.versions ?? [])
-    .filter((one) => one.served === true && one.deprecated !== true)
-    .map((one) => one.name)
-    .filter((version) => compareVersions(version, name) < 0)
-    .toSorted(compareVersions);
-  const [best] = newer;
-  const usual = `${what(name)} is deprecated${best === undefined ? "" : `; use ${what(best)}`}`;
-  return { deprecation: { warning: deprecationWarning ?? usual, removedRelease: "" } };
+  let newest: string | undefined;
+  for (const { name, served, deprecated } of spec?.versions ?? []) {
+    if (served !== true || deprecated === true) continue;
+    if (newest === undefined || compareVersions(name, newest) < 0) newest = name;
+  }
+  return ({ name, deprecated, deprecationWarning }) => {
+    if (deprecated !== true) return {};
+    const better = newest !== undefined && compareVersions(newest, name) < 0 ? newest : undefined;
+    const usual = `${what(name)} is deprecated${better === undefined ? "" : `; use ${what(better)}`}`;
+    return { deprecation: { warning: deprecationWarning ?? usual, removedRelease: "" } };
+  };
 }
 
 function subresourcesOf(

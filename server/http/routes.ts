@@ -8,6 +8,7 @@
 import { type IncomingHttpHeaders, METHODS } from "node:http";
 import Router from "koa-router";
 import { methodNotAllowed, routeNotFound } from "../api/status.js";
+import { sendPieces } from "../endpoints/send-pieces.js";
 import { HEALTH_RESULTS_PATH } from "../metrics/health-results.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { metricsDocument } from "../metrics/metrics-document.js";
@@ -66,7 +67,7 @@ function createRouter({ health, metrics, verbosity, documents }: RouteParts): Re
     const pattern = path.endsWith("/*") ? `${path}rest` : path;
     router.register(pattern, [...methods], async (ctx) => {
       const { info, signal } = ctx.state;
-      send(ctx, await handler(info.path, ctx.req.headers, info.query, signal));
+      await send(ctx, await handler(info.path, ctx.req.headers, info.query, signal));
     });
     const others = METHODS.filter((method) => !methods.includes(method));
     router.register(pattern, others, () => {
@@ -110,7 +111,11 @@ function checkName(endpoint: HealthEndpoint, path: string): string {
   return path.slice(endpoint.length + 2);
 }
 
-function send(ctx: RequestContext, { status, headers, body }: Document): void {
+async function send(ctx: RequestContext, { status, headers, body }: Document): Promise<void> {
+  if (typeof body !== "string" && !Buffer.isBuffer(body)) {
+    await sendPieces(ctx, { status, headers }, body);
+    return;
+  }
   ctx.status = status;
   ctx.set(headers);
   if (body.length > 0 || status === 200) ctx.body = body;

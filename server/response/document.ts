@@ -4,6 +4,6 @@
 export interface Document {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Empty for 304 and redirects. */
-  readonly body: Buffer | string;
+  /** Empty for 304 and redirects; in pieces where it is large. */
+  readonly body: Buffer | string | AsyncIterable<Buffer>;
 }

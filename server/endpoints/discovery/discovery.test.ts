@@ -13,7 +13,7 @@ import type { ResourceFact } from "../../schema/model.js";
 import { servedByDefault } from "../testing/served-by-default.js";
 import { toApiGroupDiscoveryList } from "./aggregated.js";
 import { createDiscovery, type Discovery } from "./discovery.js";
-import { type DocumentHeaders, documentHeaders } from "./document.js";
+import { type DocumentHeaders, documentHeaders, gatherBody } from "./document.js";
 
 const ALL_VERBS = [
   "create",
@@ -39,7 +39,7 @@ function discoveryOf(vendor?: string, isServed?: (fact: ResourceFact) => boolean
 async function answer(discovery: Discovery, path: string, headers: DocumentHeaders = {}) {
   const response = await discovery.handle(path, headers);
   assert.ok(response !== undefined, `${path} is served`);
-  return response;
+  return { ...response, body: await gatherBody(response.body) };
 }
 
 async function json(discovery: Discovery, path: string, accept?: string): Promise<JsonObject> {

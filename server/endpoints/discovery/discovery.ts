@@ -80,7 +80,9 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
     }
     let document = documents.get(contentType);
     if (document === undefined) {
-      document = finishDocument(contentType, Buffer.from(encode()));
+      // People get it indented.
+      const plainBytesMax = Number.POSITIVE_INFINITY;
+      document = finishDocument(contentType, [Buffer.from(encode())], { plainBytesMax });
       documents.set(contentType, document);
     }
     return document;

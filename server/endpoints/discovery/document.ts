@@ -2,15 +2,23 @@
  * Documents: answers with the same bytes for all clients until the set of served types changes. A
  * document is built on first use and cached as bytes with its ETag and its gzip form; `respond` turns it
  * into a status, headers and a body. Independent of any HTTP library.
+ *
+ * Those of OpenAPI are large, 80 MB with a definition of 5,000 versions, and compress to a twentieth: they come in pieces,
+ * of which only the gzip form is kept.
  */
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
-import { indentJson } from "../representations/indent-json.js";
+import { createGunzip, createGzip } from "node:zlib";
+import { JSON_TYPE } from "../../codec/media-types.js";
+import { indentedPieces, indentJson } from "../representations/indent-json.js";
 
 /** Below one packet compression saves nothing and costs both sides. */
 const GZIP_BYTES_MIN = 1400;
+/** Larger documents are kept compressed only: few clients want another form, and each version of a kind has one of 60 KB. */
+const PLAIN_BYTES_MAX = 16 * 1024;
+/** Of one piece of a large document on its way to a client. */
+const SENT_BYTES = 256 * 1024;
 
 /** The request headers that matter for a document, as Node gives them. */
 export interface DocumentHeaders {
@@ -37,8 +45,8 @@ export function documentHeaders(
 export interface DocumentResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Empty for 304 and for redirects. */
-  readonly body: Buffer;
+  /** Empty for 304 and for redirects; in pieces where it is large. */
+  readonly body: Buffer | AsyncIterable<Buffer>;
 }
 
 /** One finished document in one encoding. Shared by all requests; its buffers are never changed. */
@@ -46,27 +54,83 @@ export interface Document {
   readonly contentType: string;
   /** Quoted, ready for the header. */
   readonly etag: string;
-  readonly body: Buffer;
+  /** Bytes of the plain form. */
+  readonly length: number;
+  /** undefined = the document is large, and unpacked for who wants it so. */
+  readonly plain: Buffer | undefined;
   /** undefined if the document is too small to compress. */
-  readonly gzipBody: Buffer | undefined;
+  readonly gzipped: Buffer | undefined;
 }
 
-/** Strong hash of the bytes in upper-case hex, in the format of kube-apiserver's ETags. */
-function hashDocument(body: Uint8Array): string {
-  return createHash("sha512").update(body).digest("hex").toUpperCase();
+export interface DocumentOptions {
+  /**
+   * Unquoted; set when the ETag of another encoding of the document applies. Default: a strong hash of the bytes in
+   * upper-case hex, in the format of kube-apiserver's ETags.
+   */
+  readonly hash?: string;
+  /** Larger ones are kept compressed only. Default: PLAIN_BYTES_MAX. */
+  readonly plainBytesMax?: number;
 }
 
 /**
  * Compresses off the event loop and builds the document.
- * @param hash unquoted; set when the ETag of another encoding of the document applies
+ * @param pieces of the body, made in turns of their own
  */
 export async function finishDocument(
   contentType: string,
-  body: Buffer,
-  hash = hashDocument(body),
+  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
+  { hash, plainBytesMax = PLAIN_BYTES_MAX }: DocumentOptions = {},
 ): Promise<Document> {
-  const gzipBody = body.length < GZIP_BYTES_MIN ? undefined : await promisify(gzip)(body);
-  return { contentType, etag: `"${hash}"`, body, gzipBody };
+  const hashing = createHash("sha512");
+  const gzip = createGzip();
+  const packed: Buffer[] = [];
+  gzip.on("data", (bytes: Buffer) => packed.push(bytes));
+  let plain: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const piece of pieces) {
+      length += piece.length;
+      if (hash === undefined) hashing.update(piece);
+      if (length > plainBytesMax) plain = [];
+      else plain.push(piece);
+      if (!gzip.write(piece)) await once(gzip, "drain");
+    }
+    gzip.end();
+    await once(gzip, "end");
+  } finally {
+    gzip.destroy();
+  }
+  const etag = `"${hash ?? hashing.digest("hex").toUpperCase()}"`;
+  return {
+    contentType,
+    etag,
+    length,
+    plain: length > plainBytesMax ? undefined : Buffer.concat(plain),
+    gzipped: length < GZIP_BYTES_MIN ? undefined : Buffer.concat(packed),
+  };
+}
+
+/** What the bytes are unpacked, in pieces. */
+async function* unpacked(gzipped: Buffer): AsyncGenerator<Buffer, void> {
+  const gunzip = createGunzip({ chunkSize: SENT_BYTES });
+  gunzip.end(gzipped);
+  yield* gunzip;
+}
+
+async function* inPieces(bytes: Buffer): AsyncGenerator<Buffer, void> {
+  for (let at = 0; at < bytes.length; at += SENT_BYTES) yield bytes.subarray(at, at + SENT_BYTES);
+}
+
+async function* indentedInPieces(json: Buffer): AsyncGenerator<Buffer, void> {
+  for (const piece of indentedPieces(json.toString())) yield Buffer.from(piece);
+}
+
+/** The whole of a body, for tests. */
+export async function gatherBody(body: DocumentResponse["body"]): Promise<Buffer> {
+  if (Buffer.isBuffer(body)) return body;
+  const pieces: Buffer[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 /** 200 with the document, or 304 if the client has it already. `extra` overrides headers. */
@@ -84,17 +148,27 @@ export function respond(
   if (etagMatches(headers.ifNoneMatch, document.etag)) {
     return { status: 304, headers: common, body: Buffer.alloc(0) };
   }
-  const { contentType, body, gzipBody } = document;
+  const { contentType, length, plain, gzipped } = document;
   const found = { ...common, "Content-Type": contentType };
-  if (headers.isForPeople === true && contentType.startsWith("application/json")) {
-    return withBody(found, Buffer.from(indentJson(body.toString())));
+  if (plain !== undefined && headers.isForPeople === true && contentType.startsWith(JSON_TYPE)) {
+    if (plain.length > SENT_BYTES) return withBody(found, indentedInPieces(plain), undefined);
+    const indented = Buffer.from(indentJson(plain.toString()));
+    return withBody(found, indented, indented.length);
   }
-  if (gzipBody === undefined || !acceptsGzip(headers.acceptEncoding)) return withBody(found, body);
-  return withBody({ ...found, "Content-Encoding": "gzip" }, gzipBody);
+  if (gzipped !== undefined && acceptsGzip(headers.acceptEncoding)) {
+    const body = gzipped.length > SENT_BYTES ? inPieces(gzipped) : gzipped;
+    return withBody({ ...found, "Content-Encoding": "gzip" }, body, gzipped.length);
+  }
+  return withBody(found, plain ?? unpacked(gzipped as Buffer), length);
 }
 
-function withBody(headers: Readonly<Record<string, string>>, body: Buffer): DocumentResponse {
-  return { status: 200, headers: { ...headers, "Content-Length": String(body.length) }, body };
+function withBody(
+  headers: Readonly<Record<string, string>>,
+  body: DocumentResponse["body"],
+  length: number | undefined,
+): DocumentResponse {
+  const ofLength = length === undefined ? {} : { "Content-Length": String(length) };
+  return { status: 200, headers: { ...headers, ...ofLength }, body };
 }
 
 /** 301 to another address of the same document. */

@@ -9,6 +9,7 @@ import { decodeEnvelope } from "../../codec/protobuf-envelope.js";
 import { API_RELEASE } from "../../schema/lifecycle.js";
 import { servedByDefault } from "../testing/served-by-default.js";
 import { createDiscovery, type Discovery } from "./discovery.js";
+import { gatherBody } from "./document.js";
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const YAML = "application/yaml";
@@ -36,7 +37,7 @@ async function bodyOf(discovery: Discovery, path: string, accept: string, conten
   const answer = await discovery.handle(path, { accept });
   assert.equal(answer?.headers["Content-Type"], contentType, path);
   assert.ok(answer);
-  return answer.body;
+  return await gatherBody(answer.body);
 }
 
 async function jsonOf(discovery: Discovery, path: string): Promise<JsonObject> {

@@ -2,10 +2,11 @@
  * OpenAPI documents as values, built from the served resources: one v2 document of everything, and one
  * v3 document per group-version, per group and for the few other paths.
  *
- * The v2 document is large. It is built and encoded in slices with a turn of the event loop in between,
- * so that no request waits for a whole document (docs/dev/decisions/0005).
+ * The v2 document is large: 4 MB, and 80 MB with a definition of 5,000 versions. Its paths and schemas are made one after
+ * the other while they are encoded, in short turns, so that no request waits for a whole document
+ * (docs/dev/decisions/0005) and nobody holds one.
  */
-import { nextTurn } from "../../../storage/base/next-turn.js";
+import { inShortTurns, ShortTurns } from "../../../storage/base/short-turns.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type { GroupVersion } from "../../api/names.js";
 import { JSON_TYPE } from "../../codec/media-types.js";
@@ -18,7 +19,7 @@ import type {
   ServedGroupVersion,
   ServedResources,
 } from "../discovery/served.js";
-import { sharedType } from "./body-type.js";
+import { type BodyType, sharedType } from "./body-type.js";
 import { createCodeDefaults } from "./code-defaults.js";
 import {
   bodyTypes,
@@ -28,12 +29,12 @@ import {
   operationNames,
   type PathItem,
 } from "./operations.js";
-import { renderPathV2, renderPathV3, type SharedParameters } from "./render.js";
+import { renderPathV2, renderPathV3, sharedParameters } from "./render.js";
 import type { OpenApiVersion, SchemaObject } from "./schema-object.js";
 import { createSchemaBuilder, type SchemaBuilder } from "./schemas.js";
 
-/** Entries (paths or schemas) per slice: about 1 ms of work once the code is warm. */
-const ENTRIES_PER_SLICE = 16;
+/** Of one piece of a document's text; an entry is not cut. */
+const PIECE_CHARS = 64 * 1024;
 
 export interface OpenApiSource extends Omit<ServedResources, "catalog"> {
   /** Group-versions that are always served; a custom one would change every document. */
@@ -50,49 +51,50 @@ export interface OpenApiSource extends Omit<ServedResources, "catalog"> {
   readonly versionMembers: readonly string[];
 }
 
-/** A document under construction: the two large members apart from the rest. */
+/** What a document has under names, sorted by them; made anew, in short turns, each time it is read. */
+export type Entries<Value> = AsyncIterable<readonly [name: string, value: Value]>;
+
+/** A document: the two large members apart from the rest. */
 export interface OpenApiDocument {
   readonly version: OpenApiVersion;
   /** All members but paths and schemas. */
   readonly head: JsonObject;
-  readonly paths: ReadonlyMap<string, JsonObject>;
-  readonly schemas: ReadonlyMap<string, SchemaObject>;
+  readonly paths: Entries<JsonObject>;
+  readonly schemas: Entries<SchemaObject>;
+  /** One of the schemas. */
+  schemaOf(name: string): SchemaObject | undefined;
 }
 
-/** Slices of a map's entries, small enough not to stall other requests. */
-export function* slicesOf<Value>(
-  entries: ReadonlyMap<string, Value>,
-): Generator<readonly [string, Value][]> {
-  let slice: [string, Value][] = [];
-  for (const entry of entries) {
-    slice.push(entry);
-    if (slice.length < ENTRIES_PER_SLICE) continue;
-    yield slice;
-    slice = [];
-  }
-  if (slice.length > 0) yield slice;
+/** One builder of schemas for all documents of a version of OpenAPI, made when somebody asks for one. */
+export function createBuilders({
+  model,
+  defaults,
+  builtIn,
+}: OpenApiSource): (version: OpenApiVersion) => SchemaBuilder {
+  const known = new Map<OpenApiVersion, SchemaBuilder>();
+  return (version) => {
+    const builder =
+      known.get(version) ??
+      createSchemaBuilder(model, version, createCodeDefaults(model, defaults), builtIn);
+    known.set(version, builder);
+    return builder;
+  };
 }
 
 /** Builds the document of `/openapi/v2`. */
 export async function buildV2Document(
   source: OpenApiSource,
+  builder: SchemaBuilder,
   served: ServedGroups,
 ): Promise<OpenApiDocument> {
-  const builder = builderOf(source, "v2");
-  const items: PathItem[] = [];
-  const parts = documentParts(source, served).toSorted((a, b) => (a.key < b.key ? -1 : 1));
-  for (const part of parts) {
-    items.push(...part.paths());
-    await nextTurn();
-  }
-  const shared: SharedParameters = new Map();
-  const paths = await renderPaths(items, (item) => renderPathV2(item, builder, shared));
-  const schemas = await buildSchemas(items, builder);
-  const parameters = [...shared].sort(([a], [b]) => (a < b ? -1 : 1));
+  // All paths of a part are below its own: in this order of the parts they are sorted.
+  const parts = documentParts(source, served).toSorted((a, b) =>
+    `${a.key}/` < `${b.key}/` ? -1 : 1,
+  );
   const head: JsonObject = {
     swagger: "2.0",
     info: { title: source.title, version: source.apiVersion },
-    parameters: Object.fromEntries(parameters),
+    parameters: sharedParameters(source.model),
     securityDefinitions: {
       BearerToken: {
         description: "Bearer token authentication",
@@ -103,34 +105,29 @@ export async function buildV2Document(
     },
     security: [{ BearerToken: [] }],
   };
-  return { version: "v2", head, paths, schemas };
+  const paths = renderedPaths(parts, (item) => renderPathV2(item, builder));
+  return { version: "v2", head, paths, ...(await schemasOf(parts, builder)) };
 }
 
 /** Builds the document of one part, for example "apis/apps/v1". */
 export async function buildV3Document(
   source: OpenApiSource,
+  builder: SchemaBuilder,
   part: DocumentPart,
 ): Promise<OpenApiDocument> {
-  const builder = builderOf(source, "v3");
-  const items = [...part.paths()];
-  await nextTurn();
-  const paths = await renderPaths(items, (item) => renderPathV3(item, builder));
-  const schemas = await buildSchemas(items, builder);
   const head = { openapi: "3.0.0", info: { title: source.title, version: source.apiVersion } };
-  return { version: "v3", head, paths, schemas };
+  const paths = renderedPaths([part], (item) => renderPathV3(item, builder));
+  return { version: "v3", head, paths, ...(await schemasOf([part], builder)) };
 }
 
-/** The JSON text, sorted by path and by schema name. */
-export async function encodeJson(document: OpenApiDocument): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  const head = JSON.stringify(document.head).slice(0, -1);
-  chunks.push(Buffer.from(`${head},"paths":{`));
-  await encodeEntries(document.paths, chunks);
+/** The JSON text in pieces, sorted by path and by schema name. */
+export async function* encodeJson(document: OpenApiDocument): AsyncGenerator<Buffer, void> {
   const isV2 = document.version === "v2";
-  chunks.push(Buffer.from(isV2 ? `},"definitions":{` : `},"components":{"schemas":{`));
-  await encodeEntries(document.schemas, chunks);
-  chunks.push(Buffer.from(isV2 ? "}}\n" : "}}}\n"));
-  return Buffer.concat(chunks);
+  yield Buffer.from(`${JSON.stringify(document.head).slice(0, -1)},"paths":{`);
+  yield* encodeEntries(document.paths);
+  yield Buffer.from(isV2 ? `},"definitions":{` : `},"components":{"schemas":{`);
+  yield* encodeEntries(document.schemas);
+  yield Buffer.from(isV2 ? "}}\n" : "}}}\n");
 }
 
 /** The subject of paths outside of any group. */
@@ -170,54 +167,89 @@ export function documentParts(
   return parts;
 }
 
-function builderOf(source: OpenApiSource, version: OpenApiVersion): SchemaBuilder {
-  const defaults = createCodeDefaults(source.model, source.defaults);
-  return createSchemaBuilder(source.model, version, defaults, source.builtIn);
-}
-
-async function renderPaths(
-  items: readonly PathItem[],
+/** @param parts in the order of their paths */
+function renderedPaths(
+  parts: readonly DocumentPart[],
   render: (item: PathItem) => JsonObject,
-): Promise<Map<string, JsonObject>> {
-  const sorted = new Map(
-    items.map((item) => [item.path, item] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
-  );
-  const rendered = new Map<string, JsonObject>();
-  for (const slice of slicesOf(sorted)) {
-    for (const [path, item] of slice) rendered.set(path, render(item));
-    await nextTurn();
-  }
-  return rendered;
+): Entries<JsonObject> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      const turns = new ShortTurns();
+      for (const part of parts) {
+        const items = new Map<string, PathItem>();
+        for (const item of part.paths()) {
+          items.set(item.path, item);
+          await turns.yieldIfLong();
+        }
+        for (const [path, item] of [...items].sort(byName)) {
+          yield [path, render(item)];
+          await turns.yieldIfLong();
+        }
+      }
+    },
+  };
 }
 
-async function buildSchemas(
-  items: readonly PathItem[],
+/** The schemas of all types that the parts' bodies refer to. */
+async function schemasOf(
+  parts: readonly DocumentPart[],
   builder: SchemaBuilder,
-): Promise<Map<string, SchemaObject>> {
-  const closure = builder.closure(bodyTypes(items));
-  const named = new Map(closure.map((schema) => [builder.nameOf(schema), schema]));
-  await nextTurn();
-  const schemas = new Map<string, SchemaObject>();
-  for (const slice of slicesOf(named)) {
-    for (const [name, schema] of slice) schemas.set(name, builder.build(schema));
-    await nextTurn();
+): Promise<Pick<OpenApiDocument, "schemas" | "schemaOf">> {
+  const turns = new ShortTurns();
+  const types = new Set<BodyType>();
+  for (const part of parts) {
+    for (const item of part.paths()) {
+      for (const type of bodyTypes(item)) types.add(type);
+      await turns.yieldIfLong();
+    }
   }
-  return schemas;
+  const named = await inShortTurns(builder.closure(types), turns);
+  const schemas = {
+    async *[Symbol.asyncIterator]() {
+      const reading = new ShortTurns();
+      for (const [name, schema] of named) {
+        yield [name, builder.build(schema)] as const;
+        await reading.yieldIfLong();
+      }
+    },
+  };
+  return {
+    schemas,
+    schemaOf(name) {
+      const schema = named.get(name);
+      return schema && builder.build(schema);
+    },
+  };
 }
 
-async function encodeEntries(
-  entries: ReadonlyMap<string, unknown>,
-  chunks: Buffer[],
-): Promise<void> {
+/** What there is already, in its order. */
+export function entriesOf<Value>(known: Iterable<readonly [string, Value]>): Entries<Value> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      const turns = new ShortTurns();
+      for (const entry of known) {
+        yield entry;
+        await turns.yieldIfLong();
+      }
+    },
+  };
+}
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+async function* encodeEntries(entries: Entries<unknown>): AsyncGenerator<Buffer, void> {
+  let text = "";
   let separator = "";
-  for (const slice of slicesOf(entries)) {
-    const text = slice.map(
-      ([name, value]) => `${quoteString(name)}:${stringifyJson(value as JsonValue)}`,
-    );
-    chunks.push(Buffer.from(separator + text.join(",")));
+  for await (const [name, value] of entries) {
+    text += `${separator}${quoteString(name)}:${stringifyJson(value as JsonValue)}`;
     separator = ",";
-    await nextTurn();
+    if (text.length < PIECE_CHARS) continue;
+    yield Buffer.from(text);
+    text = "";
   }
+  if (text !== "") yield Buffer.from(text);
 }
 
 function apiVersionsPath({ model, objectMediaTypes }: OperationContext): PathItem {

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import protobuf from "protobufjs";
+import { gatherBody } from "../discovery/document.js";
 import { servedByDefault } from "../testing/served-by-default.js";
 import { createOpenApi, type OpenApi } from "./openapi.js";
 
@@ -128,11 +129,13 @@ type Parsed = any;
 async function bytesOf(path: string, accept: string): Promise<Buffer> {
   const response = await openApi.handle(path, { accept });
   assert.equal(response?.headers["Content-Type"], accept.replace("@", "."));
-  return response.body;
+  return await gatherBody(response.body);
 }
 
 async function jsonOf(path: string): Promise<Parsed> {
-  return JSON.parse((await openApi.handle(path, {}))?.body.toString() ?? "");
+  const response = await openApi.handle(path, {});
+  assert.ok(response !== undefined, path);
+  return JSON.parse((await gatherBody(response.body)).toString());
 }
 
 function decode(messages: string, bytes: Uint8Array): Parsed {

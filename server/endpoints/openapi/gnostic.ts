@@ -6,10 +6,9 @@
  */
 
 import { type Writer as ProtobufWriter, default as protobuf } from "protobufjs/minimal.js";
-import { nextTurn } from "../../../storage/base/next-turn.js";
 import type { JsonValue } from "../../api/meta.js";
 import { stringifyJson } from "../../schema/json-text.js";
-import { type OpenApiDocument, slicesOf } from "./documents.js";
+import type { Entries, OpenApiDocument } from "./documents.js";
 
 /** Writes `value` as field `number` of the current message. */
 type Encoder = (writer: ProtobufWriter, number: number, value: JsonValue) => void;
@@ -358,8 +357,11 @@ const LAYOUTS: Readonly<Record<OpenApiDocument["version"], Layout>> = {
   },
 };
 
-/** Encodes the gnostic message, slice by slice. */
-export async function encodeGnostic(document: OpenApiDocument): Promise<Buffer> {
+/** Of one piece; an entry is not cut. */
+const PIECE_BYTES = 64 * 1024;
+
+/** Encodes the gnostic message, in pieces. */
+export async function encodeGnostic(document: OpenApiDocument): Promise<readonly Buffer[]> {
   const layout = LAYOUTS[document.version];
   const head = protobuf.Writer.create();
   for (const [name, value] of Object.entries(document.head)) {
@@ -371,33 +373,38 @@ export async function encodeGnostic(document: OpenApiDocument): Promise<Buffer> 
   }
   const paths = await encodeNamed(document.paths, layout.pathEntry, layout.pathItem);
   const schemas = await encodeNamed(document.schemas, 1, layout.schema);
-  return Buffer.concat([
-    head.finish(),
+  return [
+    finished(head),
     ...enclose(paths, layout.pathsField),
     ...layout.schemaFields.reduceRight((chunks, number) => enclose(chunks, number), schemas),
-  ]);
+  ];
 }
 
 async function encodeNamed(
-  members: ReadonlyMap<string, unknown>,
+  members: Entries<unknown>,
   number: number,
   item: Encoder,
-): Promise<Uint8Array[]> {
-  const chunks: Uint8Array[] = [];
-  for (const slice of slicesOf(members)) {
-    const writer = protobuf.Writer.create();
-    for (const [name, value] of slice) {
-      named(writer, number, name, () => item(writer, 2, value as JsonValue));
-    }
-    chunks.push(writer.finish());
-    await nextTurn();
+): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
+  let writer = protobuf.Writer.create();
+  for await (const [name, value] of members) {
+    named(writer, number, name, () => item(writer, 2, value as JsonValue));
+    if (writer.len < PIECE_BYTES) continue;
+    chunks.push(finished(writer));
+    writer = protobuf.Writer.create();
   }
+  chunks.push(finished(writer));
   return chunks;
 }
 
 /** The chunks as the content of one length-delimited field. */
-function enclose(chunks: readonly Uint8Array[], number: number): Uint8Array[] {
+function enclose(chunks: readonly Buffer[], number: number): Buffer[] {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const writer = protobuf.Writer.create().uint32(tagOf(number)).uint32(length);
-  return [writer.finish(), ...chunks];
+  return [finished(writer), ...chunks];
+}
+
+/** In Node.js the writer is one that makes buffers. */
+function finished(writer: ProtobufWriter): Buffer {
+  return writer.finish() as Buffer;
 }

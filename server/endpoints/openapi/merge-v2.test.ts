@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import type { OpenApiDocument } from "./documents.js";
+import { type Entries, entriesOf, type OpenApiDocument } from "./documents.js";
 import { mergeV2, partBelow } from "./merge-v2.js";
 import type { SchemaObject } from "./schema-object.js";
 
@@ -14,11 +14,14 @@ const get = (name: string, parameters: JsonObject[] = []): JsonObject => ({
 });
 
 function ours(definitions: Record<string, JsonObject>, parameters: JsonObject = {}) {
+  const sorted = Object.entries(definitions).sort(([a], [b]) => (a < b ? -1 : 1));
+  const schemas = new Map(sorted) as unknown as ReadonlyMap<string, SchemaObject>;
   return {
     version: "v2",
     head: { swagger: "2.0", parameters },
-    paths: new Map([["/apis/own/v1/widgets", get("Widget")]]),
-    schemas: new Map(Object.entries(definitions)) as unknown as ReadonlyMap<string, SchemaObject>,
+    paths: entriesOf([["/apis/own/v1/widgets", get("Widget")]]),
+    schemas: entriesOf(schemas),
+    schemaOf: (name) => schemas.get(name),
   } satisfies OpenApiDocument;
 }
 
@@ -26,11 +29,20 @@ function theirs(definitions: JsonObject, paths: JsonObject, parameters: JsonObje
   return partBelow({ swagger: "2.0", paths, definitions, parameters }, "/apis/other/v1/");
 }
 
-const plain = ({ paths, schemas, head }: OpenApiDocument) => ({
-  paths: [...paths.keys()],
-  schemas: Object.fromEntries(schemas) as Record<string, JsonValue>,
-  parameters: head.parameters,
-});
+async function plain({ paths, schemas, head }: OpenApiDocument) {
+  return {
+    paths: await gathered(paths),
+    schemas: Object.fromEntries(await gathered(schemas)) as Record<string, JsonValue>,
+    parameters: head.parameters,
+  };
+}
+
+async function gathered<Value>(entries: Entries<Value>): Promise<Map<string, Value>> {
+  const found = new Map<string, Value>();
+  for await (const [name, value] of entries) found.set(name, value);
+  assert.deepEqual([...found.keys()], [...found.keys()].sort());
+  return found;
+}
 
 test("of another server's document only what is below its group-version is taken, with what that refers to", () => {
   const part = theirs(
@@ -48,9 +60,9 @@ test("of another server's document only what is below its group-version is taken
   assert.deepEqual([...part.parameters.keys()], ["limit"]);
 });
 
-test("a definition that says the same is shared, one that says something else gets another name", () => {
+test("a definition that says the same is shared, one that says something else gets another name", async () => {
   const kind = (group: string) => [{ group, version: "v1", kind: "Meta" }];
-  const merged = plain(
+  const merged = await plain(
     mergeV2(
       ours({
         Meta: { type: "object", "x-kubernetes-group-version-kind": kind("own") },
@@ -76,16 +88,16 @@ test("a definition that says the same is shared, one that says something else ge
     type: "object",
     "x-kubernetes-group-version-kind": [...kind("own"), ...kind("other")],
   });
-  assert.deepEqual(merged.paths, ["/apis/other/v1/widgets", "/apis/own/v1/widgets"]);
+  assert.deepEqual([...merged.paths.keys()], ["/apis/other/v1/widgets", "/apis/own/v1/widgets"]);
 });
 
-test("a definition that is the same but refers to one that is not gets another name as well", () => {
+test("a definition that is the same but refers to one that is not gets another name as well", async () => {
   const list = { items: ref("Item") };
   const document = mergeV2(ours({ List: list, Item: size("ours") }), [
     theirs({ List: list, Item: size("theirs") }, { "/apis/other/v1/x": get("List") }),
     theirs({ List: list, Item: size("a third") }, { "/apis/other/v1/y": get("List") }),
   ]);
-  const { schemas } = plain(document);
+  const { schemas, paths } = await plain(document);
 
   assert.deepEqual(schemas, {
     Item: size("ours"),
@@ -95,10 +107,10 @@ test("a definition that is the same but refers to one that is not gets another n
     List_v2: { items: ref("Item_v2") },
     List_v3: { items: ref("Item_v3") },
   });
-  assert.deepEqual(document.paths.get("/apis/other/v1/y"), get("List_v3"));
+  assert.deepEqual(paths.get("/apis/other/v1/y"), get("List_v3"));
 });
 
-test("shared parameters are kept apart as definitions are, and paths that are there stay", () => {
+test("shared parameters are kept apart as definitions are, and paths that are there stay", async () => {
   const limit = (description: string) => ({ name: "limit", in: "query", description });
   const use = [{ $ref: "#/parameters/limit" }];
   const document = mergeV2(ours({ Widget: {} }, { limit: limit("ours") }), [
@@ -106,18 +118,19 @@ test("shared parameters are kept apart as definitions are, and paths that are th
     partBelow({ swagger: "2.0", paths: { "/apis/own/v1/widgets": {} } }, "/apis/own/v1/"),
   ]);
 
-  assert.deepEqual(plain(document).parameters, {
+  const { parameters, paths } = await plain(document);
+  assert.deepEqual(parameters, {
     limit: limit("ours"),
     limit_v2: limit("theirs"),
   });
   assert.deepEqual(
-    document.paths.get("/apis/other/v1/x"),
+    paths.get("/apis/other/v1/x"),
     get("Widget", [{ $ref: "#/parameters/limit_v2" }]),
   );
-  assert.deepEqual(document.paths.get("/apis/own/v1/widgets"), get("Widget"));
+  assert.deepEqual(paths.get("/apis/own/v1/widgets"), get("Widget"));
 });
 
-test("whatever a server says is merged or refused, and every reference of the result leads somewhere", () => {
+test("whatever a server says is merged or refused, and every reference of the result leads somewhere", async () => {
   const names = fc.constantFrom("A", "B", "C", "A_v2", "__proto__");
   const schema = fc.letrec((tie) => ({
     node: fc.oneof(
@@ -128,14 +141,16 @@ test("whatever a server says is merged or refused, and every reference of the re
     ),
   })).node as fc.Arbitrary<JsonObject>;
   const definitions = fc.dictionary(names, schema, { maxKeys: 4 });
-  fc.assert(
-    fc.property(definitions, fc.array(definitions, { maxLength: 3 }), (own, others) => {
+  await fc.assert(
+    fc.asyncProperty(definitions, fc.array(definitions, { maxLength: 3 }), async (own, others) => {
       const specs = others.map((other, index) =>
         theirs(other, { [`/apis/other/v1/${index}`]: get("A") }),
       );
-      const { schemas } = mergeV2(ours(own), specs);
+      const schemas = await gathered(mergeV2(ours(own), specs).schemas);
       for (const [name, value] of Object.entries(own)) {
-        const { "x-kubernetes-group-version-kind": _, ...rest } = schemas.get(name) as JsonObject;
+        const { "x-kubernetes-group-version-kind": _, ...rest } = schemas.get(
+          name,
+        ) as unknown as JsonObject;
         assert.deepEqual(rest, { ...value });
       }
       // References that were dangling before still are.

@@ -8,7 +8,7 @@
  */
 import { deepEqual } from "../../api/deep-equal.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
-import type { OpenApiDocument } from "./documents.js";
+import type { Entries, OpenApiDocument } from "./documents.js";
 import type { SchemaObject } from "./schema-object.js";
 
 /** The contribution of one group-version of another server; immutable. */
@@ -59,13 +59,12 @@ export function partBelow(document: JsonValue, prefix: string): RemoteSpec {
 
 /** The document with those parts; earlier parts keep their names. */
 export function mergeV2(document: OpenApiDocument, specs: readonly RemoteSpec[]): OpenApiDocument {
-  const paths = new Map(document.paths);
-  const definitions = new Map(document.schemas as ReadonlyMap<string, object>) as Shared;
-  const parameters: Shared = new Map(
-    Object.entries(membersOf(document.head.parameters ?? {})).map(([name, one]) => [
-      name,
-      membersOf(one),
-    ]),
+  if (specs.length === 0) return document;
+  const paths = new Map<string, JsonObject>();
+  const definitions = new Shared((name) => document.schemaOf(name) as JsonObject | undefined);
+  const own = membersOf(document.head.parameters ?? {});
+  const parameters = new Shared((name) =>
+    Object.hasOwn(own, name) ? membersOf(own[name]) : undefined,
   );
   for (const spec of specs) {
     const names: Renamed = {
@@ -80,15 +79,59 @@ export function mergeV2(document: OpenApiDocument, specs: readonly RemoteSpec[])
       if (!paths.has(path)) paths.set(path, renamed(item));
     }
   }
+  const allParameters = sorted(new Map([...Object.entries(own), ...parameters.added]));
   return {
-    ...document,
-    head: { ...document.head, parameters: Object.fromEntries(sorted(parameters)) },
-    paths: new Map(sorted(paths)),
-    schemas: new Map(sorted(definitions)) as unknown as ReadonlyMap<string, SchemaObject>,
+    version: document.version,
+    head: { ...document.head, parameters: Object.fromEntries(allParameters) },
+    paths: withEntries(document.paths, paths, (ours) => ours),
+    schemas: withEntries(
+      document.schemas,
+      definitions.added as ReadonlyMap<string, object>,
+      (_, theirs) => theirs,
+    ) as Entries<SchemaObject>,
+    schemaOf: (name) => definitions.get(name) as SchemaObject | undefined,
   };
 }
 
-type Shared = Map<string, JsonObject>;
+/** What was there, with what is added or said anew. */
+class Shared {
+  readonly added = new Map<string, JsonObject>();
+  readonly #before: (name: string) => JsonObject | undefined;
+
+  constructor(before: (name: string) => JsonObject | undefined) {
+    this.#before = before;
+  }
+
+  get(name: string): JsonObject | undefined {
+    return this.added.get(name) ?? this.#before(name);
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined;
+  }
+}
+
+/** Both in one order. @param choose which is meant where both have the name */
+function withEntries<Value>(
+  entries: Entries<Value>,
+  added: ReadonlyMap<string, Value>,
+  choose: (ours: Value, theirs: Value) => Value,
+): Entries<Value> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      const waiting = sorted(added);
+      let at = 0;
+      for await (const [name, ours] of entries) {
+        for (let next = waiting[at]; next !== undefined && next[0] < name; next = waiting[++at]) {
+          yield next;
+        }
+        const same = waiting[at]?.[0] === name ? waiting[at++] : undefined;
+        yield [name, same === undefined ? ours : choose(ours, same[1])];
+      }
+      yield* waiting.slice(at);
+    },
+  };
+}
 
 /** New names of renamed entries, by the prefix of their references. */
 interface Renamed {
@@ -135,8 +178,8 @@ function add(
 ): void {
   for (const [name, value] of own) {
     const known = names.has(name) ? undefined : taken.get(name);
-    if (known === undefined) taken.set(names.get(name) ?? name, renamed(value));
-    else taken.set(name, withKindsOf(known, value));
+    if (known === undefined) taken.added.set(names.get(name) ?? name, renamed(value));
+    else taken.added.set(name, withKindsOf(known, value));
   }
 }
 

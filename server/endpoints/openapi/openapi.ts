@@ -3,7 +3,7 @@
  * hash in each address) and `/openapi/v3/<part>`, in JSON and in the Protobuf form of gnostic
  * (S1-GEN-26).
  *
- * Documents describe the catalog at the time of the request. They are built on first use and cached as bytes:
+ * Documents describe the catalog at the time of the request. They are built on first use and cached as compressed bytes:
  * at most two encodings of the v2 document and of each part. Concurrent first requests share one build. A
  * change rebuilds the v2 document, the list of parts and the affected parts. The v2 document (merge-v2.ts)
  * and the list of parts include other servers' APIs.
@@ -24,6 +24,7 @@ import type { ServedGroups, ServedResources } from "../discovery/served.js";
 import {
   buildV2Document,
   buildV3Document,
+  createBuilders,
   type DocumentPart,
   documentParts,
   encodeJson,
@@ -90,6 +91,7 @@ export function createOpenApi({
   shared,
   ...source
 }: OpenApiOptions): OpenApi {
+  const builderOf = createBuilders(source);
   const builtIn = documentParts(source, catalog.current);
   const ofBuiltIn = new WeakSet(builtIn.map(({ subject }) => subject));
   if (shared?.size === 0) shareParts(source, catalog.current, shared);
@@ -100,7 +102,7 @@ export function createOpenApi({
   function partOf(part: DocumentPart): Encodings {
     const same = ofBuiltIn.has(part.subject) ? shared?.get(part.key) : undefined;
     if (same !== undefined) return same;
-    const make = () => createEncodings("v3", () => buildV3Document(source, part));
+    const make = () => createEncodings("v3", () => buildV3Document(source, builderOf("v3"), part));
     if (part.subject !== FIXED) return remembered(ofSubject, part.subject, make);
     const known = fixed.get(part.key) ?? make();
     fixed.set(part.key, known);
@@ -119,7 +121,8 @@ export function createOpenApi({
     return {
       v2(specs) {
         const known = isBuiltIn && specs.length === 0 ? shared?.get(V2_PATH) : undefined;
-        const build = async () => mergeV2(await buildV2Document(source, served), specs);
+        const build = async () =>
+          mergeV2(await buildV2Document(source, builderOf("v2"), served), specs);
         return known ?? remembered(merged, specs, () => createEncodings("v2", build));
       },
       parts,
@@ -164,15 +167,16 @@ export function createOpenApi({
 
 /** Of the built-in types, which the first API serves; built when somebody asks for them. */
 function shareParts(source: OpenApiSource, served: ServedGroups, shared: SharedDocuments): void {
+  const builderOf = createBuilders(source);
   for (const part of documentParts(source, served)) {
     shared.set(
       part.key,
-      createEncodings("v3", () => buildV3Document(source, part)),
+      createEncodings("v3", () => buildV3Document(source, builderOf("v3"), part)),
     );
   }
   shared.set(
     V2_PATH,
-    createEncodings("v2", () => buildV2Document(source, served)),
+    createEncodings("v2", () => buildV2Document(source, builderOf("v2"), served)),
   );
 }
 
@@ -187,13 +191,13 @@ function createEncodings(
   const documents = new Map<Encoding, Promise<Document>>();
 
   async function makeJson(): Promise<Document> {
-    return await finishDocument(JSON_TYPE, await encodeJson(await build()));
+    return await finishDocument(JSON_TYPE, encodeJson(await build()));
   }
 
   async function makeProtobuf(): Promise<Document> {
     const { etag } = await get("json");
-    const body = await encodeGnostic(await build());
-    return await finishDocument(protobufTypes(version).answered, body, unquote(etag));
+    const pieces = await encodeGnostic(await build());
+    return await finishDocument(protobufTypes(version).answered, pieces, { hash: unquote(etag) });
   }
 
   function get(encoding: Encoding): Promise<Document> {
@@ -223,21 +227,28 @@ function memoised<Value>(
 
 /** Builds the parts one after another: the hashes need every document, and the event loop needs pauses. */
 async function buildRoot(parts: ReadonlyMap<string, Encodings>): Promise<Document> {
-  const paths: Record<string, { serverRelativeURL: string }> = {};
+  const paths: PartAddresses = {};
   for (const key of [...parts.keys()].sort()) {
     const document = await parts.get(key)?.get("json");
     if (document === undefined) continue;
     paths[key] = { serverRelativeURL: hashedAddress(key, unquote(document.etag)) };
   }
-  return await finishDocument(JSON_TYPE, Buffer.from(`${JSON.stringify({ paths })}\n`));
+  return await finishRoot(paths);
 }
+
+type PartAddresses = Record<string, { serverRelativeURL: string }>;
 
 /** The list of parts with those of other servers; a small document, requested rarely. */
 async function withParts(root: Document, remote: ReadonlyMap<string, string>): Promise<Document> {
-  const { paths } = JSON.parse(root.body.toString()) as { paths: Record<string, unknown> };
+  const { paths } = JSON.parse(String(root.plain)) as { paths: PartAddresses };
   for (const [key, hash] of remote) paths[key] = { serverRelativeURL: hashedAddress(key, hash) };
-  const sorted = Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1)));
-  return await finishDocument(JSON_TYPE, Buffer.from(`${JSON.stringify({ paths: sorted })}\n`));
+  const sorted = Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1));
+  return await finishRoot(Object.fromEntries(sorted));
+}
+
+function finishRoot(paths: PartAddresses): Promise<Document> {
+  const body = Buffer.from(`${JSON.stringify({ paths })}\n`);
+  return finishDocument(JSON_TYPE, [body], { plainBytesMax: body.length });
 }
 
 function hashedAddress(key: string, hash: string): string {

@@ -9,7 +9,13 @@ import type { ResourceFact, SchemaModel, StructType } from "../../schema/model.j
 import { groupVersionPath } from "../discovery/discovery.js";
 import type { ServedGroupVersion } from "../discovery/served.js";
 import { type BodyType, sharedType } from "./body-type.js";
-import { optionParameters, type Parameter, pathParameter, prettyParameter } from "./parameters.js";
+import {
+  optionParameters,
+  type Parameter,
+  pathParameter,
+  prettyParameter,
+  verbParameters,
+} from "./parameters.js";
 import type { GroupVersionKindExtension } from "./schema-object.js";
 
 export type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
@@ -98,16 +104,12 @@ export function* groupVersionPaths(
   }
 }
 
-/** The types in the bodies of a group-version's operations. */
-export function bodyTypes(paths: Iterable<PathItem>): Set<BodyType> {
-  const types = new Set<BodyType>();
-  for (const { operations } of paths) {
-    for (const { requestBody, responses } of operations) {
-      if (requestBody !== undefined) types.add(requestBody.type);
-      for (const { body } of responses) if (body?.form === "type") types.add(body.type);
-    }
+/** The types in the bodies of a path's operations. */
+export function* bodyTypes({ operations }: PathItem): Generator<BodyType, void> {
+  for (const { requestBody, responses } of operations) {
+    if (requestBody !== undefined) yield requestBody.type;
+    for (const { body } of responses) if (body?.form === "type") yield body.type;
   }
-  return types;
 }
 
 /** A path that returns one document, for example "/apis/apps/" with an APIGroup. */
@@ -239,7 +241,7 @@ function* watchPath(
     ...common(scope, "get", isOne ? "watch" : "watchlist"),
     id: `watch${names.identifier}${id}`,
     description: `watch ${what}; deprecated: list with the parameter watch instead`,
-    parameters: standardParameters(scope, ["ListOptions"]),
+    parameters: verbParameters(scope.model, ["ListOptions"]),
     produces: [...objectMediaTypes, ...streamsOf(objectMediaTypes)],
     responses: [responseOf("200", body), unauthorized],
   };
@@ -281,7 +283,7 @@ function collectionOperations(scope: ResourceScope): Operation[] {
       ...common(scope, "delete", "deletecollection"),
       id: `delete${scope.names.identifier}Collection${scope.scopedKind}`,
       description: `delete collection of ${kind}`,
-      parameters: standardParameters(scope, ["ListOptions", "DeleteOptions"], WATCH_OPTIONS),
+      parameters: verbParameters(scope.model, ["ListOptions", "DeleteOptions"], WATCH_OPTIONS),
       requestBody: deleteOptionsBody(scope),
       responses: statusResponses(scope, "200"),
     });
@@ -303,7 +305,7 @@ function itemOperations(scope: ResourceScope): Operation[] {
       ...common(scope, "put", "put"),
       id: idOf(scope, "replace"),
       description: `replace ${what}`,
-      parameters: standardParameters(scope, ["UpdateOptions"]),
+      parameters: verbParameters(scope.model, ["UpdateOptions"]),
       requestBody: { type: bodyType, required: true, consumes: ["*/*"] },
       responses: objectResponses(scope, "200", "201"),
     });
@@ -314,7 +316,7 @@ function itemOperations(scope: ResourceScope): Operation[] {
       ...common(scope, "patch", "patch"),
       id: idOf(scope, "patch"),
       description: `partially update ${what}`,
-      parameters: standardParameters(scope, ["PatchOptions"]),
+      parameters: verbParameters(scope.model, ["PatchOptions"]),
       requestBody: { type: patch, required: true, consumes: patchTypesOf(scope) },
       responses: objectResponses(scope, "200", "201"),
     });
@@ -327,7 +329,7 @@ function itemOperations(scope: ResourceScope): Operation[] {
       ...common(scope, "delete", "delete"),
       id: idOf(scope, "delete"),
       description: `delete a ${parentKind}`,
-      parameters: standardParameters(scope, ["DeleteOptions"]),
+      parameters: verbParameters(scope.model, ["DeleteOptions"]),
       requestBody: deleteOptionsBody(scope),
       responses: statusResponses(scope, "200", "202"),
     });
@@ -349,7 +351,7 @@ function list(scope: ResourceScope, id: string): Operation {
     ...common(scope, "get", "list"),
     id,
     description: `${canWatch ? "list or watch" : "list"} objects of kind ${fact.kind}`,
-    parameters: standardParameters(scope, ["ListOptions"]),
+    parameters: verbParameters(scope.model, ["ListOptions"]),
     produces: [...objectMediaTypes, ...(canWatch ? streamsOf(objectMediaTypes) : [])],
     responses: [responseOf("200", body), unauthorized],
   };
@@ -360,7 +362,7 @@ function create(scope: ResourceScope, description: string): Operation {
     ...common(scope, "post", "post"),
     id: idOf(scope, "create"),
     description,
-    parameters: standardParameters(scope, ["CreateOptions"]),
+    parameters: verbParameters(scope.model, ["CreateOptions"]),
     requestBody: { type: scope.bodyType, required: true, consumes: ["*/*"] },
     responses: objectResponses(scope, "200", "201", "202"),
   };
@@ -422,16 +424,6 @@ function objectParameters(scope: ResourceScope): Parameter[] {
 
 function itemParameters(scope: ResourceScope): Parameter[] {
   return [...objectParameters(scope), prettyParameter];
-}
-
-/** Parameters from the option types that all resources share. */
-function standardParameters(
-  { model }: ResourceScope,
-  names: readonly string[],
-  omitted: readonly string[] = [],
-): Parameter[] {
-  const types = names.map((name) => sharedType(model, name));
-  return optionParameters(model, types, { omitted, isShared: true });
 }
 
 function deleteOptionsBody({ model }: ResourceScope) {

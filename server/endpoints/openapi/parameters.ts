@@ -3,6 +3,7 @@
  * PatchOptions, PodLogOptions, ...), path parameters from the path. Pure functions.
  */
 import type { Field, SchemaModel, StructType } from "../../schema/model.js";
+import { sharedType } from "./body-type.js";
 import { describeParameter } from "./descriptions.js";
 import { spreadFields } from "./schemas.js";
 
@@ -29,6 +30,15 @@ const NEVER_SHARED = ["dryRun", "fieldValidation"];
 /** Shared parameters that are not fields of an options type. */
 const SHARED_EXTRA = ["name", "namespace", "path"] as const;
 
+/** The options of the verbs. */
+const VERB_OPTIONS = [
+  "ListOptions",
+  "CreateOptions",
+  "UpdateOptions",
+  "PatchOptions",
+  "DeleteOptions",
+] as const;
+
 export const prettyParameter: Parameter = {
   name: "pretty",
   in: "query",
@@ -45,6 +55,22 @@ export function pathParameter(name: (typeof SHARED_EXTRA)[number]): Parameter {
     description: describeParameter(name) ?? "",
     isShared: true,
   };
+}
+
+/** The parameters of the verbs, sorted by name. */
+export function verbParameters(
+  model: SchemaModel,
+  options: readonly (typeof VERB_OPTIONS)[number][],
+  omitted: readonly string[] = [],
+): Parameter[] {
+  const types = options.map((name) => sharedType(model, name));
+  return optionParameters(model, types, { omitted, isShared: true });
+}
+
+/** All that are shared. */
+export function allShared(model: SchemaModel): Parameter[] {
+  const ofVerbs = verbParameters(model, VERB_OPTIONS).filter(({ isShared }) => isShared);
+  return [prettyParameter, ...SHARED_EXTRA.map(pathParameter), ...ofVerbs];
 }
 
 /** The query parameters for the fields of option types, sorted by name. */

@@ -5,24 +5,26 @@
  * functions.
  */
 import type { JsonObject } from "../../api/meta.js";
+import type { SchemaModel } from "../../schema/model.js";
 import type { Body, Operation, PathItem } from "./operations.js";
-import type { Parameter } from "./parameters.js";
+import { allShared, type Parameter } from "./parameters.js";
 import type { SchemaBuilder } from "./schemas.js";
 
-/** Shared parameters of v2 operations, collected during rendering. */
-export type SharedParameters = Map<string, JsonObject>;
+/** What operations of v2 refer to, by name. */
+export function sharedParameters(model: SchemaModel): JsonObject {
+  const named = allShared(model).map((parameter) => [sharedName(parameter), parameter] as const);
+  return Object.fromEntries(
+    named
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, parameter]) => [name, writtenOut(parameter)]),
+  );
+}
 
-export function renderPathV2(
-  item: PathItem,
-  builder: SchemaBuilder,
-  shared: SharedParameters,
-): JsonObject {
+export function renderPathV2(item: PathItem, builder: SchemaBuilder): JsonObject {
   const rendered: JsonObject = {};
-  if (item.parameters.length > 0) {
-    rendered.parameters = item.parameters.map((parameter) => parameterV2(parameter, shared));
-  }
+  if (item.parameters.length > 0) rendered.parameters = item.parameters.map(parameterV2);
   for (const operation of item.operations) {
-    rendered[operation.method] = operationV2(operation, builder, shared);
+    rendered[operation.method] = operationV2(operation, builder);
   }
   return rendered;
 }
@@ -36,13 +38,9 @@ export function renderPathV3(item: PathItem, builder: SchemaBuilder): JsonObject
   return rendered;
 }
 
-function operationV2(
-  operation: Operation,
-  builder: SchemaBuilder,
-  shared: SharedParameters,
-): JsonObject {
+function operationV2(operation: Operation, builder: SchemaBuilder): JsonObject {
   const { requestBody } = operation;
-  const parameters = operation.parameters.map((parameter) => parameterV2(parameter, shared));
+  const parameters = operation.parameters.map(parameterV2);
   if (requestBody !== undefined) {
     parameters.unshift({
       name: "body",
@@ -127,19 +125,23 @@ function bodySchema(body: Body, builder: SchemaBuilder): JsonObject {
   }
 }
 
-function parameterV2(parameter: Parameter, shared: SharedParameters): JsonObject {
-  const { name, type, description } = parameter;
-  const rendered = {
+function parameterV2(parameter: Parameter): JsonObject {
+  if (!parameter.isShared) return writtenOut(parameter);
+  return { $ref: `#/parameters/${sharedName(parameter)}` };
+}
+
+function sharedName({ name, in: place }: Parameter): string {
+  return `${name}-${place}`;
+}
+
+function writtenOut({ name, in: place, type, description }: Parameter): JsonObject {
+  return {
     name,
-    in: parameter.in,
+    in: place,
     type,
     ...(description === undefined ? {} : { description }),
-    ...(parameter.in === "path" ? { required: true } : {}),
+    ...(place === "path" ? { required: true } : {}),
   };
-  if (!parameter.isShared) return rendered;
-  const key = `${name}-${parameter.in}`;
-  shared.set(key, rendered);
-  return { $ref: `#/parameters/${key}` };
 }
 
 function parameterV3({ name, in: place, type, description }: Parameter): JsonObject {

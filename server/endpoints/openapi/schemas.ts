@@ -3,6 +3,7 @@
  * (docs/dev/facts.md): required fields, published defaults, and extensions for lists, maps, unions and
  * patches. Enums and aliases are inlined; structs are referenced by name. Pure functions of the model.
  */
+import type { Steps } from "../../../storage/base/steps.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import type {
   AliasType,
@@ -72,8 +73,8 @@ export interface SchemaBuilder {
   build(schema: NamedSchema): SchemaObject;
   /** A reference to a struct type's schema, for request and response bodies. */
   reference(type: BodyType): SchemaObject;
-  /** The given types and all types that they refer to, sorted by name. */
-  closure(roots: Iterable<BodyType>): readonly NamedSchema[];
+  /** The given types and all types that they refer to, by name and sorted by it. */
+  closure(roots: Iterable<BodyType>): Steps<ReadonlyMap<string, NamedSchema>>;
 }
 
 /**
@@ -224,10 +225,11 @@ export function createSchemaBuilder(
     };
   }
 
-  function closure(roots: Iterable<BodyType>): readonly NamedSchema[] {
+  function* closure(roots: Iterable<BodyType>): Steps<ReadonlyMap<string, NamedSchema>> {
     const found = new Map<string, NamedSchema>();
     const open: NamedSchema[] = [...roots].map(schemaOf);
     for (let schema = open.pop(); schema !== undefined; schema = open.pop()) {
+      yield;
       const name = nameOf(schema);
       if (found.has(name)) continue;
       found.set(name, schema);
@@ -242,7 +244,7 @@ export function createSchemaBuilder(
         if (next !== undefined) open.push(next);
       }
     }
-    return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, schema]) => schema);
+    return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   return {
