@@ -60,18 +60,18 @@ export function openKindReplica(options: {
   return openAll(async (opened) => {
     const config = configOf(dataDir, flags);
     const alike = makeAlike(config);
-    const { facts, codecs } = alike;
+    const { facts, codecs, customCodecs } = alike;
     const store = lagMs === 0 ? options.storage.store : withLag(options.storage.store, lagMs);
     const storage = { ...options.storage, store };
     const quiet = { clock: systemClock, metrics: new Metrics(), logger: silentLogger };
-    const common = { ...quiet, config, alike, facts, codecs, storage };
+    const common = { ...quiet, config, alike, facts, codecs, customCodecs, storage };
     const deadline = soon();
     const security = await createSecurity(
       { ...common, readAuthorities: storage.readAuthorities },
       deadline,
     );
     const serverAddress = () => "127.0.0.1:0";
-    const memory = createProcessMemory(config, common.metrics);
+    const memory = createProcessMemory(config, common.metrics, customCodecs);
     const parts = { ...common, security, memory, serverAddress };
     const access = opened.use(await openAccess(parts));
     observeKinds(access, facts);

@@ -3,10 +3,13 @@
  * read by worker threads, one text at a time each. A worker has a limit of memory and of time, beyond which it is
  * ended with the text that it reads, and ends when it has had nothing to do.
  *
+ * The readers of all control planes have the workers together, and take turns with them.
+ *
  *     1 KiB, and JSON of 60 KiB     read at once, on the thread that serves
  *     100 KiB                       read by a worker, to the text of JSON; the caller waits, and parses it as it likes
  */
 import { Worker } from "node:worker_threads";
+import { InTurns } from "../../storage/base/in-turns.js";
 import { parseYaml, parseYamlAsJson, type YamlResult, YamlSyntaxError } from "./yaml.js";
 import type { YamlAnswer } from "./yaml-worker.js";
 
@@ -16,7 +19,7 @@ const SHORT_CHARS_MAX = 4 * 1024;
 const SHORT_JSON_CHARS_MAX = 64 * 1024;
 /** Worker threads at a time; each uses a core while it reads. */
 const WORKERS_MAX = 2;
-/** Texts that wait for a worker. */
+/** Texts of one reader that wait for a worker. */
 const WAITING_MAX = 64;
 /** 3 MiB of common YAML take some seconds. */
 const READ_MS_MAX = 15_000;
@@ -45,28 +48,20 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
-export interface YamlReaderOptions {
-  /** Default: READ_MS_MAX. */
-  readonly readMsMax?: number;
-}
-
+/** Of one control plane. */
 export class YamlReader {
-  readonly #readMsMax: number;
+  readonly #workers: YamlWorkers;
   readonly #waiting: Job[] = [];
-  readonly #idle: YamlWorker[] = [];
-  #workers = 0;
+  readonly #piece = () => this.#begin();
 
-  constructor({ readMsMax = READ_MS_MAX }: YamlReaderOptions = {}) {
-    this.#readMsMax = readMsMax;
+  /** @param workers default: it has its own */
+  constructor(workers = new YamlWorkers()) {
+    this.#workers = workers;
   }
 
   /** Texts that wait for a worker. */
   get waiting(): number {
     return this.#waiting.length;
-  }
-
-  get workers(): number {
-    return this.#workers;
   }
 
   /** @throws {YamlSyntaxError}; {YamlBusyError} */
@@ -79,20 +74,59 @@ export class YamlReader {
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ text, resolve, reject });
-      this.#next();
+      this.#workers.add(this.#piece);
     });
   }
 
-  #next(): void {
-    if (this.#waiting.length === 0) return;
+  #begin(): boolean {
+    const job = this.#waiting.shift();
+    if (job !== undefined) this.#workers.read(job);
+    return this.#waiting.length > 0;
+  }
+}
+
+export interface YamlWorkersOptions {
+  /** Default: READ_MS_MAX. */
+  readonly readMsMax?: number;
+}
+
+/** The threads of all readers of a process. */
+export class YamlWorkers {
+  readonly #readMsMax: number;
+  readonly #readers = new InTurns();
+  readonly #idle: YamlWorker[] = [];
+  #workers = 0;
+
+  constructor({ readMsMax = READ_MS_MAX }: YamlWorkersOptions = {}) {
+    this.#readMsMax = readMsMax;
+  }
+
+  get workers(): number {
+    return this.#workers;
+  }
+
+  /** @param reader gives one text to `read`, when it is its turn */
+  add(reader: () => boolean): void {
+    this.#readers.add(reader);
+    this.#next();
+  }
+
+  /** Within a reader's turn. */
+  read(job: Job): void {
     const worker = this.#takeIdle() ?? this.#start();
-    const job = worker === undefined ? undefined : this.#waiting.shift();
-    if (worker === undefined || job === undefined) return;
     worker.read(job, this.#readMsMax, () => {
       if (worker.hasEnded) this.#workers--;
       else this.#keep(worker);
       this.#next();
     });
+  }
+
+  #next(): void {
+    while (!this.#readers.isEmpty && this.#isOneFree) this.#readers.next();
+  }
+
+  get #isOneFree(): boolean {
+    return this.#idle.length > 0 || this.#workers < WORKERS_MAX;
   }
 
   /** One that ended while it had nothing to do is forgotten. */
@@ -105,8 +139,7 @@ export class YamlReader {
     return undefined;
   }
 
-  #start(): YamlWorker | undefined {
-    if (this.#workers >= WORKERS_MAX) return undefined;
+  #start(): YamlWorker {
     this.#workers++;
     return new YamlWorker();
   }

@@ -80,3 +80,20 @@ test("39.3: members of a large object are put in order in steps, as at once", ()
   // Eight stretches are written; the others are those of the order.
   assert.ok(count > 15, String(count));
 });
+
+test("44: what definitions of many control planes have alike is compiled once", () => {
+  const codecs = createCustomCodecs(loadFacts(createNaming(DEFAULT_VENDOR)));
+  const use = (kind: string, description: string) => {
+    const codec = codecs.create({
+      ...{ group: "example.com", version: "v1", kind, keepsUnknown: false },
+      schema: () => ({ type: "object", description }),
+    });
+    codec.encode({ apiVersion: "example.com/v1", kind, metadata: { name: "x" } });
+    return codecs.bytes;
+  };
+  const one = use("Car", "text");
+  assert.ok(one > 0);
+  assert.equal(use("Car", "text"), one);
+  assert.ok(use("Bus", "text") > one);
+  assert.ok(use("Car", "other") > 2 * one);
+});

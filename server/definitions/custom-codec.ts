@@ -1,9 +1,11 @@
 /**
  * Codecs of custom resources: made with their kind, compiled from the definition's bytes on first
  * use, and evicted when other kinds are used instead. Thousands of unused definitions therefore
- * cost only their bytes.
+ * cost only their bytes. What all control planes of a process have alike is compiled once: what is kept is
+ * known by its content.
  */
-import { LRUCache } from "lru-cache";
+import { createHash } from "node:crypto";
+import { SharedCache } from "../../storage/base/shared-cache.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { MergeSchema } from "../apply/merge-schema.js";
 import { createMergeSchemas } from "../apply/merge-schema-facts.js";
@@ -17,8 +19,12 @@ import type { Structural } from "../structural/structural.js";
 import { toStructural } from "../structural/structural.js";
 import { createStructuralCodec, type StructuralCodec } from "../structural/structural-codec.js";
 
-/** Maximum number of cached compiled schemas: more kinds than any one client uses. */
-const COMPILED_MAX = 256;
+/** Of all compiled schemas of the process: some 200 kinds of 25 KiB. */
+const COMPILED_BYTES_MAX = 256 * 1024 * 1024;
+/** Memory of a compiled schema for each character of its text: 48 where none has rules and 58 where all have, of 25 KiB with a pattern for each object. */
+const BYTES_PER_CHAR = 50;
+/** Of one without any text. */
+const OVERHEAD_BYTES = 2 * 1024;
 
 export interface CustomKind {
   readonly kind: string;
@@ -40,8 +46,9 @@ export interface CustomCodec extends KindCodec {
 
 export interface CustomCodecs {
   create(kind: CustomKind): CustomCodec;
-  /** Number of cached compiled schemas. */
-  readonly compiledCount: number;
+  /** Of cached compiled schemas. */
+  readonly bytes: number;
+  readonly bytesMax: number;
 }
 
 interface Compiled {
@@ -55,7 +62,9 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
   if (metaType?.form !== "struct") throw new TypeError("no type meta.v1.ObjectMeta");
   const metadata = createCodecCompiler(model).struct(metaType);
   const mergeSchemas = createMergeSchemas(model);
-  const cache = new LRUCache<CustomKind, Compiled>({ max: COMPILED_MAX });
+  const cache = new SharedCache<string, Compiled>({ bytesMax: COMPILED_BYTES_MAX });
+  /** What is known of a kind without its schema. */
+  const read = new WeakMap<CustomKind, Content>();
 
   const mergeSchemaOf = (structural: Structural | undefined) =>
     structural === undefined
@@ -63,18 +72,25 @@ export function createCustomCodecs({ model }: Facts): CustomCodecs {
       : mergeSchemas.ofCustom(structType(structural));
 
   const compiledOf = (kind: CustomKind): Compiled => {
-    let compiled = cache.get(kind);
-    if (compiled === undefined) {
-      compiled = compile(kind, metadata, mergeSchemaOf);
-      cache.set(kind, compiled);
+    let content = read.get(kind);
+    let schema: JsonSchema | undefined;
+    if (content === undefined) {
+      schema = kind.schema();
+      content = contentOf(kind, schema);
+      read.set(kind, content);
     }
+    const known = cache.get(content.digest);
+    if (known !== undefined) return known;
+    const compiled = compile(kind, schema ?? kind.schema(), metadata, mergeSchemaOf);
+    cache.set(content.digest, compiled, content.chars * BYTES_PER_CHAR + OVERHEAD_BYTES);
     return compiled;
   };
 
   return {
-    get compiledCount() {
-      return cache.size;
+    get bytes() {
+      return cache.bytes;
     },
+    bytesMax: COMPILED_BYTES_MAX,
     create: (kind) =>
       Object.freeze({
         decode: (input, options) => compiledOf(kind).codec.decode(input, options),
@@ -109,12 +125,26 @@ function publishedKind(custom: CustomKind): PublishedKind {
   };
 }
 
+/** All that a compiled schema depends on, by its digest, and how much it is. */
+interface Content {
+  readonly digest: string;
+  readonly chars: number;
+}
+
+function contentOf(
+  { kind, group, version, keepsUnknown }: CustomKind,
+  schema: JsonSchema | undefined,
+): Content {
+  const text = JSON.stringify([kind, group, version, keepsUnknown, schema ?? null]);
+  return { digest: createHash("sha256").update(text).digest("base64"), chars: text.length };
+}
+
 function compile(
-  { kind, group, version, keepsUnknown, schema }: CustomKind,
+  { kind, group, version, keepsUnknown }: CustomKind,
+  found: JsonSchema | undefined,
   metadata: StructCodec,
   mergeSchemaOf: (structural: Structural | undefined) => MergeSchema,
 ): Compiled {
-  const found = schema();
   const kept =
     found !== undefined && keepsUnknown
       ? { ...found, "x-kubernetes-preserve-unknown-fields": true }

@@ -4,7 +4,7 @@
  * an object share one call. The cache is bounded by bytes.
  */
 import { randomUUID } from "node:crypto";
-import { LRUCache } from "lru-cache";
+import type { SharedCache } from "../../storage/base/shared-cache.js";
 import { inShortTurns } from "../../storage/base/short-turns.js";
 import type { Steps } from "../../storage/base/steps.js";
 import type { ApiObject, JsonObject, JsonValue, ObjectMeta } from "../api/meta.js";
@@ -32,17 +32,14 @@ export interface WebhookConverterOptions {
   /** "Widget" and the like, for messages: "example.com/v1, Kind=Widget". */
   readonly kind: string;
   readonly ask: AskWebhook;
+  /** Texts of converted objects, by source and target version; other definitions use it, too. */
+  readonly known: SharedCache<string, string>;
+  /** Tells its own texts from those of others: no other converter has had it. */
+  readonly place: string;
 }
-
-const REMEMBERED_BYTES_MAX = 16 * 1024 * 1024;
 
 export class WebhookConverter {
   readonly #options: WebhookConverterOptions;
-  /** Texts of converted objects, by source and target version. */
-  readonly #known = new LRUCache<string, string>({
-    maxSize: REMEMBERED_BYTES_MAX,
-    sizeCalculation: (text, key) => text.length + key.length,
-  });
 
   constructor(options: WebhookConverterOptions) {
     this.#options = options;
@@ -51,7 +48,7 @@ export class WebhookConverter {
   /** A copy in the desired version, with its original metadata. @throws {NotConverted} */
   convert(object: ApiObject, desiredVersion: string): ApiObject {
     if (object.apiVersion === desiredVersion) return object;
-    const known = this.#known.get(keyOf(object, desiredVersion));
+    const known = this.#options.known.get(this.#keyOf(object, desiredVersion));
     if (known === undefined) {
       throw new NotConverted((signal) => this.prepare([object], desiredVersion, signal));
     }
@@ -61,7 +58,7 @@ export class WebhookConverter {
 
   isKnown(object: ApiObject, desiredVersion: string): boolean {
     if (object.apiVersion === desiredVersion) return true;
-    return this.#known.has(keyOf(object, desiredVersion));
+    return this.#options.known.has(this.#keyOf(object, desiredVersion));
   }
 
   /** All in one call. @throws {StatusError} 500 with the webhook's message */
@@ -111,9 +108,14 @@ export class WebhookConverter {
       yield;
     }
     for (const [index, text] of texts.entries()) {
-      this.#known.set(keyOf(objects[index] as ApiObject, question.desiredVersion), text);
+      const key = this.#keyOf(objects[index] as ApiObject, question.desiredVersion);
+      this.#options.known.set(key, text, key.length + text.length);
       yield;
     }
+  }
+
+  #keyOf(object: ApiObject, desiredVersion: string): string {
+    return `${this.#options.place} ${keyOf(object, desiredVersion)}`;
   }
 
   #failure([first]: readonly ApiObject[], error: unknown): StatusError {

@@ -8,7 +8,9 @@ import { assert } from "../../storage/base/assert.js";
 import { openAll } from "../../storage/base/cleanup.js";
 import type { Clock } from "../../storage/base/clock.js";
 import type { Logger } from "../../storage/base/logger.js";
+import { SharedBytes } from "../../storage/base/shared-bytes.js";
 import type { Config } from "../config/config.js";
+import type { CustomCodecs } from "../definitions/custom-codec.js";
 import type { CustomKinds } from "../definitions/custom-kinds.js";
 import { createFactsCodecs } from "../kinds/facts-codecs.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
@@ -24,7 +26,7 @@ import {
 import { type Authorization, createAuthorization } from "./authorization.js";
 import { followDefinitions } from "./custom-kinds.js";
 import { OutgoingPlaces } from "./outgoing-places.js";
-import type { ProcessMemory } from "./process-memory.js";
+import { CACHES_BYTES_MAX, type ProcessMemory } from "./process-memory.js";
 import type { Security } from "./security.js";
 import { createServedCatalog, isGateEnabled, type Reviewers } from "./served-catalog.js";
 import { createViews, type Views } from "./storage.js";
@@ -38,6 +40,8 @@ export interface Access extends AsyncDisposable {
   readonly authentication: Authentication;
   readonly authorization: Authorization;
   readonly outgoing: OutgoingPlaces;
+  /** Of what can be made again. */
+  readonly caches: SharedBytes;
 }
 
 /** The codecs of the built-in kinds, as the feature gates have their rules. */
@@ -60,6 +64,8 @@ export interface AccessParts {
   readonly serverAddress: () => string;
   /** Of the built-in kinds; the same for all control planes. */
   readonly codecs: KindCodecs;
+  /** Of custom kinds; what is alike is compiled once. */
+  readonly customCodecs: CustomCodecs;
   /** What control planes of the same configuration share; absent = it is the only one. */
   readonly builtIn?: SharedResources;
   /** Makes its authentication of the root's; absent = it is the root. */
@@ -68,7 +74,7 @@ export interface AccessParts {
 
 export type InheritedParts = Pick<
   AuthenticationParts,
-  "config" | "clock" | "view" | "tokenKeys" | "metrics" | "logger" | "serverAddress"
+  "config" | "clock" | "view" | "tokenKeys" | "metrics" | "logger" | "caches" | "serverAddress"
 > &
   Pick<Authorization, "bindings">;
 
@@ -93,6 +99,12 @@ export function openAccess(parts: AccessParts): Promise<Access> {
       },
     });
     const catalog = new LiveCatalog(builtIn);
+    const isRoot = parts.inherit === undefined;
+    const caches = new SharedBytes(
+      CACHES_BYTES_MAX,
+      isRoot ? undefined : parts.memory.cachesOfControlPlanes,
+    );
+    opened.defer(async () => caches.close());
     const views = createViews(config, store, catalog, logger, {
       ...{ metrics, feedLag, small, readDeadline },
       history: parts.memory.history,
@@ -101,16 +113,17 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     // The store works while the rest of this process is wired.
     views.view.readAhead();
     const outgoing = new OutgoingPlaces(metrics);
-    const kinds = { config, facts, codecs, catalog, outgoing };
+    const { customCodecs } = parts;
+    const kinds = { config, codecs, customCodecs, catalog, outgoing, caches };
     customKinds = followDefinitions(kinds, views.view);
-    const common = { config, view: views.view, metrics, logger };
+    const common = { config, view: views.view, metrics, logger, caches };
     const installation = tokenKeys.keys.signing.id;
     const authorization = opened.use(
       await createAuthorization({
         ...common,
         installation,
         // Below the root there are no webhooks that authorize.
-        ...(parts.inherit !== undefined && { hostRoots: [] }),
+        ...(!isRoot && { hostRoots: [] }),
       }),
     );
     const isOpenToAll = authorization.authorizer.enabledTypes.has("AlwaysAllow");
@@ -123,6 +136,7 @@ export function openAccess(parts: AccessParts): Promise<Access> {
     reviewers = { authentication, authorization };
     return {
       catalog,
+      caches,
       views,
       authentication,
       authorization,

@@ -6,6 +6,7 @@
 import type { Config } from "../config/config.js";
 import type { FlagKey } from "../config/flags.js";
 import { DefaultContent } from "../control-planes/default-content.js";
+import { type CustomCodecs, createCustomCodecs } from "../definitions/custom-codec.js";
 import type { SharedDocuments } from "../endpoints/openapi/openapi.js";
 import type { KindCodecs } from "../kinds/kind-codec.js";
 import type { SharedResources } from "../registry/built-in-catalog.js";
@@ -16,6 +17,8 @@ import { createCodecs } from "./access.js";
 export interface Alike {
   readonly facts: Facts;
   readonly codecs: KindCodecs;
+  /** Of custom kinds; what is alike is compiled once. */
+  readonly customCodecs: CustomCodecs;
   readonly builtIn: SharedResources;
   readonly openApiShared: SharedDocuments;
   readonly defaults: DefaultContent;
@@ -40,6 +43,7 @@ export function makeAlike(config: Config, basis = ""): Alike {
   return {
     facts,
     codecs: createCodecs(config, facts),
+    customCodecs: createCustomCodecs(facts),
     builtIn: new Map(),
     openApiShared: new Map(),
     defaults: new DefaultContent(),

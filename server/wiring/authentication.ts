@@ -10,6 +10,7 @@ import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
 import { type Clock, systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { SharedBytes } from "../../storage/base/shared-bytes.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import { partitionId } from "../../storage/objects/keys.js";
 import { AnonymousAuthenticator } from "../authn/anonymous.js";
@@ -71,6 +72,8 @@ export interface AuthenticationParts {
   readonly view: RegistryView;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** What caches of the registry's own credentials count in. */
+  readonly caches: SharedBytes;
   /** Whether AlwaysAllow is one of the authorizers. */
   readonly isOpenToAll: boolean;
   /** "host:port" for clients of this replica. */
@@ -129,9 +132,10 @@ export function registryAuthenticators({
   tokenKeys,
   view,
   metrics,
+  caches,
   legacyTokenUses,
   verifiedTokensMax,
-}: Pick<AuthenticationParts, "config" | "clock" | "tokenKeys" | "view" | "metrics"> & {
+}: Pick<AuthenticationParts, "config" | "clock" | "tokenKeys" | "view" | "metrics" | "caches"> & {
   readonly legacyTokenUses: LegacyTokenUses;
   readonly verifiedTokensMax?: number;
 }): readonly Authenticator[] {
@@ -144,6 +148,7 @@ export function registryAuthenticators({
     clock,
     observer: observeTokens(metrics),
     legacyUses: legacyTokenUses,
+    caches,
     ...(verifiedTokensMax !== undefined && { verifiedTokensMax }),
   });
   if (!config.enableBootstrapTokenAuth) return [accounts];

@@ -7,6 +7,7 @@ import { type Cleanup, openAll } from "../../storage/base/cleanup.js";
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { SharedBytes } from "../../storage/base/shared-bytes.js";
 import type { RegistryView } from "../../storage/cache/registry-view.js";
 import type { AdmissionPlugin } from "../admission/admission.js";
 import { readHostRoots } from "../authn/jwt/host-roots.js";
@@ -57,6 +58,8 @@ export interface AuthorizationParts {
   readonly hostRoots?: readonly string[];
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** What cached decisions count in. */
+  readonly caches: SharedBytes;
 }
 
 /** @throws {Error} with one line: an unusable mode, configuration or file */
@@ -70,7 +73,7 @@ async function openAuthorizers(parts: AuthorizationParts, opened: Cleanup): Prom
   const observed = createAuthorizationMetrics(metrics, serverIdHash());
   const shared = await openSharedDecisions(config, observed, logger);
   if (shared !== undefined) opened.use(shared.decisions);
-  const index = new RbacIndex(view, naming);
+  const index = new RbacIndex(view, naming, parts.caches);
   const rbac = new RbacAuthorizer(index);
   const authorizer = await ReloadableAuthorizer.open({
     source:

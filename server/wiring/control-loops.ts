@@ -14,6 +14,7 @@ import { LeasePulse } from "../controllers/lease-pulse.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { createPublishedTypes } from "../controllers/published-types.js";
 import { LEASE_NAME, runControllers } from "../controllers/run-controllers.js";
+import { createCustomCodecs } from "../definitions/custom-codec.js";
 import type { CustomKinds } from "../definitions/custom-kinds.js";
 import { Health } from "../http/health.js";
 import { PlainListener } from "../http/plain-listener.js";
@@ -51,6 +52,7 @@ export async function runControlLoops(
   const { naming } = config;
   const facts = loadFacts(naming);
   const codecs = createFactsCodecs(facts);
+  const customCodecs = createCustomCodecs(facts);
   let customKinds: CustomKinds | undefined;
   const builtIn = createBuiltInCatalog({
     naming,
@@ -74,7 +76,7 @@ export async function runControlLoops(
   await using lifecycle = new Lifecycle(logger);
   const { view, freshness } = createViews(config, store, catalog, logger);
   const outgoing = new OutgoingPlaces(metrics);
-  customKinds = followDefinitions({ config, facts, codecs, catalog, outgoing }, view);
+  customKinds = followDefinitions({ config, codecs, customCodecs, catalog, outgoing }, view);
   addChecks(observed.health, { view, freshness }, () => signal.aborted);
   const clock = systemClock;
   // Its loops run in the replicas; here only namespaces are emptied through it.

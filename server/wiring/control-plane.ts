@@ -19,6 +19,7 @@ import { withoutStrangers } from "../control-planes/strangers.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { isServedPath, type VerbHandlers, withResourceVerbs } from "../endpoints/dispatch.js";
 import type { SharedDocuments } from "../endpoints/openapi/openapi.js";
+import { LargeEvents } from "../endpoints/reads/large-events.js";
 import { WatchTicker } from "../endpoints/reads/watch-ticker.js";
 import { createStatusEncoder } from "../endpoints/representations/status-encoder.js";
 import type { Turns } from "../flowcontrol/turns.js";
@@ -174,7 +175,9 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
   const bounds = { flowControl, inFlightLimits, answerMemory };
   const common = { ...parts, ...bounds, registry, ticker, connect: connecting.handler };
   const aside = { aggregation, record, testApi: testApi?.steps(registry) };
-  const chain = createChain({ ...common, ...aside });
+  const largeEvents = new LargeEvents(parts.memory.largeEvents);
+  opened.defer(async () => largeEvents.close());
+  const chain = createChain({ ...common, ...aside, largeEvents });
   return {
     handle: createApplication(chain, parts.toOwnUrl),
     registry,
@@ -200,6 +203,7 @@ interface ChainParts extends ControlPlaneParts {
   readonly record: Recording | undefined;
   readonly inFlightLimits: InFlightLimits;
   readonly ticker: WatchTicker;
+  readonly largeEvents: LargeEvents;
   readonly connect: VerbHandlers["connect"];
 }
 
@@ -237,6 +241,8 @@ function createChain(parts: ChainParts) {
     alike: parts.alikeAnswers,
     authorizer,
     metrics,
+    caches: parts.access.caches,
+    largeEvents: parts.largeEvents,
     ticker,
     lifecycle: parts.lifecycle,
     logger,

@@ -35,6 +35,7 @@ import { Usage } from "../control-planes/usage.js";
 import type { AuthenticationTrust } from "../controllers/authentication-trust.js";
 import { createLocalObjects } from "../controllers/local-objects.js";
 import { type ControllersOptions, runLoops } from "../controllers/run-controllers.js";
+import type { CustomCodecs } from "../definitions/custom-codec.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import type { SharedDocuments } from "../endpoints/openapi/openapi.js";
 import type { Turns } from "../flowcontrol/turns.js";
@@ -75,6 +76,8 @@ export interface LoadParts {
   readonly build: BuildInfo;
   readonly facts: Facts;
   readonly codecs: KindCodecs;
+  /** Of custom kinds; what is alike is compiled once. */
+  readonly customCodecs: CustomCodecs;
   readonly protobuf: ProtobufCodecs;
   readonly alikeAnswers: AlikeAnswers;
   readonly openApiShared: SharedDocuments;
@@ -160,7 +163,7 @@ export function loadControlPlane(
     const access = opened.use(
       await openAccess({
         ...{ config, clock, facts, metrics, logger, storage, serverAddress },
-        ...{ codecs: parts.codecs, builtIn: parts.builtIn },
+        ...{ codecs: parts.codecs, customCodecs: parts.customCodecs, builtIn: parts.builtIn },
         security: parts.security,
         memory: parts.memory,
         inherit: (asked) =>

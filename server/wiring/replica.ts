@@ -75,7 +75,7 @@ export function openReplica(
   alike = makeAlike(config),
 ): Promise<Replica> {
   return openAll(async (opened) => {
-    const { facts, codecs, builtIn } = alike;
+    const { facts, codecs, customCodecs, builtIn } = alike;
     const exclusions = toExcludedResources(config.admissionPolicyExclusions, facts, config.naming);
     const metrics = createMetrics(config);
     metrics.observeDroppedLogLines(droppedLines);
@@ -89,6 +89,7 @@ export function openReplica(
       alike,
       facts,
       codecs,
+      customCodecs,
       exclusions,
       metrics,
       logger,
@@ -105,7 +106,7 @@ export function openReplica(
       { ...common, readAuthorities: storage.readAuthorities },
       deadline,
     );
-    const memory = createProcessMemory(config, metrics);
+    const memory = createProcessMemory(config, metrics, customCodecs);
     const upToAccess = { ...common, builtIn, security, storage, memory, serverAddress };
     const access = opened.use(await openAccess(upToAccess), "access", ITS_PARTS);
     const serving = opened.use(

@@ -9,6 +9,7 @@ import { withShutdownRefusal } from "../chain/shutdown-refusal.js";
 import { createProtobufCodecs } from "../codec/protobuf.js";
 import type { Config } from "../config/config.js";
 import type { ExcludedResource } from "../config/policy-exclusions.js";
+import type { CustomCodecs } from "../definitions/custom-codec.js";
 import type { BuildInfo } from "../endpoints/discovery/version.js";
 import { Headroom } from "../flowcontrol/headroom.js";
 import { Turns } from "../flowcontrol/turns.js";
@@ -80,6 +81,8 @@ export interface ServingParts {
   readonly tasks?: TaskObserver;
   readonly access: Access;
   readonly codecs: KindCodecs;
+  /** Of custom kinds; what is alike is compiled once. */
+  readonly customCodecs: CustomCodecs;
   /** "host:port" for clients of this replica. */
   readonly serverAddress: () => string;
 }

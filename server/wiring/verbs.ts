@@ -2,12 +2,13 @@
 import { systemClock } from "../../storage/base/clock.js";
 import type { Lifecycle } from "../../storage/base/lifecycle.js";
 import type { Logger } from "../../storage/base/logger.js";
+import type { SharedBytes } from "../../storage/base/shared-bytes.js";
 import type { FreshnessBarrier } from "../../storage/cache/freshness.js";
 import type { Naming } from "../api/naming.js";
 import type { Authorizer } from "../authz/authorizer.js";
 import { denial } from "../authz/denial.js";
 import type { ProtobufCodecs } from "../codec/protobuf.js";
-import { YamlReader } from "../codec/yaml-reader.js";
+import { YamlReader, YamlWorkers } from "../codec/yaml-reader.js";
 import type { Config } from "../config/config.js";
 import { ChunkPool } from "../endpoints/chunk-pool.js";
 import type { VerbHandlers } from "../endpoints/dispatch.js";
@@ -17,7 +18,7 @@ import type { ComputedSources } from "../endpoints/reads/computed.js";
 import { handleComputed } from "../endpoints/reads/computed.js";
 import { handleGet } from "../endpoints/reads/get.js";
 import { HistoricalReader } from "../endpoints/reads/historical-reader.js";
-import { LargeEvents } from "../endpoints/reads/large-events.js";
+import type { LargeEvents } from "../endpoints/reads/large-events.js";
 import { handleList, LARGE_LIST_BYTES } from "../endpoints/reads/list.js";
 import { createViewReader } from "../endpoints/reads/view-reader.js";
 import { handleWatch, type WatchRecorder } from "../endpoints/reads/watch.js";
@@ -46,10 +47,12 @@ export interface AlikeAnswers {
   /** Its memory is for answers that are under way, whoever's they are. */
   readonly chunks: ChunkPool;
   readonly printerOf: PrinterOf;
+  readonly yamlWorkers: YamlWorkers;
 }
 
 export function createAlikeAnswers(naming: Naming): AlikeAnswers {
-  return { chunks: new ChunkPool(), printerOf: createPrinters(naming) };
+  const yamlWorkers = new YamlWorkers();
+  return { chunks: new ChunkPool(), printerOf: createPrinters(naming), yamlWorkers };
 }
 
 export interface VerbParts {
@@ -62,6 +65,9 @@ export interface VerbParts {
   readonly alike: AlikeAnswers;
   readonly authorizer: Authorizer;
   readonly metrics: Metrics;
+  /** What can be made again counts in it. */
+  readonly caches: SharedBytes;
+  readonly largeEvents: LargeEvents;
   readonly ticker: WatchTicker;
   readonly watchLatency: WatchLatency;
   readonly lifecycle: Lifecycle;
@@ -77,6 +83,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
   const representations = createRepresentationSource(naming, negotiatorOf(config), {
     printerOf,
     protobuf,
+    memory: parts.caches,
   });
   const reads = {
     naming,
@@ -86,7 +93,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     ...(config.features.APIResponseCompression && {
       compression: {
         minBytes: config.responseCompressionMinBytes,
-        runs: openRuns(metrics, parts.lifecycle),
+        runs: openRuns(parts),
       },
     }),
     watchEvents: ({ group, version, resource }: StoredResource) =>
@@ -109,7 +116,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
   const watches = {
     ...reads,
     ticker,
-    largeEvents: new LargeEvents(),
+    largeEvents: parts.largeEvents,
     minRequestTimeoutMs,
     hasStreamingLists: config.features.WatchList,
     logger: parts.logger,
@@ -117,7 +124,7 @@ export function createVerbs(parts: VerbParts): VerbHandlers {
     catalog: registry.catalog,
     recorder: parts.recorder,
   };
-  const yaml = new YamlReader();
+  const yaml = new YamlReader(parts.alike.yamlWorkers);
   metrics.gauge(
     {
       name: "apiserver_yaml_bodies_waiting",
@@ -171,8 +178,8 @@ export function verbAuthorizer(authorizer: Authorizer, verb: string) {
   };
 }
 
-function openRuns(metrics: Metrics, lifecycle: Lifecycle): CompressedRuns {
-  const runs = new CompressedRuns();
+function openRuns({ metrics, lifecycle, caches }: VerbParts): CompressedRuns {
+  const runs = new CompressedRuns({ memory: caches });
   lifecycle.spawn("compressed runs", "restart", (signal) => runs.run(systemClock, signal));
   metrics.gauge(
     {

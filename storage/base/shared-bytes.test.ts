@@ -60,6 +60,18 @@ test("44: however they grow, the bound holds, and who holds no more than an equa
   );
 });
 
+test("44: several that one has are one to the others, and what it has is free when it is closed", () => {
+  const all = new SharedBytes(100);
+  const [shop, bank] = [new SharedBytes(100, all), new SharedBytes(100, all)];
+  const [a, b, c] = [opened(shop, 30), opened(shop, 30), opened(bank, 50)];
+  bank.settle();
+  assert.deepEqual([a.bytes, b.bytes, c.bytes, all.bytes], [25, 25, 50, 100]);
+  shop.close();
+  assert.equal(all.bytes, 50);
+  a.add(10);
+  assert.equal(all.bytes, 50, "what is under way counts no more");
+});
+
 function opened(memory: SharedBytes, bytes: number): Share {
   const share: Share = memory.open((bytesMax) => share.set(Math.min(share.bytes, bytesMax)));
   share.add(bytes);

@@ -6,6 +6,8 @@
  *     bound 100     a 10  b 30  c 90             130 together; level 60, c gives 30 away
  *     and d 60      a 10  b 30  c 60  d 60       160 together; level 30, c and d give 30 away each
  *
+ * One of them may be a bound of its own for several, such as the caches of one control plane: to the others these are one.
+ *
  * A holder is told to give way in the middle of another one's turn, so it does that at once, and asks nobody.
  */
 import { assert } from "./assert.js";
@@ -61,10 +63,15 @@ export class Share {
 export class SharedBytes {
   readonly bytesMax: number;
   readonly #shares = new Set<Share>();
+  readonly #outer: SharedBytes | undefined;
+  readonly #outerShare: Share | undefined;
   #bytes = 0;
 
-  constructor(bytesMax: number) {
+  /** @param outer counts what is held here as that of one */
+  constructor(bytesMax: number, outer?: SharedBytes) {
     this.bytesMax = bytesMax;
+    this.#outer = outer;
+    this.#outerShare = outer?.open((bytes) => this.#settleWithin(bytes));
   }
 
   /** What all together hold. */
@@ -98,6 +105,16 @@ export class SharedBytes {
 
   /** Those that hold most give way, the largest first, until all together hold no more than `bytesMax`. */
   settle(bytesMax = this.bytesMax): void {
+    this.#settleWithin(bytesMax);
+    this.#outer?.settle();
+  }
+
+  /** Nothing that is held here counts any more. */
+  close(): void {
+    this.#outerShare?.close();
+  }
+
+  #settleWithin(bytesMax: number): void {
     if (this.#bytes <= bytesMax) return;
     const level = this.level(bytesMax);
     const largestFirst = [...this.#shares].sort((one, other) => other.bytes - one.bytes);
@@ -112,6 +129,7 @@ export class SharedBytes {
   /** Only called by a share. */
   count(bytes: number): void {
     this.#bytes += bytes;
+    this.#outerShare?.add(bytes);
     assert(this.#bytes >= 0, "SharesNotNegative");
   }
 

@@ -9,8 +9,9 @@
  * request. Clients get no reason for a refusal: it is counted and passed to the observer.
  */
 import { timingSafeEqual } from "node:crypto";
-import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../storage/base/clock.js";
+import type { SharedBytes } from "../../../storage/base/shared-bytes.js";
+import { SharedCache } from "../../../storage/base/shared-cache.js";
 import type { Naming } from "../../api/naming.js";
 import { unauthorized } from "../../api/status.js";
 import { createUser, type UserInfo } from "../../request/user-info.js";
@@ -63,6 +64,8 @@ export interface ServiceAccountAuthenticatorOptions {
   readonly legacyUses?: LegacyTokenUses;
   /** How many tokens are remembered as verified; default 10,000, of 2 KiB each. Room for all of them is kept from the start. */
   readonly verifiedTokensMax?: number;
+  /** What the verifications count in; absent = nothing else does. */
+  readonly caches?: SharedBytes;
 }
 
 interface VerifiedToken {
@@ -75,8 +78,10 @@ interface VerifiedToken {
 }
 
 const VERIFIED_TOKENS_MAX = 10_000;
-/** What is kept of a token is up to six times its text, of which its client decides: it has the audiences that were asked for. Usual ones have 1,000 characters. */
+/** Of a token's text. Usual ones have 1,000 characters. */
 const VERIFIED_CHARS_EACH = 2_048;
+/** What is kept of a token is up to six times its text, of which its client decides: it has the audiences that were asked for. */
+const VERIFIED_BYTES_PER_CHAR = 6;
 /** Of a connection's last token: longer ones are none of ours. */
 const LAST_CHARS_MAX = 16 * 1024;
 
@@ -99,7 +104,7 @@ export class ServiceAccountAuthenticator implements Authenticator {
   /** Of keys of audit annotations. */
   readonly #notePrefix: string;
   /** By digest: verifications are valid as long as the keys are. */
-  #verified: LRUCache<string, VerifiedToken> | undefined;
+  #verified: SharedCache<string, VerifiedToken> | undefined;
   #keysVersion = 0;
 
   /** The last token of each connection; dropped with the connection. */
@@ -136,11 +141,12 @@ export class ServiceAccountAuthenticator implements Authenticator {
     return audiences === undefined ? user : createUser({ ...user, audiences });
   }
 
-  /** The cache is made for the first token: its places are allocated at once. */
+  /** The cache is made for the first token: its places are allocated at once. @param size of its text */
   #remember(digest: string, verified: VerifiedToken, size: number): void {
-    const { verifiedTokensMax: max = VERIFIED_TOKENS_MAX } = this.#options;
-    this.#verified ??= new LRUCache({ max, maxSize: max * VERIFIED_CHARS_EACH });
-    this.#verified.set(digest, verified, { size });
+    const { verifiedTokensMax: entriesMax = VERIFIED_TOKENS_MAX, caches: memory } = this.#options;
+    const bytesMax = entriesMax * VERIFIED_CHARS_EACH * VERIFIED_BYTES_PER_CHAR;
+    this.#verified ??= new SharedCache({ bytesMax, entriesMax, memory });
+    this.#verified.set(digest, verified, size * VERIFIED_BYTES_PER_CHAR);
   }
 
   /** A connection usually sends the same token with every request. */

@@ -10,6 +10,7 @@
  * A service account is the user "system:serviceaccount:<namespace>:<name>". An unreadable binding grants
  * nothing; a missing or unreadable role is reported to the caller.
  */
+import { type Share, SharedBytes } from "../../../storage/base/shared-bytes.js";
 import type { Steps } from "../../../storage/base/steps.js";
 import type { ObjectTree } from "../../../storage/cache/object-tree.js";
 import type { PartitionObserver } from "../../../storage/cache/partition-observer.js";
@@ -68,6 +69,8 @@ const ROLE_BYTES = 200;
 const MANY_ROLES = 16;
 /** Cached decisions of all subjects, some 5 MB; the cache is cleared at the bound. */
 const DECISIONS_MAX = 20_000;
+/** Of a decision, besides its key. */
+const DECISION_BYTES = 150;
 /** Longer requests are not cached, so that long names cannot fill the memory. */
 const DECISION_KEY_CHARS_MAX = 400;
 
@@ -103,12 +106,24 @@ export class RbacIndex {
   readonly #rememberFrom: number;
   /** The role that allowed a request, for subjects with many roles; cleared when the policy changes. */
   readonly #decisions = new Map<string, RoleEntry | undefined>();
+  readonly #caches: SharedBytes;
+  readonly #share: Share;
   #lastId = 0;
   /** Grows with each change of the policy. */
   #version = 0;
 
-  /** @param rememberFrom the number of roles from which a subject's decisions are cached */
-  constructor(view: ObservedView, naming: Naming, rememberFrom = MANY_ROLES) {
+  /**
+   * @param caches what the decisions count in
+   * @param rememberFrom the number of roles from which a subject's decisions are cached
+   */
+  constructor(
+    view: ObservedView,
+    naming: Naming,
+    caches = new SharedBytes(Number.POSITIVE_INFINITY),
+    rememberFrom = MANY_ROLES,
+  ) {
+    this.#caches = caches;
+    this.#share = caches.open(() => this.#forget());
     this.#rememberFrom = rememberFrom;
     this.group = rbacGroup(naming);
     const observe = (resource: string, observer: PartitionObserver) =>
@@ -180,8 +195,10 @@ export class RbacIndex {
     if (this.#decisions.has(key)) return undefined;
     const found = this.#askRoles(grants, request);
     if (key.length > DECISION_KEY_CHARS_MAX) return found;
-    if (this.#decisions.size >= DECISIONS_MAX) this.#decisions.clear();
+    if (this.#decisions.size >= DECISIONS_MAX) this.#forget();
     this.#decisions.set(key, found?.role);
+    this.#share.add(DECISION_BYTES + key.length);
+    this.#caches.settle();
     return found;
   }
 
@@ -207,8 +224,13 @@ export class RbacIndex {
   }
 
   #changed(): void {
-    this.#decisions.clear();
+    this.#forget();
     this.#version++;
+  }
+
+  #forget(): void {
+    this.#decisions.clear();
+    this.#share.set(0);
   }
 
   #roleObserver(kind: RoleKind): PartitionObserver {

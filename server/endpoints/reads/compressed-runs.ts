@@ -16,8 +16,8 @@
  * so that a list larger than the bound still finds part of itself. What a herd of clients has left is
  * forgotten soon: most of it is of objects that have changed since.
  */
-import { assert } from "../../../storage/base/assert.js";
 import { type Clock, runAtIntervals } from "../../../storage/base/clock.js";
+import { type Share, SharedBytes } from "../../../storage/base/shared-bytes.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import { deflatePiece, type GzipPiece } from "../../response/gzip-member.js";
 import type { ChunkWriter } from "../chunk-writer.js";
@@ -60,6 +60,8 @@ export interface RunCounts {
 
 export interface CompressedRunsOptions {
   readonly bytesMax?: number;
+  /** What they count in; default: they are alone. */
+  readonly memory?: SharedBytes;
   /** Wall clock in milliseconds, used for ages. */
   now?(): number;
 }
@@ -74,19 +76,23 @@ export class CompressedRuns {
   readonly #making = new Map<string, Promise<Run>>();
   readonly #formIds = new WeakMap<Representation, number>();
   #forms = 0;
-  #bytes = 0;
+  readonly #memory: SharedBytes;
+  readonly #share: Share;
 
   constructor({
     bytesMax = COMPRESSED_RUNS_BYTES_MAX,
+    memory = new SharedBytes(bytesMax),
     now = Date.now,
   }: CompressedRunsOptions = {}) {
     this.#bytesMax = bytesMax;
+    this.#memory = memory;
+    this.#share = memory.open((bytes) => this.#shrink(bytes));
     this.#now = now;
   }
 
   /** Bytes of all cached runs. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#share.bytes;
   }
 
   /**
@@ -166,20 +172,27 @@ export class CompressedRuns {
     const cost = costOf(run);
     const isIdleBefore = run.usedAtMs - IN_USE_MS;
     for (const [oldest, { usedAtMs }] of this.#runs) {
-      if (this.#bytes + cost <= this.#bytesMax || usedAtMs >= isIdleBefore) break;
+      if (this.bytes + cost <= this.#bytesMax || usedAtMs >= isIdleBefore) break;
       this.#drop(oldest);
     }
-    if (this.#bytes + cost > this.#bytesMax) return;
+    if (this.bytes + cost > this.#bytesMax) return;
     this.#runs.set(key, run);
-    this.#bytes += cost;
+    this.#share.add(cost);
+    this.#memory.settle();
+  }
+
+  #shrink(bytesMax: number): void {
+    for (const key of this.#runs.keys()) {
+      if (this.bytes <= bytesMax) return;
+      this.#drop(key);
+    }
   }
 
   #drop(key: string): void {
     const run = this.#runs.get(key);
     if (run === undefined) return;
     this.#runs.delete(key);
-    this.#bytes -= costOf(run);
-    assert(this.#bytes >= 0, "RunBytesAreCounted");
+    this.#share.add(-costOf(run));
   }
 
   #formId(representation: Representation): number {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRevision } from "../../../storage/kv/store.js";
-import { LargeEvents } from "./large-events.js";
+import { createLargeEventsOfProcess, LargeEvents } from "./large-events.js";
 
 const MIB = 1024 * 1024;
 const HEAD = Buffer.from("{");
@@ -30,12 +30,9 @@ test("39: beyond the bound that watch ends whose event has lain for longest, and
   await new Promise(setImmediate);
   assert.deepEqual(cut, ["a", "b"]);
   releaseA();
-  // One event may be as large as it is.
-  const releaseF = hold("f", event(70));
+  hold("f", event(70));
   await new Promise(setImmediate);
-  assert.deepEqual(cut, ["a", "b", "d", "e"]);
-  assert.equal(events.heldBytes, 70 * MIB);
-  releaseF();
+  assert.deepEqual(cut, ["a", "b", "d", "e", "f"], "larger than the bound");
   assert.equal(events.heldBytes, 0);
 });
 
@@ -54,4 +51,29 @@ test("39: the newest of those that wait goes on first, one in each turn, and nob
   assert.deepEqual(gone, [7, 5, 3, 9, 4]);
   assert.deepEqual(perTurn, [1, 2, 3, 4, 5]);
   assert.equal(events.begun, 5);
+});
+
+test("44: large events of all control planes have one bound, and the watches of the one that holds most end", async () => {
+  const together = createLargeEventsOfProcess();
+  const [quiet, loud] = [new LargeEvents(together), new LargeEvents(together)];
+  const cut: string[] = [];
+  quiet.hold(event(20), () => void cut.push("quiet"));
+  for (let index = 0; index < 6; index++)
+    loud.hold(event(10), () => void cut.push(`loud ${index}`));
+  await new Promise(setImmediate);
+  assert.deepEqual(cut, ["loud 0", "loud 1"]);
+  assert.equal(together.memory.bytes, 60 * MIB);
+  loud.close();
+  assert.equal(together.memory.bytes, 20 * MIB);
+});
+
+test("44: a control plane with many watches in the past does not keep the watch of another one waiting", async () => {
+  const together = createLargeEventsOfProcess();
+  const [quiet, loud] = [new LargeEvents(together), new LargeEvents(together)];
+  const gone: string[] = [];
+  for (let revision = 1; revision <= 50; revision++) {
+    void loud.turn(toRevision(revision)).then(() => gone.push("loud"));
+  }
+  await quiet.turn(toRevision(1)).then(() => gone.push("quiet"));
+  assert.deepEqual(gone, ["loud", "quiet"]);
 });

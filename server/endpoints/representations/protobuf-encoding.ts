@@ -3,7 +3,8 @@
  * all items up front: an object is encoded once for its size and cached while there is room. The cache is
  * bounded in bytes, whatever the length of lists.
  */
-import { LRUCache } from "lru-cache";
+import type { SharedBytes } from "../../../storage/base/shared-bytes.js";
+import { SharedCache } from "../../../storage/base/shared-cache.js";
 import type { StoredObject } from "../../../storage/objects/stored-object.js";
 import type { JsonObject } from "../../api/meta.js";
 import { type GroupVersion, parseGroupVersion } from "../../api/names.js";
@@ -45,19 +46,20 @@ interface Kept {
 /** The codecs, and the cache of encoded objects for all resources. */
 export interface ProtobufForms {
   readonly codecs: Pick<ProtobufCodecs, "forKind">;
-  readonly kept: LRUCache<StoredObject, Kept>;
+  readonly kept: SharedCache<StoredObject, Kept>;
   /** undefined = the type has no Protobuf form. */
   codecOf(resource: ServedResource): ProtobufCodec | undefined;
 }
 
-export function createProtobufForms(codecs: Pick<ProtobufCodecs, "forKind">): ProtobufForms {
+/** @param memory what encoded objects count in; absent = they are alone */
+export function createProtobufForms(
+  codecs: Pick<ProtobufCodecs, "forKind">,
+  memory?: SharedBytes,
+): ProtobufForms {
   const known = new WeakMap<ServedResource, ProtobufCodec | null>();
   return {
     codecs,
-    kept: new LRUCache({
-      maxSize: KEPT_BYTES_MAX,
-      sizeCalculation: ({ message }) => message.length + ENTRY_BYTES,
-    }),
+    kept: new SharedCache({ bytesMax: KEPT_BYTES_MAX, memory }),
     codecOf(resource) {
       let codec = known.get(resource);
       if (codec === undefined) {
@@ -136,8 +138,8 @@ function representation(parts: Parts): Representation {
     const message = codec.encodeText(toText(object));
     if (message.length > KEPT_MESSAGE_BYTES_MAX) return message;
     const bytes = message.length + ENTRY_BYTES;
-    if (mayPushOut || forms.kept.calculatedSize + bytes <= KEPT_BYTES_MAX) {
-      forms.kept.set(object, { owner, message: Buffer.from(message) });
+    if (mayPushOut || forms.kept.bytes + bytes <= KEPT_BYTES_MAX) {
+      forms.kept.set(object, { owner, message: Buffer.from(message) }, bytes);
     }
     return message;
   };

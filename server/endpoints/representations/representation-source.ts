@@ -1,4 +1,5 @@
 /** RepresentationSource: the representation that a request asks for, created once per resource and shared. */
+import type { SharedBytes } from "../../../storage/base/shared-bytes.js";
 import { invalidValue } from "../../api/field-errors.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, unsuitableForm } from "../../api/status.js";
@@ -24,6 +25,8 @@ const INCLUDE_OBJECT_RULE = "must be 'Metadata', 'Object', 'None', or empty";
 export interface SourceOptions extends Partial<Pick<RepresentationParts, "printerOf" | "now">> {
   /** Absent = Protobuf is not offered. */
   readonly protobuf?: Pick<ProtobufCodecs, "forKind">;
+  /** What cached encodings count in; absent = they are alone. */
+  readonly memory?: SharedBytes;
 }
 
 const NO_PROTOBUF: Pick<ProtobufCodecs, "forKind"> = { forKind: () => undefined };
@@ -31,14 +34,14 @@ const NO_PROTOBUF: Pick<ProtobufCodecs, "forKind"> = { forKind: () => undefined 
 export function createRepresentationSource(
   naming: Naming,
   negotiator: Negotiator,
-  { protobuf = NO_PROTOBUF, ...options }: SourceOptions = {},
+  { protobuf = NO_PROTOBUF, memory, ...options }: SourceOptions = {},
 ): RepresentationSource {
   const made = new WeakMap<ServedResource, Map<string, Representation>>();
   const all: RepresentationParts = {
     naming,
     printerOf: () => DEFAULT_TABLE,
     now: () => Date.now(),
-    protobuf: createProtobufForms(protobuf),
+    protobuf: createProtobufForms(protobuf, memory),
     ...options,
   };
   return {

@@ -60,7 +60,7 @@ export class PolicyView implements ObservedView {
 
   /** @param rememberFrom as for RbacIndex */
   constructor(rememberFrom?: number) {
-    this.index = new RbacIndex(this, naming, rememberFrom);
+    this.index = new RbacIndex(this, naming, undefined, rememberFrom);
     this.authorizer = new RbacAuthorizer(this.index);
   }
 
