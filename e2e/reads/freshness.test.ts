@@ -77,13 +77,14 @@ for (const { binary, title, skip } of releases) {
     isWriting = false;
     await writing;
     tookMs.sort((a, b) => a - b);
-    const [median, late] = [tookMs[100] ?? 0, tookMs[180] ?? 0];
+    const [quarter, median, late] = [tookMs[50] ?? 0, tookMs[100] ?? 0, tookMs[180] ?? 0];
     t.diagnostic(
-      `${writes} foreign writes; median ${median.toFixed(1)} ms, p90 ${late.toFixed(1)} ms`,
+      `${writes} foreign writes; p25 ${quarter.toFixed(1)} ms, median ${median.toFixed(1)} ms, p90 ${late.toFixed(1)} ms`,
     );
     assert.ok(writes > 50, "the tenant did write");
-    // A lost progress notification costs 20 ms. On old etcds progress is a write, with its fsync.
-    assert.ok(median < (binary === "oldest" ? 60 : 20), `median ${median} ms`);
+    // A lost progress notification costs 20 ms, of each read if all are lost; a busy machine is slow for some. On old
+    // etcds progress is a write, with its fsync.
+    assert.ok(quarter < (binary === "oldest" ? 60 : 20), `p25 ${quarter} ms`);
   });
 }
 
