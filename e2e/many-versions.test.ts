@@ -46,3 +46,25 @@ test("39: a large document of OpenAPI is the same plain and compressed, and has 
   );
   assert.deepEqual(Object.keys(paths), Object.keys(paths).toSorted());
 });
+
+test("39: a definition that may be created may be patched and applied as well", async () => {
+  const values = Array.from({ length: 70_000 }, (_, at) => `v${at}`);
+  const schema = { type: "object", properties: { choice: { type: "string", enum: values } } };
+  const definition = definitionOf("choices.many.example.com", "Choice", {
+    versions: [versionOf(schema)],
+  });
+  const path = `${DEFINITIONS}/choices.many.example.com`;
+  const { client } = server;
+  (await client.post(DEFINITIONS, definition)).expect(201);
+  const { versions: same } = definition.spec;
+  const patches = [
+    [{ spec: { versions: same } }, "application/merge-patch+json"],
+    [{ spec: { versions: same } }, "application/strategic-merge-patch+json"],
+    [[{ op: "replace", path: "/spec/versions", value: same }], "application/json-patch+json"],
+    [definition, "application/apply-patch+yaml"],
+  ] as const;
+  for (const [body, type] of patches) {
+    const query = type.includes("apply") ? "?fieldManager=m&force=true" : "";
+    (await client.patch(path + query, body, type)).expect(200);
+  }
+});

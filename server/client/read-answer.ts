@@ -50,11 +50,11 @@ export async function readAnswer(
 
 const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN_OBJECT] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b];
 
-/** Whether a JSON text that came within an answer has more values than an answer may have. */
-export function holdsTooManyValues(text: string): boolean {
+/** How many values a JSON text has that came within an answer. */
+export function countValues(text: string): number {
   const values = new ValueCount();
   values.add(Buffer.from(text));
-  return values.count > ANSWER_VALUES_MAX;
+  return values.count;
 }
 
 /** Counts what parts the values of a JSON text, whether it is well formed or not. */

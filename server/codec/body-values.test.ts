@@ -23,8 +23,8 @@ function take(value: JsonValue, limits = BODY_LIMITS): void {
 
 function refuse(value: JsonValue, message: RegExp): void {
   const expected = { code: 413, message };
-  assert.throws(() => refuseLargeText(JSON.stringify(value)), expected);
-  assert.throws(() => refuseLargeValue(value, BYTES), expected);
+  assert.throws(() => refuseLargeText(JSON.stringify(value), BODY_LIMITS), expected);
+  assert.throws(() => refuseLargeValue(value, BYTES, BODY_LIMITS), expected);
 }
 
 test("a body of a million empty items is 413 before it is parsed (H4)", () => {
@@ -33,7 +33,7 @@ test("a body of a million empty items is 413 before it is parsed (H4)", () => {
 });
 
 test("what is too deep is left to the parser, which says so", () => {
-  refuseLargeText("[".repeat(1_000_000));
+  refuseLargeText("[".repeat(1_000_000), BODY_LIMITS);
 });
 
 test("the largest number of values and members is taken", () => {
@@ -46,7 +46,7 @@ test("the largest number of values and members is taken", () => {
 
 test("what stands in texts is no value", () => {
   take({ a: ',"{['.repeat(200_000), b: "\\".repeat(100_001), c: '"' });
-  refuseLargeText(`"${"\\\\".repeat(BODY_LIMITS.values)}`);
+  refuseLargeText(`"${"\\\\".repeat(BODY_LIMITS.values)}`, BODY_LIMITS);
 });
 
 test("definitions may be larger", () => {
@@ -56,6 +56,6 @@ test("definitions may be larger", () => {
 });
 
 test("few bytes cannot hold too many values, so they are not counted", () => {
-  refuseLargeValue("x".repeat(3_000_000), BYTES);
-  refuseLargeValue({ a: 1 }, 7);
+  refuseLargeValue("x".repeat(3_000_000), BYTES, BODY_LIMITS);
+  refuseLargeValue({ a: 1 }, 7, BODY_LIMITS);
 });

@@ -33,7 +33,7 @@ const [OPEN_LIST, OPEN_OBJECT, CLOSE_LIST, CLOSE_OBJECT] = [0x5b, 0x7b, 0x5d, 0x
  * Counts what parts the values of a JSON text, whether it is well formed or not.
  * @throws {StatusError} 413
  */
-export function refuseLargeText(text: string, limits: BodyLimits = BODY_LIMITS): void {
+export function refuseLargeText(text: string, limits: BodyLimits): void {
   if (text.length < Math.min(limits.values, limits.members) * VALUE_BYTES_MIN) return;
   countText(text, limits, 0);
 }
@@ -95,16 +95,12 @@ function endOfString(text: string, start: number): number {
  * @param bytes of the body: a small one is not walked
  * @throws {StatusError} 413
  */
-export function refuseLargeValue(
-  value: JsonValue,
-  bytes: number,
-  limits: BodyLimits = BODY_LIMITS,
-): void {
+export function refuseLargeValue(value: JsonValue, bytes: number, limits: BodyLimits): void {
   if (bytes < Math.min(limits.values, limits.members) * VALUE_BYTES_MIN) return;
   if (countDown(value, limits.values, limits) < 0) throw refuseValues(limits);
 }
 
-/** Whether a client could not send the value. */
+/** Whether a client could not send the value in an object of its own kind. */
 export function isLargeValue(value: JsonValue): boolean {
   try {
     return countDown(value, BODY_LIMITS.values, BODY_LIMITS) < 0;

@@ -8,7 +8,9 @@ import { budgetOf, ProtobufFailure } from "./protobuf-reader.js";
 import {
   LENGTH_DELIMITED,
   rawWireCodec,
+  readInSteps,
   readMembers,
+  readMembersInSteps,
   SCALAR_WIRE_CODECS,
   tagOf,
   VARINT,
@@ -58,12 +60,16 @@ function schemaOrBool(schema: WireCodec): WireCodec {
       }
       writer.ldelim();
     },
-    read(reader, depth) {
-      const [, allows = false, props] = readMembers(reader, members, depth + 1);
-      return props ?? allows;
+    read: (reader, depth) => allowed(readMembers(reader, members, depth + 1)),
+    *readInSteps(reader, depth) {
+      return allowed(yield* readMembersInSteps(reader, members, depth + 1));
     },
     zero: () => false,
   };
+}
+
+function allowed([, allows = false, props]: (JsonValue | undefined)[]): JsonValue {
+  return props ?? allows;
 }
 
 /** Field 1: the schema; field 2, repeated: the items of the list. */
@@ -74,6 +80,12 @@ function schemaOrList(schema: WireCodec, items: WireCodec): WireCodec {
       budgetOf(reader).takeValue();
       const list = (previous ?? []) as JsonArray;
       list.push(items.read(reader, depth));
+      return list;
+    },
+    *readInSteps(reader, depth, previous) {
+      budgetOf(reader).takeValue();
+      const list = (previous ?? []) as JsonArray;
+      list.push(yield* readInSteps(items, reader, depth));
       return list;
     },
   };
@@ -93,12 +105,16 @@ function schemaOrList(schema: WireCodec, items: WireCodec): WireCodec {
       }
       writer.ldelim();
     },
-    read(reader, depth) {
-      const [, props, list] = readMembers(reader, members, depth + 1);
-      return list ?? props ?? null;
+    read: (reader, depth) => itemsOf(readMembers(reader, members, depth + 1)),
+    *readInSteps(reader, depth) {
+      return itemsOf(yield* readMembersInSteps(reader, members, depth + 1));
     },
     zero: () => null,
   };
+}
+
+function itemsOf([, props, list]: (JsonValue | undefined)[]): JsonValue {
+  return list ?? props ?? null;
 }
 
 const GROUP_VERSION = [undefined, SCALAR_WIRE_CODECS.string, SCALAR_WIRE_CODECS.string];

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import protobufjs from "protobufjs";
-import type { JsonValue } from "../api/meta.js";
+import { finishNow } from "../../storage/base/steps.js";
+import type { JsonObject, JsonValue } from "../api/meta.js";
 import { createNaming } from "../api/naming.js";
 import { StatusError } from "../api/status.js";
 import type { Field, TypeRef } from "../schema/model.js";
@@ -224,7 +225,26 @@ function attempt(run: () => void): void {
   }
 }
 
+/** What comes of a body, at once or in steps. */
+function outcomeOf(decode: () => JsonValue): string {
+  try {
+    return stringifyJson(decode());
+  } catch (error) {
+    assert.ok(error instanceof StatusError, String(error));
+    return error.message;
+  }
+}
+
 function attack({ objects, protobuf }: Kind, bytes: Uint8Array): void {
+  const { head, foot } = protobuf.frame;
+  const length = protobufjs.Writer.create().uint32(bytes.length).finish();
+  const body = Buffer.concat([head, length, bytes, foot]);
+  const expected = { group: "", version: "v1", kind: "ConfigMap" };
+  const inSteps = outcomeOf(() => finishNow(codecs.decodeObjectInSteps(body, expected)));
+  assert.equal(
+    inSteps,
+    outcomeOf(() => codecs.decodeObject(body, expected)),
+  );
   attempt(() => {
     const { object } = objects.decode(protobuf.decode(bytes));
     // Accepted objects can be stored and served.
@@ -273,8 +293,48 @@ test("S1-PB-06: random envelopes are objects or refused with 400", () => {
   fc.assert(
     fc.property(fc.boolean(), fc.uint8Array({ maxLength: 100 }), (hasPrefix, bytes) => {
       const body = Buffer.from(hasPrefix ? [...ENVELOPE_PREFIX, ...bytes] : bytes);
-      attempt(() => codecs.decodeObject(body, expected));
+      const inSteps = outcomeOf(() => finishNow(codecs.decodeObjectInSteps(body, expected)));
+      assert.equal(
+        inSteps,
+        outcomeOf(() => codecs.decodeObject(body, expected)),
+      );
     }),
     { numRuns: 3_000 },
   );
 });
+
+test("39: a large body is read in steps, none of which takes many fields", () => {
+  const definition = {
+    spec: { versions: [{ name: "v1", schema: { openAPIV3Schema: nestedSchema(60, 100) } }] },
+  };
+  const containers = Array.from({ length: 5_000 }, (_, at) => ({
+    name: `c${at}`,
+    env: [{ name: "A" }],
+  }));
+  const labels = Object.fromEntries(Array.from({ length: 15_000 }, (_, at) => [`l${at}`, ""]));
+  for (const [group, kind, object] of [
+    ["", "Pod", { metadata: { labels }, spec: { containers } }],
+    ["apps", "ReplicaSet", { spec: { template: { spec: { containers } } } }],
+    ["apiextensions.k8s.io", "CustomResourceDefinition", definition],
+  ] as const) {
+    const gvk = { group, version: "v1", kind };
+    const body = codecs.forKind(group, "v1", kind)?.encodeObject(object);
+    assert.ok(body !== undefined);
+    let steps = 1;
+    const reading = codecs.decodeObjectInSteps(body, gvk);
+    let step = reading.next();
+    for (; step.done !== true; step = reading.next()) steps++;
+    assert.deepEqual(step.value, codecs.decodeObject(body, gvk));
+    assert.ok(steps >= 10, `${steps} steps for ${body.length} bytes of ${kind}`);
+  }
+});
+
+/** A schema of so many levels of lists, each of which has so many members beside the next. */
+function nestedSchema(levels: number, members: number): JsonObject {
+  const properties = Object.fromEntries(
+    Array.from({ length: members }, (_, at) => [`m${at}`, { type: "string" }] as const),
+  );
+  if (levels === 0) return { type: "object", properties };
+  const items = nestedSchema(levels - 1, members);
+  return { type: "object", properties: { ...properties, list: { type: "array", items } } };
+}

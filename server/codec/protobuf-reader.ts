@@ -3,6 +3,7 @@
  * has room for millions, and each is work whatever becomes of it. Pure.
  */
 import { default as protobuf, type Reader } from "protobufjs/minimal.js";
+import { STRETCH } from "../../storage/base/steps.js";
 import { type BodyLimits, countText, DEFINITION_LIMITS, refuseValues } from "./body-values.js";
 
 /** Of one body with all objects within it; the largest definitions in use have fewer. */
@@ -27,6 +28,7 @@ export class ReadingBudget {
   readonly #fieldsMax: number;
   #fields = 0;
   #values = 0;
+  #inSteps = 0;
 
   /** @param bytes of the body */
   constructor(
@@ -36,6 +38,11 @@ export class ReadingBudget {
     this.countsFields = bytes > fieldsMax * FIELD_BYTES_MIN;
     this.#limits = limits;
     this.#fieldsMax = fieldsMax;
+  }
+
+  /** Whether so many fields were read that a step ends, where one is read in steps. */
+  endsStep(): boolean {
+    return ++this.#inSteps % STRETCH === 0;
   }
 
   /** @throws {ProtobufFailure} */

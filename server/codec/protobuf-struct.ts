@@ -5,6 +5,7 @@
  */
 
 import { default as protobuf, type Reader, type Writer } from "protobufjs/minimal.js";
+import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonArray, JsonObject, JsonValue } from "../api/meta.js";
 import type { Field, SchemaModel, StructType, TypeRef } from "../schema/model.js";
@@ -21,6 +22,7 @@ import {
   LENGTH_DELIMITED,
   leaveMessage,
   MESSAGE_DEPTH_MAX,
+  readInSteps,
   SCALAR_WIRE_CODECS,
   tagOf,
   transcodeOf,
@@ -37,6 +39,8 @@ export interface MessageCodec extends WireCodec {
   readonly transcodeMembers: Transcode;
   /** Reads up to the reader's end. */
   readMembers(reader: Reader, out: JsonObject, depth: number): void;
+  /** The same for a large message: fields are counted, and each step takes some hundred. */
+  readMembersInSteps(reader: Reader, out: JsonObject, depth: number): Steps<void>;
 }
 
 /** One field of a struct. `out` and `object` are the struct's JSON form. */
@@ -49,6 +53,8 @@ interface WireField {
   zero?(): Uint8Array | undefined;
   write(writer: Writer, object: JsonObject): void;
   read(reader: Reader, wireType: number, out: JsonObject, depth: number): void;
+  /** The same in steps; absent = what one occurrence has is short. */
+  readInSteps?(reader: Reader, wireType: number, out: JsonObject, depth: number): Steps<void>;
 }
 
 export interface ProtobufCompiler {
@@ -168,6 +174,19 @@ function messageCodec(
     }
   }
 
+  function* readMembersInSteps(reader: Reader, out: JsonObject, depth: number): Steps<void> {
+    if (depth > MESSAGE_DEPTH_MAX) throw new ProtobufFailure("exceeded max depth");
+    compiled();
+    while (reader.pos < reader.len) {
+      if (budgetOf(reader).endsStep()) yield;
+      const tag = reader.tag();
+      const field = byNumber[tag >>> 3];
+      if (field === undefined) reader.skipType(tag & 7, 0, tag >>> 3);
+      else if (field.readInSteps === undefined) field.read(reader, tag & 7, out, depth);
+      else yield* field.readInSteps(reader, tag & 7, out, depth);
+    }
+  }
+
   const transcode: Transcode = (writer, json, at) => {
     transcodeMembers ??= membersTranscoder(compiled(), declared, writeMembers);
     return transcodeMembers(writer, json, at);
@@ -177,6 +196,7 @@ function messageCodec(
     wireType: LENGTH_DELIMITED,
     writeMembers,
     readMembers,
+    readMembersInSteps,
     transcodeMembers: transcode,
     transcode(writer, json, at) {
       writer.fork();
@@ -193,6 +213,13 @@ function messageCodec(
       const out: JsonObject = isJsonObject(previous) ? previous : {};
       const outer = enterMessage(reader);
       readMembers(reader, out, depth + 1);
+      leaveMessage(reader, outer);
+      return out;
+    },
+    *readInSteps(reader, depth, previous) {
+      const out: JsonObject = isJsonObject(previous) ? previous : {};
+      const outer = enterMessage(reader);
+      yield* readMembersInSteps(reader, out, depth + 1);
       leaveMessage(reader, outer);
       return out;
     },
@@ -238,6 +265,12 @@ function inlineField(number: number, message: MessageCodec): WireField {
       message.readMembers(reader, out, depth + 1);
       leaveMessage(reader, outer);
     },
+    *readInSteps(reader, wireType, out, depth) {
+      if (wireType !== LENGTH_DELIMITED) throw wrongWireType(wireType, "<inline>");
+      const outer = enterMessage(reader);
+      yield* message.readMembersInSteps(reader, out, depth + 1);
+      leaveMessage(reader, outer);
+    },
   };
 }
 
@@ -253,6 +286,13 @@ function singleField(field: Field, number: number, codec: WireCodec): WireField 
     return zeroBytes;
   };
   const transcode = transcodeOf(codec);
+  const put = (out: JsonObject, value: JsonValue, previous: JsonValue | undefined) => {
+    const isAbsent =
+      value === null || (omitsEmpty && (value === "" || value === 0 || value === false));
+    // The last occurrence wins, even an absent value.
+    if (!isAbsent) out[name] = value;
+    else if (previous !== undefined) delete out[name];
+  };
   return {
     number,
     name,
@@ -270,13 +310,15 @@ function singleField(field: Field, number: number, codec: WireCodec): WireField 
     read(reader, wireType, out, depth) {
       if (wireType !== codec.wireType) throw wrongWireType(wireType, name);
       const previous = out[name];
-      const value = codec.read(reader, depth, previous);
-      const isAbsent =
-        value === null || (omitsEmpty && (value === "" || value === 0 || value === false));
-      // The last occurrence wins, even an absent value.
-      if (!isAbsent) out[name] = value;
-      else if (previous !== undefined) delete out[name];
+      put(out, codec.read(reader, depth, previous), previous);
     },
+    ...(codec.readInSteps && {
+      *readInSteps(reader: Reader, wireType: number, out: JsonObject, depth: number) {
+        if (wireType !== codec.wireType) throw wrongWireType(wireType, name);
+        const previous = out[name];
+        put(out, yield* readInSteps(codec, reader, depth, previous), previous);
+      },
+    }),
   };
 }
 
@@ -302,14 +344,26 @@ function listField(name: string, number: number, items: WireCodec): WireField {
       if (Array.isArray(list)) writeItems(writer, tag, items, list);
     },
     read(reader, wireType, out, depth) {
-      let list = out[name] as JsonArray | undefined;
-      if (list === undefined) {
-        list = [];
-        out[name] = list;
-      }
-      readItem(reader, wireType, items, list, depth, name);
+      readItem(reader, wireType, items, listIn(out, name), depth, name);
     },
+    ...(items.readInSteps && {
+      *readInSteps(reader: Reader, wireType: number, out: JsonObject, depth: number) {
+        if (wireType !== items.wireType) throw wrongWireType(wireType, name);
+        const list = listIn(out, name);
+        budgetOf(reader).takeValue();
+        list.push(yield* readInSteps(items, reader, depth));
+      },
+    }),
   };
+}
+
+function listIn(out: JsonObject, name: string): JsonArray {
+  let list = out[name] as JsonArray | undefined;
+  if (list === undefined) {
+    list = [];
+    out[name] = list;
+  }
+  return list;
 }
 
 function writeItems(writer: Writer, tag: number, items: WireCodec, list: JsonArray): void {
@@ -352,6 +406,9 @@ function wrappedListCodec(items: WireCodec): WireCodec {
     wireType: LENGTH_DELIMITED,
     write: (writer, value) => inner.write(writer, { items: value }),
     read: (reader, depth) => (inner.read(reader, depth) as JsonObject).items ?? null,
+    *readInSteps(reader, depth) {
+      return ((yield* readInSteps(inner, reader, depth)) as JsonObject).items ?? null;
+    },
     zero: () => [],
   };
 }
@@ -372,6 +429,22 @@ function mapField(name: string, number: number, keys: WireCodec, values: WireCod
       const inner = reader.tag();
       if (inner === keyTag) key = keys.read(reader, depth);
       else if (inner === valueTag) value = values.read(reader, depth, value);
+      else if (inner >>> 3 === 1 || inner >>> 3 === 2) throw wrongWireType(inner & 7, name);
+      else reader.skipType(inner & 7, 0, inner >>> 3);
+    }
+    leaveMessage(reader, outer);
+    setMember(map, key as string, value === undefined ? values.zero() : value);
+  }
+
+  function* readEntryInSteps(reader: Reader, map: JsonObject, depth: number): Steps<void> {
+    budgetOf(reader).takeValue();
+    let key: JsonValue = "";
+    let value: JsonValue | undefined;
+    const outer = enterMessage(reader);
+    while (reader.pos < reader.len) {
+      const inner = reader.tag();
+      if (inner === keyTag) key = keys.read(reader, depth);
+      else if (inner === valueTag) value = yield* readInSteps(values, reader, depth, value);
       else if (inner >>> 3 === 1 || inner >>> 3 === 2) throw wrongWireType(inner & 7, name);
       else reader.skipType(inner & 7, 0, inner >>> 3);
     }
@@ -408,12 +481,22 @@ function mapField(name: string, number: number, keys: WireCodec, values: WireCod
     },
     read(reader, wireType, out, depth) {
       if (wireType !== LENGTH_DELIMITED) throw wrongWireType(wireType, name);
-      let map = out[name] as JsonObject | undefined;
-      if (map === undefined) {
-        map = {};
-        out[name] = map;
-      }
-      readEntry(reader, map, depth);
+      readEntry(reader, mapIn(out, name), depth);
     },
+    ...(values.readInSteps && {
+      *readInSteps(reader: Reader, wireType: number, out: JsonObject, depth: number) {
+        if (wireType !== LENGTH_DELIMITED) throw wrongWireType(wireType, name);
+        yield* readEntryInSteps(reader, mapIn(out, name), depth);
+      },
+    }),
   };
+}
+
+function mapIn(out: JsonObject, name: string): JsonObject {
+  let map = out[name] as JsonObject | undefined;
+  if (map === undefined) {
+    map = {};
+    out[name] = map;
+  }
+  return map;
 }

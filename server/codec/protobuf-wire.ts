@@ -7,6 +7,7 @@
 import { isUtf8 } from "node:buffer";
 import { toUSVString } from "node:util";
 import type { Reader, Writer } from "protobufjs/minimal.js";
+import type { Steps } from "../../storage/base/steps.js";
 import type { JsonValue } from "../api/meta.js";
 import type { BuiltinName, ScalarName } from "../schema/model.js";
 import { parseJson } from "../schema/parse-json.js";
@@ -44,6 +45,8 @@ export interface WireCodec {
    * @throws {ProtobufFailure} and errors of protobufjs
    */
   read(reader: Reader, depth: number, previous?: JsonValue): JsonValue;
+  /** Like `read`, in steps; absent = the value is short, or cannot be cut. */
+  readInSteps?(reader: Reader, depth: number, previous?: JsonValue): Steps<JsonValue>;
   /** Like `write`, from the value's text; if absent, the value must be parsed. */
   readonly transcode?: Transcode;
   /** The value of an absent field; a new one each time. */
@@ -87,6 +90,17 @@ export function wrongWireType(wireType: number, field: string): ProtobufFailure 
   return new ProtobufFailure(`proto: wrong wireType = ${wireType} for field ${field}`);
 }
 
+/** Like the codec's `read`, in steps if it has them. */
+export function* readInSteps(
+  codec: WireCodec,
+  reader: Reader,
+  depth: number,
+  previous?: JsonValue,
+): Steps<JsonValue> {
+  if (codec.readInSteps === undefined) return codec.read(reader, depth, previous);
+  return yield* codec.readInSteps(reader, depth, previous);
+}
+
 /** Reads the members of a message with few known field numbers. */
 export function readMembers(
   reader: Reader,
@@ -102,6 +116,27 @@ export function readMembers(
     if (codec === undefined) reader.skipType(wireType, 0, number);
     else if (codec.wireType !== wireType) throw wrongWireType(wireType, String(number));
     else members[number] = codec.read(reader, depth, members[number]);
+  }
+  leaveMessage(reader, outer);
+  return members;
+}
+
+/** The same in steps. */
+export function* readMembersInSteps(
+  reader: Reader,
+  codecs: readonly (WireCodec | undefined)[],
+  depth: number,
+): Steps<(JsonValue | undefined)[]> {
+  const members: (JsonValue | undefined)[] = [];
+  const outer = enterMessage(reader);
+  while (reader.pos < reader.len) {
+    if (budgetOf(reader).endsStep()) yield;
+    const tag = reader.tag();
+    const [number, wireType] = [tag >>> 3, tag & 7];
+    const codec = codecs[number];
+    if (codec === undefined) reader.skipType(wireType, 0, number);
+    else if (codec.wireType !== wireType) throw wrongWireType(wireType, String(number));
+    else members[number] = yield* readInSteps(codec, reader, depth, members[number]);
   }
   leaveMessage(reader, outer);
   return members;

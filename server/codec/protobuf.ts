@@ -7,6 +7,7 @@
 
 import { isUtf8 } from "node:buffer";
 import { default as protobuf } from "protobufjs/minimal.js";
+import type { Steps } from "../../storage/base/steps.js";
 import { isJsonObject } from "../api/json-object.js";
 import type { JsonObject, JsonValue } from "../api/meta.js";
 import {
@@ -18,7 +19,7 @@ import {
 import { badRequest } from "../api/status.js";
 import { JsonSyntaxError } from "../schema/json-parser.js";
 import type { Facts, StructType } from "../schema/model.js";
-import { parseJson } from "../schema/parse-json.js";
+import { parseInSteps, parseJson } from "../schema/parse-json.js";
 import { type BodyLimits, limitsOf } from "./body-values.js";
 import {
   createEnvelopeFrame,
@@ -61,6 +62,12 @@ export interface ProtobufCodecs {
    * @throws {StatusError} 400 if it is not an object of a kind of the facts, 413 for too many values
    */
   decodeObject(body: Buffer, expected: GroupVersionKind, limits?: BodyLimits): JsonObject;
+  /** The same in steps, for a long body. */
+  decodeObjectInSteps(
+    body: Buffer,
+    expected: GroupVersionKind,
+    limits?: BodyLimits,
+  ): Steps<JsonObject>;
 }
 
 /** Kinds in requests and answers of every group-version. */
@@ -158,46 +165,58 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
     return decodeInEnvelope(decodeEnvelope(body, expected.kind), expected, 0, budget);
   }
 
+  function* decodeObjectInSteps(
+    body: Buffer,
+    expected: GroupVersionKind,
+    limits: BodyLimits = limitsOf(expected.kind),
+  ): Steps<JsonObject> {
+    const budget = new ReadingBudget(body.length, { limits });
+    const envelope = decodeEnvelope(body, expected.kind);
+    const { kind, apiVersion, ...groupVersion } = typeSent(envelope, expected);
+    const gvk = { ...groupVersion, kind };
+    const message = messageIn(envelope, gvk);
+    let object: JsonObject = {};
+    try {
+      if (message === undefined) object = objectIn(yield* textInSteps(envelope.raw, budget));
+      else yield* message.readMembersInSteps(openReader(envelope.raw, budget), object, 0);
+    } catch (error) {
+      throw asRefusal(error, gvk);
+    }
+    return { kind, apiVersion, ...object };
+  }
+
   function decodeInEnvelope(
     envelope: Envelope,
     expected: GroupVersionKind | undefined,
     depth: number,
     budget: ReadingBudget,
   ): JsonObject {
-    const kind = envelope.kind || expected?.kind;
-    const apiVersion =
-      envelope.apiVersion || (expected === undefined ? "" : formatGroupVersion(expected));
-    const groupVersion = parseGroupVersion(apiVersion);
-    if (kind === undefined) throw badRequest("Object 'Kind' is missing in a protobuf envelope");
-    if (groupVersion === undefined) {
-      throw badRequest(`unexpected GroupVersion string: ${apiVersion}`);
-    }
-    const object = decodeContent(envelope, { ...groupVersion, kind }, depth, budget);
+    const { kind, apiVersion, ...groupVersion } = typeSent(envelope, expected);
+    const gvk = { ...groupVersion, kind };
+    const message = messageIn(envelope, gvk);
+    const object =
+      message === undefined
+        ? objectIn(refusing(gvk, () => readText(envelope.raw, depth, budget)))
+        : decodeMessage(message, envelope.raw, depth, gvk, budget);
     return { kind, apiVersion, ...object };
   }
 
-  function decodeContent(
-    envelope: Envelope,
+  /** The message of an envelope's content; undefined = it is JSON. @throws {StatusError} 400 */
+  function messageIn(
+    { contentEncoding, contentType }: Envelope,
     gvk: GroupVersionKind,
-    depth: number,
-    budget: ReadingBudget,
-  ): JsonObject {
-    const { contentEncoding, contentType, raw } = envelope;
+  ): MessageCodec | undefined {
     if (contentEncoding !== "") {
       throw badRequest(`content encoding ${JSON.stringify(contentEncoding)} is not supported`);
     }
-    if (contentType === "application/json") {
-      const value = refusing(gvk, () => readText(raw, depth, budget));
-      if (!isJsonObject(value)) throw badRequest("the content of the envelope is no JSON object");
-      return value;
-    }
+    if (contentType === "application/json") return undefined;
     const type = typeOf(gvk, gvk.kind);
     if (type === undefined) {
       throw badRequest(
         `no kind ${JSON.stringify(gvk.kind)} is registered for version ${JSON.stringify(formatGroupVersion(gvk))}`,
       );
     }
-    return decodeMessage(compiler.struct(type), raw, depth, gvk, budget);
+    return compiler.struct(type);
   }
 
   /** The content of a RawExtension: JSON, or an object in its own envelope. */
@@ -208,7 +227,7 @@ export function createProtobufCodecs({ model }: Pick<Facts, "model">): ProtobufC
     return decodeInEnvelope(decodeEnvelope(bytes, "Object"), undefined, depth + 1, budget);
   }
 
-  return { forKind, decodeObject };
+  return { forKind, decodeObject, decodeObjectInSteps };
 }
 
 function decodeMessage(
@@ -228,14 +247,42 @@ function decodeMessage(
   });
 }
 
+/** What an object in an envelope is, as it was sent. @throws {StatusError} 400 */
+function typeSent(envelope: Envelope, expected: GroupVersionKind | undefined) {
+  const kind = envelope.kind || expected?.kind;
+  const apiVersion =
+    envelope.apiVersion || (expected === undefined ? "" : formatGroupVersion(expected));
+  const groupVersion = parseGroupVersion(apiVersion);
+  if (kind === undefined) throw badRequest("Object 'Kind' is missing in a protobuf envelope");
+  if (groupVersion === undefined) {
+    throw badRequest(`unexpected GroupVersion string: ${apiVersion}`);
+  }
+  return { ...groupVersion, kind, apiVersion };
+}
+
+function objectIn(value: JsonValue): JsonObject {
+  if (!isJsonObject(value)) throw badRequest("the content of the envelope is no JSON object");
+  return value;
+}
+
+function* textInSteps(bytes: Buffer, budget: ReadingBudget): Steps<JsonValue> {
+  const text = bytes.toString("utf8");
+  budget.takeText(text);
+  return yield* parseInSteps(text);
+}
+
 /** Runs `read` and turns refused bytes into the client's error. */
-function refusing<T>({ version, kind }: GroupVersionKind, read: () => T): T {
+function refusing<T>(gvk: GroupVersionKind, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof JsonSyntaxError) && !isUnreadable(error)) throw error;
-    throw badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${error.message}`,
-    );
+    throw asRefusal(error, gvk);
   }
+}
+
+function asRefusal(error: unknown, { version, kind }: GroupVersionKind): unknown {
+  if (!(error instanceof JsonSyntaxError) && !isUnreadable(error)) return error;
+  return badRequest(
+    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${error.message}`,
+  );
 }

@@ -9,7 +9,8 @@ import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { JsonPatchFailure } from "../../api/json-patch-failure.js";
 import type { ApiObject, JsonObject, JsonValue } from "../../api/meta.js";
 import { internalError, StatusError } from "../../api/status.js";
-import { ANSWER_VALUES_MAX, holdsTooManyValues } from "../../client/read-answer.js";
+import { countValues } from "../../client/read-answer.js";
+import { limitsOf } from "../../codec/body-values.js";
 import type { ServedResource } from "../../kinds/served-resource.js";
 import { type SignalSource, signalOf, waitForOthers } from "../../request/lazy-signal.js";
 import { JsonSyntaxError } from "../../schema/json-parser.js";
@@ -179,7 +180,7 @@ class MutatingRun {
         { code: 400 },
       );
     }
-    const operations = decodePatch(hook.name, answer.patch);
+    const operations = decodePatch(hook.name, answer.patch, limitsOf(resource.kind).values);
     if (operations.length === 0) return false;
     if (sent.object === undefined) {
       const why = "attempted to modify the object, which is not supported for this operation";
@@ -205,10 +206,10 @@ class MutatingRun {
 }
 
 /** @throws {CallFailure} if the patch is no list of operations; their content is checked later */
-function decodePatch(hook: string, patch: string): JsonObject[] {
+function decodePatch(hook: string, patch: string, valuesMax: number): JsonObject[] {
   const fail = (why: string, cause?: unknown) =>
     new CallFailure(hook, `received undecodable patch in webhook response: ${why}`, { cause });
-  if (holdsTooManyValues(patch)) throw fail(`it has more than ${ANSWER_VALUES_MAX} values`);
+  if (countValues(patch) > valuesMax) throw fail(`it has more than ${valuesMax} values`);
   let decoded: JsonValue;
   try {
     decoded = parseJson(Buffer.from(patch));

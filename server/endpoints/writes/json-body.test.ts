@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { StatusError } from "../../api/status.js";
+import { BODY_LIMITS } from "../../codec/body-values.js";
 import { duplicateKeySteps, stringifyJson } from "../../codec/json.js";
 import { parseLong } from "../../schema/parse-json.js";
 import { type JsonBodyOptions, readJson } from "./json-body.js";
@@ -13,6 +14,7 @@ const describe = (why: string) => `no object: ${why}`;
 async function outcomeOf(text: string, options: Partial<JsonBodyOptions>): Promise<string> {
   try {
     const read = await readJson(text, describe, {
+      limits: BODY_LIMITS,
       findsDuplicates: true,
       pause: undefined,
       ...options,

@@ -17,7 +17,8 @@ export interface JsonBody {
 }
 
 export interface JsonBodyOptions {
-  readonly limits?: BodyLimits;
+  /** Those of the body's kind. */
+  readonly limits: BodyLimits;
   /** As ObjectDecoders.keepsDecimals. Default false. */
   readonly keepsDecimals?: boolean | undefined;
   readonly findsDuplicates: boolean;

@@ -1,6 +1,7 @@
 /** Long bodies that come as YAML: what is JSON, and what a worker has read, is parsed in turns. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { BODY_LIMITS } from "../../codec/body-values.js";
 import { YamlReader } from "../../codec/yaml-reader.js";
 import { readYaml } from "./request-body.js";
 
@@ -23,7 +24,10 @@ async function read(text: string) {
       return reader.read(given);
     },
   };
-  const { value, ...repeated } = await readYaml(yaml, text, (why) => why, { pause });
+  const { value, ...repeated } = await readYaml(yaml, text, (why) => why, {
+    limits: BODY_LIMITS,
+    pause,
+  });
   return { value, repeated, turns, asked: asked.length };
 }
 

@@ -3,12 +3,13 @@ import { applyJsonPatch, parseJsonPatch } from "../../api/json-patch.js";
 import { applyMergePatch } from "../../api/merge-patch.js";
 import type { JsonObject, JsonValue } from "../../api/meta.js";
 import { badRequest, internalError, unsupportedMediaType } from "../../api/status.js";
+import { limitsOf } from "../../codec/body-values.js";
 import type { StrategicMerge } from "../../kinds/kind-codec.js";
 import { isCustom, type StoredResource } from "../../kinds/served-resource.js";
 import type { ObjectInput, RefuseInput } from "../../registry/generic/decode-input.js";
 import { duplicateField, joinRepeatedKeys } from "../../registry/generic/strict-problems.js";
 import { applyObject } from "../../registry/write/apply.js";
-import { type Pause, pauseOf } from "../../registry/write/long-write.js";
+import { pauseOf } from "../../registry/write/long-write.js";
 import { patchObject } from "../../registry/write/update.js";
 import type { RequestContext } from "../../request/request-state.js";
 import { readJson } from "./json-body.js";
@@ -16,6 +17,7 @@ import { refuseConversion, refuseHidden, refuseResult } from "./refused-patch.js
 import {
   mediaTypeOf,
   type ObjectDecoders,
+  type Reading,
   readBytes,
   readCbor,
   readYaml,
@@ -81,6 +83,7 @@ async function patch(
   // A strategic merge converts values, and reads no text of them.
   const keepsDecimals = type !== STRATEGIC_TYPE && !isCustom(resource);
   const read = readJson(text, (why) => `error decoding patch: ${why}`, {
+    limits: limitsOf(resource.kind),
     keepsDecimals,
     findsDuplicates: options.fieldValidation !== "Ignore",
     pause: pauseOf(ctx.state),
@@ -139,8 +142,8 @@ async function apply(
   const { options, force } = parseApplyOptions(ctx, registry.naming);
   const representation = representations.of(ctx, resource, false);
   const bytes = await readBytes(ctx);
-  const pause = pauseOf(ctx.state);
-  const input = await readConfiguration(bytes, mediaTypeOf(ctx), services.decoders, pause);
+  const reading = { limits: limitsOf(resource.kind), pause: pauseOf(ctx.state) };
+  const input = await readConfiguration(bytes, mediaTypeOf(ctx), services.decoders, reading);
   takeForAudit(ctx, input.value);
   ctx.state.notes?.nameBase(revisionSent(input.value));
   const { repeatedKeys = [] } = input;
@@ -163,13 +166,13 @@ async function readConfiguration(
   bytes: Buffer,
   type: string,
   { yaml }: ObjectDecoders,
-  pause: Pause,
+  reading: Reading,
 ): Promise<ObjectInput> {
   if (type === APPLY_CBOR_TYPE) {
-    return await readCbor(bytes, (why) => `error decoding CBOR: ${why}`, { pause });
+    return await readCbor(bytes, (why) => `error decoding CBOR: ${why}`, reading);
   }
   const describe = (why: string) => `error decoding YAML: ${why}`;
-  return await readYaml(yaml, bytes.toString("utf8"), describe, { pause });
+  return await readYaml(yaml, bytes.toString("utf8"), describe, reading);
 }
 
 function targetOf(ctx: RequestContext, resource: StoredResource) {

@@ -7,7 +7,6 @@ import type { GroupVersionKind } from "../../api/names.js";
 import type { Naming } from "../../api/naming.js";
 import { badRequest, tooManyRequests, unsupportedMediaType } from "../../api/status.js";
 import {
-  BODY_LIMITS,
   type BodyLimits,
   limitsOf,
   refuseLargeText,
@@ -33,7 +32,7 @@ export type BodyEncoding = "json" | "yaml" | "protobuf" | "cbor";
 /** The decoders of objects in requests, besides JSON. */
 export interface ObjectDecoders {
   readonly naming: Naming;
-  readonly protobuf: Pick<ProtobufCodecs, "decodeObject">;
+  readonly protobuf: Pick<ProtobufCodecs, "decodeObject" | "decodeObjectInSteps">;
   readonly yaml: Pick<YamlReader, "read">;
   /** Whether the kind has a Protobuf form. Default true. */
   readonly hasProtobuf?: boolean;
@@ -132,6 +131,13 @@ export interface Decoding {
   readonly pause: Pause;
 }
 
+export interface Reading {
+  /** Those of the body's kind. */
+  readonly limits: BodyLimits;
+  /** Ends the turn; undefined = the body is short. */
+  readonly pause: Pause;
+}
+
 /** Returns a promise for YAML and what is long only. @throws {StatusError} 400, 413, 429 */
 export function decodeObject(
   bytes: Buffer,
@@ -142,9 +148,11 @@ export function decodeObject(
 ): ObjectInput | Promise<ObjectInput> {
   const limits = limitsOf(expected.kind);
   if (encoding === "protobuf") {
-    const value = protobuf.decodeObject(bytes, expected, limits);
-    refuseLargeValue(value, bytes.length, limits);
-    return { value, duplicateFields: [] };
+    if (pause === undefined) return asWhole(protobuf.decodeObject(bytes, expected, limits));
+    return afterSteps(pause, protobuf.decodeObjectInSteps(bytes, expected, limits), (value) => {
+      refuseLargeValue(value, bytes.length, limits);
+      return asWhole(value);
+    });
   }
   if (encoding === "cbor") {
     const describe = (why: string) =>
@@ -172,7 +180,7 @@ export async function readYaml(
   yaml: Pick<YamlReader, "read">,
   text: string,
   describe: (why: string) => string,
-  { limits, pause }: { readonly limits?: BodyLimits; readonly pause: Pause },
+  { limits, pause }: Reading,
 ): Promise<YamlResult> {
   try {
     // A text that is JSON, as most are, is counted before it is parsed.
@@ -216,7 +224,7 @@ async function readLongJson(text: string, pause: Pause): Promise<YamlResult | un
 export function readCbor(
   bytes: Buffer,
   describe: (why: string) => string,
-  { limits = BODY_LIMITS, pause }: { readonly limits?: BodyLimits; readonly pause: Pause },
+  { limits, pause }: Reading,
 ): ObjectInput | Promise<ObjectInput> {
   const asRefusal = (error: unknown) =>
     error instanceof CborSyntaxError ? badRequest(describe(error.message)) : error;
