@@ -16,6 +16,7 @@ import { formatGroupVersion } from "../api/names.js";
 import { badRequest } from "../api/status.js";
 import { remarksOf } from "../endpoints/writes/write-options.js";
 import type { ConnectResource } from "../kinds/served-resource.js";
+import type { EndAnswer } from "../request/lasting-answers.js";
 import { booleanParameter } from "../request/query.js";
 import { reachNow } from "../request/reach-now.js";
 import type { RequestContext } from "../request/request-state.js";
@@ -36,16 +37,19 @@ export async function handleConnect(
   if (!state.isFresh) await reachNow(services.freshness, state);
   const isLog = resource.connector === "/pods/log";
   if (!isLog && query.has("dryRun")) throw badRequest("dryRun is not supported");
-  await (isLog ? sendLog(ctx, services) : connect(ctx, resource, services));
+  if (isLog) await sendLog(ctx, services);
+  const end = isLog ? undefined : await connect(ctx, resource, services);
   const lasts = isLog ? booleanParameter(query, "follow") : ctx.res.statusCode === 101;
-  if (lasts) services.lasting.add(ctx);
+  if (lasts) services.lasting.add(ctx, end);
 }
+
+/** @returns how a connection ends that can be told why */
 
 async function connect(
   ctx: RequestContext,
   resource: ConnectResource,
   services: ConnectServices,
-): Promise<void> {
+): Promise<EndAnswer | undefined> {
   const { state } = ctx;
   const { query, subresource } = state.info;
   const admitted = <Options extends object>(options: Options) =>
@@ -61,14 +65,18 @@ async function connect(
     }
     case "/pods/portforward": {
       await services.authorizeCreate?.(ctx);
-      return await connectToPorts(ctx, await admitted(portForwardOptions(query)), services);
+      await connectToPorts(ctx, await admitted(portForwardOptions(query)), services);
+      return undefined;
     }
     case "/pods/proxy":
-      return await proxyToPod(ctx, await admitted(proxiedPath(state.info)), services);
+      await proxyToPod(ctx, await admitted(proxiedPath(state.info)), services);
+      return undefined;
     case "/services/proxy":
-      return await proxyToService(ctx, await admitted(proxiedPath(state.info)), services);
+      await proxyToService(ctx, await admitted(proxiedPath(state.info)), services);
+      return undefined;
     default:
-      return await proxyToNode(ctx, await admitted(proxiedPath(state.info)), services);
+      await proxyToNode(ctx, await admitted(proxiedPath(state.info)), services);
+      return undefined;
   }
 }
 

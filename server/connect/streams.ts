@@ -10,6 +10,7 @@
 import { badRequest } from "../api/status.js";
 import { forwardedHeaders } from "../client/forwarded-headers.js";
 import { openUpgrade, passOutcome, type UpgradeRequest } from "../client/pass-upgrade.js";
+import type { EndAnswer } from "../request/lasting-answers.js";
 import type { RequestContext } from "../request/request-state.js";
 import { type Upgrade, upgradeTo } from "../request/upgrade.js";
 import { protocolsOffered, refuseForeignOrigin } from "../response/web-socket-sink.js";
@@ -34,12 +35,12 @@ const PROTOCOL_VERSIONS = "x-stream-protocol-version";
 
 type AskedUpgrade = Upgrade & { readonly protocol: string };
 
-/** exec and attach. @throws {StatusError} */
+/** exec and attach. @returns how it ends, where the client can be told why @throws {StatusError} */
 export async function connectToProcess(
   ctx: RequestContext,
   options: StreamOptions,
   services: ConnectServices,
-): Promise<void> {
+): Promise<EndAnswer | undefined> {
   const { namespace, name, subresource } = ctx.state.info;
   const pod = podNamed(services.view, namespace, name);
   const container = containerOf(pod, options.container ?? "");
@@ -48,13 +49,12 @@ export async function connectToProcess(
   const upgrade = askedUpgrade(ctx);
   const { translates } = services.features;
   const offered = offeredBy(upgrade);
-  if (!translates || !offered.includes(`v5.channel.${services.naming.groupDomain}`)) {
-    return await passThrough(ctx, upgrade, kubelet, path);
+  const isV5 = offered.includes(`v5.channel.${services.naming.groupDomain}`);
+  if (!translates || !isV5 || goesThrough(kubelet, services, subresource)) {
+    await passThrough(ctx, upgrade, kubelet, path);
+    return undefined;
   }
-  if (goesThrough(kubelet, services, subresource)) {
-    return await passThrough(ctx, upgrade, kubelet, path);
-  }
-  translate(ctx, upgrade, options, {
+  return translate(ctx, upgrade, options, {
     naming: services.naming,
     asked: upgradeRequest(ctx, kubelet, path, { method: "POST", protocol: "SPDY/3.1" }),
     onEnd: (code) => services.counts.translated(code),

@@ -14,9 +14,10 @@
  */
 import type { WebSocket } from "ws";
 import type { Naming } from "../api/naming.js";
-import { internalError, type Status, StatusError } from "../api/status.js";
+import { internalError, type Status, StatusError, serviceUnavailable } from "../api/status.js";
 import { openUpgrade, type UpgradeOutcome, type UpgradeRequest } from "../client/pass-upgrade.js";
 import { describeFailure } from "../outbound/failures.js";
+import type { EndAnswer } from "../request/lasting-answers.js";
 import type { RequestContext } from "../request/request-state.js";
 import type { Upgrade } from "../request/upgrade.js";
 import type { StreamOptions } from "./options.js";
@@ -45,13 +46,17 @@ const CLOSE_TIMEOUT_MS = 5_000;
 /** The reason of a status with an exit code. */
 const NON_ZERO_EXIT = "NonZeroExitCode";
 
-/** Starts it in the background. @throws {StatusError} 400 if it is not a WebSocket */
+/**
+ * Starts it in the background.
+ * @returns ends it, and tells the client why on the error channel
+ * @throws {StatusError} 400 if it is not a WebSocket
+ */
 export function translate(
   ctx: RequestContext,
   upgrade: Upgrade,
   options: StreamOptions,
   translation: Translation,
-): void {
+): EndAnswer {
   let client: WebSocket;
   try {
     client = acceptWebSocket(ctx, upgrade, `v5.channel.${translation.naming.groupDomain}`);
@@ -59,7 +64,9 @@ export function translate(
     translation.onEnd(400);
     throw error;
   }
-  void serve(client, options, translation);
+  const ending = new AbortController();
+  void serve(client, options, translation, ending.signal);
+  return (why) => ending.abort(serviceUnavailable(why));
 }
 
 /** Runs until the process ends or the client disconnects. Never rejects. */
@@ -67,6 +74,7 @@ async function serve(
   client: WebSocket,
   options: StreamOptions,
   { naming, asked, onEnd }: Translation,
+  ending: AbortSignal,
 ): Promise<void> {
   const inbox = new Inbox(client);
   // The stream that a client waits on if it has no input.
@@ -74,7 +82,8 @@ async function serve(
   void sendMessage(client, Buffer.from([CHANNEL[first]]));
   let end: { status: object; code: number };
   try {
-    end = await run(client, inbox, options, { naming, asked });
+    const running = run(client, inbox, options, { naming, asked, ending });
+    end = await Promise.race([running, reasonOf(ending)]);
   } catch (error) {
     const told =
       error instanceof StatusError
@@ -83,8 +92,21 @@ async function serve(
     end = { status: told.status, code: told.code };
   }
   onEnd(end.code);
+  // Else a client may take its time to read what the process said.
+  if (ending.aborted) cutSoon(client);
   await sendMessage(client, Buffer.from([CHANNEL.error]), Buffer.from(JSON.stringify(end.status)));
   client.close(CLOSE_NORMAL);
+  cutSoon(client);
+}
+
+/** Rejects when it is aborted, with its reason. */
+function reasonOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+function cutSoon(client: WebSocket): void {
   const timer = setTimeout(() => client.terminate(), CLOSE_TIMEOUT_MS);
   client.once("close", () => clearTimeout(timer));
 }
@@ -93,7 +115,11 @@ async function run(
   client: WebSocket,
   inbox: Inbox,
   options: StreamOptions,
-  { naming, asked }: Pick<Translation, "naming" | "asked">,
+  {
+    naming,
+    asked,
+    ending,
+  }: Pick<Translation, "naming" | "asked"> & { readonly ending: AbortSignal },
 ): Promise<{ status: object; code: number }> {
   const version = `v4.channel.${naming.groupDomain}`;
   const headers = [...asked.headers, "x-stream-protocol-version", version];
@@ -102,7 +128,8 @@ async function run(
   const session = new SpdySession(outcome.socket, { isClient: true });
   const cut = () => session.destroy();
   client.once("close", cut);
-  if (client.readyState !== client.OPEN) cut();
+  ending.addEventListener("abort", cut, { once: true });
+  if (client.readyState !== client.OPEN || ending.aborted) cut();
   const timer = setTimeout(cut, STREAMS_TIMEOUT_MS);
   try {
     const open = (streamtype: string) => session.open({ streamtype });
@@ -128,6 +155,7 @@ async function run(
   } finally {
     clearTimeout(timer);
     client.off("close", cut);
+    ending.removeEventListener("abort", cut);
     session.close();
   }
 }

@@ -51,6 +51,13 @@ test("a host that the handshake did not name is refused with 421, and so is a na
   assert.equal(ask(".cp.example", ".cp.example", "/api"), "421");
 });
 
+test("a target that is no path is not made one: 400, as it is from the root", () => {
+  for (const url of ["garbage", "https:///api", "http:api", ""]) {
+    assert.equal(ask("shop.cp.example", "shop.cp.example", url), "400", url);
+  }
+  assert.equal(ask("shop.cp.example", "shop.cp.example", "*"), "/clusters/shop/*");
+});
+
 test("the flag names a domain, and maybe the port that clients use", () => {
   assert.equal(parseControlPlaneDomain(""), undefined);
   const given = parseControlPlaneDomain("cp.example");

@@ -4,8 +4,9 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { misdirected } from "../api/status.js";
+import { badRequest, misdirected } from "../api/status.js";
 import type { RequestListener } from "../http/request-listener.js";
+import { NO_TARGET } from "../request/request-info.js";
 import { CONTROL_PLANES_PATH } from "./names-in-requests.js";
 import { refuseRequest } from "./refuse-request.js";
 
@@ -63,6 +64,11 @@ export function withHosts(domain: ControlPlaneDomain, next: RequestListener): Re
     }
     const path = `${CONTROL_PLANES_PATH}${name}`;
     const url = request.url ?? "/";
+    // A URL with a host has become a path before.
+    if (!url.startsWith("/") && url !== "*") {
+      refuseRequest(response, badRequest(NO_TARGET));
+      return;
+    }
     const isWhole = url === path || url.startsWith(`${path}/`) || url.startsWith(`${path}?`);
     // Links to itself begin with the path, and work here as well.
     if (!isWhole) request.url = path + (url.startsWith("/") ? url : `/${url}`);

@@ -374,8 +374,8 @@ export function isNotServed(error: unknown): error is StatusError {
   return error instanceof StatusError && error.code < HTTP_PASSING_MIN;
 }
 
-/** @returns undefined = it is served */
-function refusalOf(entry: ControlPlaneEntry | undefined): string | undefined {
+/** @returns why it is not served; undefined = it is */
+export function refusalOf(entry: ControlPlaneEntry | undefined): string | undefined {
   if (entry === undefined) return "it does not exist";
   if (entry.isEnding) return "the control plane is being deleted";
   return entry.isSuspended ? "the control plane is suspended" : undefined;

@@ -19,7 +19,12 @@ test("44: connections end with their control plane, also one that was asked for 
   const add = (res: Answer) => lasting.add({ res } as unknown as RequestContext);
   add(before);
   assert.equal(lasting.size, 1);
-  lasting.endAll();
+  const told: string[] = [];
+  const known = new Answer() as unknown as RequestContext["res"];
+  lasting.add({ res: known } as RequestContext, (why) => void told.push(why));
+  lasting.endAll("it is suspended");
   add(after);
+  assert.deepEqual(told, ["it is suspended"]);
+  known.destroy();
   assert.deepEqual([before.closed, after.closed, lasting.size], [true, true, 0]);
 });

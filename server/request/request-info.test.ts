@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { StatusError } from "../api/status.js";
-import { isLongRunning, isReadOnly, parseRequestInfo } from "./request-info.js";
+import { isLongRunning, isReadOnly, originForm, parseRequestInfo } from "./request-info.js";
 
 const NOTHING = {
   apiPrefix: "",
@@ -90,7 +90,6 @@ test("S2-AZ-15: other paths are no resources and their verb is the method in low
     ["GET", "/apis/apps", "get", "/apis/apps"],
     ["GET", "/apis/apps/v1/", "get", "/apis/apps/v1/"],
     ["GET", "/apix/v1/pods", "get", "/apix/v1/pods"],
-    ["GET", "https://example.test/version?x", "get", "/version"],
     ["GET", "/m%C3%A9trics", "get", "/métrics"],
   ] as const) {
     const { query: _, ...info } = parseRequestInfo(method, url);
@@ -117,6 +116,14 @@ test("S1-QP-01, S1-GEN-16: three spellings of watch make a list a watch; 0 and f
     assert.equal(parseRequestInfo("GET", `/api/v1/pods?${spelling}`).verb, "list", spelling);
   }
   assert.equal(parseRequestInfo("GET", "/api/v1/namespaces/a/pods/b?watch=1").verb, "get");
+});
+
+test("a target in absolute form is its path, and what is neither a path nor a URL is known as that", () => {
+  assert.equal(originForm("https://example.test/version?x"), "/version?x");
+  assert.equal(originForm("https://example.test?x"), "/?x");
+  assert.equal(originForm("/a//b"), "/a//b");
+  assert.equal(originForm("*"), "*");
+  assert.deepEqual(["garbage", ""].map(originForm), [undefined, undefined]);
 });
 
 test("malformed percent-encoding anywhere in the URL is a 400", () => {

@@ -66,9 +66,8 @@ const LONG_RUNNING_SUBRESOURCES: ReadonlySet<string> = new Set([
 
 const METADATA_NAME_TERM = /^metadata\.name==?([^=!,]+)$/;
 
-/** Reads method and URL. @throws {StatusError} 400 for malformed percent-encoding */
-export function parseRequestInfo(method: string, target: string): RequestInfo {
-  const url = originForm(target) ?? target;
+/** Reads method and URL. @param url as of `originForm` @throws {StatusError} 400 for malformed percent-encoding */
+export function parseRequestInfo(method: string, url: string): RequestInfo {
   const queryStart = url.indexOf("?");
   const rawPath = queryStart === -1 ? url : url.slice(0, queryStart);
   const query = parseQuery(queryStart === -1 ? "" : url.slice(queryStart + 1));
@@ -207,6 +206,9 @@ function splitPath(path: string): string[] {
   parts.push(path.slice(start, end));
   return parts;
 }
+
+/** What a request is told whose target `originForm` does not know. */
+export const NO_TARGET = "the target of the request is no path and no URL";
 
 /**
  * "https://host/path?a" (absolute form, RFC 9112 section 3.2.2) to "/path?a"; a path, and the "*" of OPTIONS, as they

@@ -73,8 +73,8 @@ export interface ControlPlane {
   readonly simulation: SimulatedCluster | undefined;
   /** Requests that are not long-running. */
   requestsUnderWay(): number;
-  /** Ends what would last as long as its clients like. */
-  endAll(): void;
+  /** Ends what would last as long as its clients like. @param why default: the server ends */
+  endAll(why?: string): void;
 }
 
 export interface ControlPlaneParts {
@@ -187,8 +187,8 @@ export function createControlPlane(parts: ControlPlaneParts, opened: Cleanup): C
     record,
     simulation,
     requestsUnderWay: () => inFlightLimits.readOnly + inFlightLimits.mutating,
-    endAll() {
-      lasting.endAll();
+    endAll(why = "the API server is shutting down") {
+      lasting.endAll(why);
       ticker.endAll();
     },
   };

@@ -22,7 +22,7 @@ import {
   readContent,
 } from "../control-planes/beginning.js";
 import type { ControlPlaneEntry } from "../control-planes/control-plane-index.js";
-import type { LoadedControlPlane } from "../control-planes/control-planes.js";
+import { type LoadedControlPlane, refusalOf } from "../control-planes/control-planes.js";
 import type { DefaultContent } from "../control-planes/default-content.js";
 import { CONTROL_PLANES, controlPlaneGroup } from "../control-planes/definition.js";
 import type { Lead } from "../control-planes/lead.js";
@@ -247,7 +247,7 @@ export function loadControlPlane(
       isResting: () => loops?.isResting === true,
       async close() {
         isEnding = true;
-        plane.endAll();
+        plane.endAll(refusalOf(parts.current(entry.name)) ?? "the control plane is let go");
         await requestsOver(plane);
         await opened[Symbol.asyncDispose]();
       },
