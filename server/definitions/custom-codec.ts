@@ -6,9 +6,11 @@
  */
 import { createHash } from "node:crypto";
 import { SharedCache } from "../../storage/base/shared-cache.js";
+import type { JsonValue } from "../api/meta.js";
 import { formatGroupVersion } from "../api/names.js";
 import type { MergeSchema } from "../apply/merge-schema.js";
 import { createMergeSchemas } from "../apply/merge-schema-facts.js";
+import { stringifyJson } from "../codec/json.js";
 import type { KindCodec, PublishedKind } from "../kinds/kind-codec.js";
 import type { Facts } from "../schema/model.js";
 import { createCodecCompiler, type StructCodec } from "../schema/struct-codec.js";
@@ -135,7 +137,9 @@ function contentOf(
   { kind, group, version, keepsUnknown }: CustomKind,
   schema: JsonSchema | undefined,
 ): Content {
-  const text = JSON.stringify([kind, group, version, keepsUnknown, schema ?? null]);
+  // Its numbers may have more digits than JSON.stringify takes.
+  const shape = (schema ?? null) as unknown as JsonValue;
+  const text = stringifyJson([kind, group, version, keepsUnknown, shape]);
   return { digest: createHash("sha256").update(text).digest("base64"), chars: text.length };
 }
 
