@@ -12,6 +12,9 @@
  */
 import { assert } from "./assert.js";
 
+/** To what part of the bound they shrink where there is to be room afterwards. */
+const REFILL_SHARE = 0.95;
+
 /** What one of them holds. */
 export class Share {
   readonly #owner: SharedBytes;
@@ -83,7 +86,7 @@ export class SharedBytes {
     return this.#shares.size;
   }
 
-  /** @param giveWay frees memory until the share holds no more than that; called within `settle` */
+  /** @param giveWay frees memory until the share holds no more than that; called within `settle` or `settleWithRoom` */
   open(giveWay: (bytesMax: number) => void): Share {
     const share = new Share(this, giveWay);
     this.#shares.add(share);
@@ -103,10 +106,15 @@ export class SharedBytes {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Those that hold most give way, the largest first, until all together hold no more than `bytesMax`. */
-  settle(bytesMax = this.bytesMax): void {
-    this.#settleWithin(bytesMax);
-    this.#outer?.settle();
+  /** Those that hold most give way, the largest first, until all together hold no more than the bound. */
+  settle(): void {
+    this.#settleWithin(this.bytesMax);
+    this.#outer?.settleWithRoom();
+  }
+
+  /** The same where it is asked for often: thousands of holders are not looked through for each piece that is added. */
+  settleWithRoom(): void {
+    if (this.#bytes > this.bytesMax) this.#settleWithin(this.bytesMax * REFILL_SHARE);
   }
 
   /** Nothing that is held here counts any more. */

@@ -17,8 +17,6 @@ import { type Share, SharedBytes } from "../base/shared-bytes.js";
 import { Slabs } from "../objects/byte-arena.js";
 import type { EventRing, ObjectEvent, RingLimits } from "./event-ring.js";
 
-/** A full budget is reduced by a twentieth, so that not every event searches for the oldest. */
-const REFILL_SHARE = 0.95;
 /**
  * Watchers that keep up have received an event by then; its encodings are not shared for longer.
  */
@@ -117,7 +115,7 @@ export class Retention {
     const { events } = this.memory;
     if (events.bytes <= events.bytesMax) return;
     this.#nowMs = nowMs;
-    events.settle(events.bytesMax * REFILL_SHARE);
+    events.settleWithRoom();
   }
 
   /** Drops what exceeds the limits. Runs about every second. */
