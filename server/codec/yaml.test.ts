@@ -21,7 +21,8 @@ test("S1-NEG-02: scalars mean what they mean to clients of kube-apiserver", () =
     ["a: 1.5\nb: 1e3", { a: 1.5, b: 1000 }],
     // D11: a float without a fraction is an integer, and an integer beyond 64 bits is a float.
     ["[1e18, 1234567890123456789.0, 1e19]", [10n ** 18n, 1234567890123456800n, 1e19]],
-    ["[18446744073709551615, 18446744073709551616]", [2n ** 64n - 1n, 2 ** 64]],
+    // In JSON, which it becomes, an integer beyond 64 bits with a sign is a float.
+    ["[9223372036854775807, 18446744073709551615]", [2n ** 63n - 1n, 2 ** 64]],
     ["[-9223372036854775808, -9223372036854775809]", [-(2n ** 63n), -(2 ** 63)]],
     ["a: 2024-05-01\nb: 2024-05-01T10:20:30Z", { a: "2024-05-01", b: "2024-05-01T10:20:30Z" }],
     ["1: a\ntrue: b", { "1": "a", true: "b" }],
@@ -34,6 +35,17 @@ test("S1-NEG-02: scalars mean what they mean to clients of kube-apiserver", () =
     // R11: prefixes of YAML 1.1 and 1.2 in either case, with signs and underscores.
     ["[0o17, 0O17, -0o1_7, +0B11, 0X1f, 0b12, 0xg]", [15, 15, -15, 3, 31, "0b12", "0xg"]],
     ["!!str 0x10", "0x10"],
+    [
+      "[!!float 1, !!float '1.5', !!float 0x10, !!float 1_000, !!float 1e3]",
+      [1, 1.5, 16, 1000, 1000],
+    ],
+    [
+      "[!!int '7', !!int 0x10, !!bool 'yes', !!null ~, !!str, !!foo 1]",
+      [7, 16, true, null, "", "1"],
+    ],
+    ["[!!binary aGk=, !!binary /w==, !!timestamp 2020-01-01]", ["hi", "\ufffd", "2020-01-01"]],
+    ["a: !!binary |\n  aG\n  k=", { a: "hi" }],
+    ["[!foo 1, ! 1, !!set {a}, !!str [1]]", ["1", "1", { a: null }, [1]]],
   ];
   for (const [text, value] of cases) assert.deepEqual(valueIn(text), value, text);
 });
@@ -64,6 +76,17 @@ test("CVE-2019-11253, CVE-2019-11254: what is no YAML, or more than JSON can say
     `a: ${"9".repeat(400)}`,
     `a: 0x${"f".repeat(300)}`,
     "a: *none",
+    "a: !!float x",
+    "a: !!float",
+    "a: !!float 18446744073709551615",
+    "a: !!float .inf",
+    "a: !!int 1.5",
+    "a: !!int 1e3",
+    "a: !!bool 1",
+    "a: !!null x",
+    "a: !!timestamp x",
+    "a: !!binary aGk",
+    "a: !!binary 5",
     "? [a]\n: b",
     "a: {<<: 1}",
     "[".repeat(20_000),

@@ -159,7 +159,7 @@ const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
 
 function isLeftOut({ tag, format }: { readonly tag: string; readonly format?: string }): boolean {
   // "22:22" is a port mapping here, not a sexagesimal number.
-  return LEFT_OUT.has(tag.slice(TAG_PREFIX)) || format === "TIME";
+  return LEFT_OUT.has(tag.slice(TAG_PREFIX.length)) || format === "TIME";
 }
 
 /** Checks the tokens' depth without recursion. @throws {YamlSyntaxError} */
@@ -182,8 +182,51 @@ function isToken(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** Strips the prefix of "tag:yaml.org,2002:set". */
-const TAG_PREFIX = "tag:yaml.org,2002:".length;
+/** Of "tag:yaml.org,2002:set", which is written "!!set". */
+const TAG_PREFIX = "tag:yaml.org,2002:";
+
+/** Tags that say what a scalar has to be. Any other is left out, as in the library that kube-apiserver uses. */
+const SCALAR_TAGS = new Set(["str", "bool", "int", "float", "null", "timestamp"]);
+/** Nothing else is read as a number, a boolean, nothing or a time. */
+const MAY_MEAN = /^(?!-+$|\.+$)[-+.\w~:]*$/;
+const TIME = /^\d{4}-\d\d?-\d\d?(?:[Tt ]\d\d?:\d\d?:\d.*)?$/;
+
+/** A scalar with a tag, as kube-apiserver reads it. @throws {YamlSyntaxError} it is something else */
+function readTagged(tag: string, source: string): JsonValue {
+  if (tag === "binary") return textOfBase64(source);
+  if (tag === "str" || !SCALAR_TAGS.has(tag)) return source;
+  const value = MAY_MEAN.test(source) ? parseAnyYaml(source).value : source;
+  const meant = TIME.test(source) ? "timestamp" : tagOf(value, source);
+  // What is beyond 64 bits with a sign is no float to it.
+  const isFloat = tag === "float" && meant === "int" && BigInt(Number(value)) < 2n ** 63n;
+  if (meant === tag || isFloat) return value;
+  throw new YamlSyntaxError(`cannot decode !!${meant} \`${source}\` as a !!${tag}`);
+}
+
+function tagOf(value: JsonValue, source: string): string {
+  switch (typeof value) {
+    case "boolean":
+      return "bool";
+    case "number":
+    case "bigint":
+      return /^[-+]?(?:0[xXoObB])?[\da-fA-F_]+$/.test(source) && !/^[-+]?[\d_]+[eE]/.test(source)
+        ? "int"
+        : "float";
+    default:
+      return value === null ? "null" : "str";
+  }
+}
+
+const BASE64 = /^[A-Za-z\d+/]*={0,2}$/;
+
+/** JSON has texts only: bytes that are none become replacement characters. @throws {YamlSyntaxError} */
+function textOfBase64(source: string): string {
+  const plain = source.replaceAll(/[\r\n]/g, "");
+  if (plain.length % 4 !== 0 || !BASE64.test(plain)) {
+    throw new YamlSyntaxError("!!binary value contains invalid base64 data");
+  }
+  return Buffer.from(plain, "base64").toString("utf8");
+}
 
 /** Converts the nodes of one document to values. */
 class NodeReader {
@@ -218,6 +261,8 @@ class NodeReader {
     if (isMap(node)) return this.#readMap(node, path, depth);
     if (!isScalar(node)) return null;
     const { source = "" } = node;
+    const tag = node.tag?.startsWith(TAG_PREFIX) ? node.tag.slice(TAG_PREFIX.length) : undefined;
+    if (tag !== undefined && node.type !== undefined) return readTagged(tag, source);
     const mayHavePrefix =
       node.type === "PLAIN" && node.tag === undefined && /^[-+]?0\D/.test(source);
     const prefixed = mayHavePrefix ? prefixedInteger(source) : undefined;
@@ -281,7 +326,7 @@ function mergeInto(target: JsonObject, value: JsonValue): void {
 }
 
 const INT64_MIN = -(2n ** 63n);
-const UINT64_MAX = 2n ** 64n - 1n;
+const INT64_MAX = 2n ** 63n - 1n;
 
 /** A float without a fraction is an integer, as in kube-apiserver, which writes it as JSON without an exponent. */
 function toWhole(value: number): number | bigint {
@@ -298,7 +343,7 @@ function toJson(value: unknown, source: string): JsonValue {
     case "bigint": {
       const number = Number(value);
       if (!Number.isFinite(number)) throw new YamlSyntaxError(NOT_FINITE);
-      return Number.isSafeInteger(number) || value < INT64_MIN || value > UINT64_MAX
+      return Number.isSafeInteger(number) || value < INT64_MIN || value > INT64_MAX
         ? number
         : value;
     }

@@ -18,16 +18,16 @@ export function stepwise(
 /**
  * Takes the steps in turns of the event loop.
  * @param isFull whether what is written so far is enough to be sent: spaces by the megabyte take no time
- * @param rest ends the turn, and may send what is written so far; false = nobody wants more
+ * @param pause ends the turn, and may send what is written so far; false = nobody wants more
  * @returns false if nobody wants more
  */
 export async function putInTurns(
   steps: Steps<void>,
   isFull: () => boolean,
-  rest: () => Promise<boolean>,
+  pause: () => Promise<boolean>,
 ): Promise<boolean> {
   for (;;) {
-    if (!(await rest())) return false;
+    if (!(await pause())) return false;
     const sinceMs = performance.now();
     do {
       if (steps.next().done === true) return true;

@@ -24,6 +24,17 @@ const OF_SHAPE: ReadonlySet<string> = new Set([
   "required",
 ]);
 
+/** Keywords of schemas without structure, which definitions of an older API may have. */
+const NEVER: ReadonlySet<string> = new Set([
+  "id",
+  "$schema",
+  "$ref",
+  "patternProperties",
+  "dependencies",
+  "additionalItems",
+  "definitions",
+]);
+
 const OPEN: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
 /**
@@ -53,7 +64,9 @@ function publish(schema: JsonSchema, publishing: Publishing): JsonObject {
   const isAnyType = document === "v2" && schema.nullable === true;
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
   for (const [keyword, value] of Object.entries(schema)) {
-    if (value === undefined || value === null) continue;
+    if (value === undefined || value === null || NEVER.has(keyword)) continue;
+    // One schema for each position has no structure either.
+    if (keyword === "items" && Array.isArray(value)) continue;
     if (document === "v2" && NOT_IN_V2.has(keyword)) continue;
     if (isAnyType && OF_SHAPE.has(keyword)) continue;
     published[keyword] = publishKeyword(keyword, value, publishing);

@@ -18,7 +18,7 @@ export class EvaluationTurns {
   readonly #signal: AbortSignal;
   readonly #nextTurn: () => Promise<void>;
   #cost = 0;
-  #resting: Promise<void> | undefined;
+  #pausing: Promise<void> | undefined;
 
   constructor(signal: AbortSignal, nextTurn: () => Promise<void> = nextSharedTurn) {
     this.#signal = signal;
@@ -61,11 +61,11 @@ export class EvaluationTurns {
   /** @throws {AnswerAwaited} if the turn is used up */
   #requireRest(): void {
     if (this.#cost > PAUSE_COST) {
-      this.#resting ??= this.#nextTurn().then(() => {
-        this.#resting = undefined;
+      this.#pausing ??= this.#nextTurn().then(() => {
+        this.#pausing = undefined;
         this.#cost = 0;
       });
     }
-    if (this.#resting !== undefined) throw new AnswerAwaited(this.#resting, this.#signal);
+    if (this.#pausing !== undefined) throw new AnswerAwaited(this.#pausing, this.#signal);
   }
 }

@@ -5,8 +5,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import protobuf from "protobufjs";
+import type { JsonObject } from "../../api/meta.js";
+import type { JsonSchema } from "../../structural/json-schema.js";
+import { publishedSchema } from "../../structural/published-schema.js";
 import { gatherBody } from "../discovery/document.js";
 import { servedByDefault } from "../testing/served-by-default.js";
+import { entriesOf } from "./documents.js";
+import { encodeGnostic } from "./gnostic.js";
 import { createOpenApi, type OpenApi } from "./openapi.js";
 
 const V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
@@ -23,8 +28,13 @@ message AdditionalPropertiesItem { oneof oneof { Schema schema = 1; bool boolean
 message NamedSchema { string name = 1; Schema value = 2; }
 message Properties { repeated NamedSchema additional_properties = 1; }
 message Definitions { repeated NamedSchema additional_properties = 1; }
+message ExternalDocs { string description = 1; string url = 2; }
 message Schema {
   string ref = 1; string format = 2; string title = 3; string description = 4; Any default = 5;
+  double multiple_of = 6; double maximum = 7; bool exclusive_maximum = 8; double minimum = 9;
+  bool exclusive_minimum = 10; int64 max_length = 11; int64 min_length = 12; string pattern = 13;
+  int64 max_items = 14; int64 min_items = 15; bool unique_items = 16; int64 max_properties = 17;
+  int64 min_properties = 18; ExternalDocs external_docs = 29; Any example = 30;
   repeated string required = 19; repeated Any enum = 20;
   AdditionalPropertiesItem additional_properties = 21; TypeItem type = 22; ItemsItem items = 23;
   repeated Schema all_of = 24; Properties properties = 25; repeated NamedAny vendor_extension = 31;
@@ -91,7 +101,15 @@ message NamedSchemaOrReference { string name = 1; SchemaOrReference value = 2; }
 message Properties { repeated NamedSchemaOrReference additional_properties = 1; }
 message SchemasOrReferences { repeated NamedSchemaOrReference additional_properties = 1; }
 message ItemsItem { repeated SchemaOrReference schema_or_reference = 1; }
+message ExternalDocs { string description = 1; string url = 2; }
+message AdditionalPropertiesItem { oneof oneof { SchemaOrReference schema_or_reference = 1; bool boolean = 2; } }
 message Schema {
+  bool nullable = 1; ExternalDocs external_docs = 6; Any example = 7; string title = 9;
+  double multiple_of = 10; double maximum = 11; bool exclusive_maximum = 12; double minimum = 13;
+  bool exclusive_minimum = 14; int64 max_length = 15; int64 min_length = 16; string pattern = 17;
+  int64 max_items = 18; int64 min_items = 19; bool unique_items = 20; int64 max_properties = 21;
+  int64 min_properties = 22; repeated SchemaOrReference any_of = 28; Schema not = 29;
+  AdditionalPropertiesItem additional_properties = 32;
   repeated string required = 23; repeated Any enum = 24; string type = 25;
   repeated SchemaOrReference all_of = 26; repeated SchemaOrReference one_of = 27;
   ItemsItem items = 30; Properties properties = 31; DefaultType default = 33;
@@ -243,6 +261,75 @@ test("S1-GEN-26: a v3 document decodes with schemas, defaults and request bodies
   const media = patch.request_body.request_body.content.additional_properties;
   assert.equal(media.length, 4);
   assert.match(media[0].value.schema.reference.ref, /meta\.v1\.Patch$/);
+});
+
+test("S1-GEN-26: every keyword of a definition's schema has its place in both versions", async () => {
+  const inner: JsonSchema = { type: "string" };
+  const all: JsonSchema = {
+    ...{
+      type: "object",
+      format: "f",
+      title: "t",
+      description: "d",
+      default: 2 ** 53,
+      nullable: true,
+    },
+    ...{ maximum: 9.5, exclusiveMaximum: true, minimum: 0.5, exclusiveMinimum: true },
+    ...{ multipleOf: 0.25, maxLength: 9, minLength: 1, pattern: "^a", maxItems: 8, minItems: 2 },
+    ...{ uniqueItems: true, maxProperties: 7, minProperties: 3, enum: ["a", null, { b: 1 }] },
+    ...{ required: ["a"], items: inner, properties: { a: inner }, additionalProperties: inner },
+    ...{ allOf: [inner], anyOf: [inner], oneOf: [inner], not: inner, example: { a: [1] } },
+    ...{ externalDocs: { description: "more", url: "https://example.com" } },
+    // What has no structure is left out.
+    ...{ id: "i", $schema: "s", $ref: "r", definitions: { a: inner }, additionalItems: false },
+    ...{ patternProperties: { a: inner }, dependencies: { a: ["b"] } },
+    "x-kubernetes-preserve-unknown-fields": true,
+  };
+  const schema = {
+    type: "object",
+    properties: {
+      all,
+      any: { type: "object", additionalProperties: true },
+      by: { items: [inner] },
+    },
+  };
+  for (const version of ["v2", "v3"] as const) {
+    const published = publishedSchema(schema, version, {}) as object;
+    const document = {
+      ...{
+        version,
+        head: {},
+        paths: entriesOf<JsonObject>([]),
+        schemas: entriesOf([["A", published]]),
+      },
+      schemaOf: () => undefined,
+    };
+    const bytes = Buffer.concat(await encodeGnostic(document));
+    const isV2 = version === "v2";
+    const decoded = decode(isV2 ? V2_MESSAGES : V3_MESSAGES, bytes);
+    const [{ value }] = (decoded.definitions ?? decoded.components.schemas).additional_properties;
+    const named = (value.schema ?? value).properties.additional_properties;
+    const [read, any] = named.map((one: Parsed) => one.value.schema ?? one.value);
+    assert.deepEqual(
+      [read.title, read.multiple_of, read.maximum, read.minimum],
+      ["t", 0.25, 9.5, 0.5],
+    );
+    assert.deepEqual([read.exclusive_maximum, read.exclusive_minimum], [true, true]);
+    assert.deepEqual(
+      [Number(read.max_length), Number(read.min_length), read.pattern],
+      [9, 1, "^a"],
+    );
+    assert.deepEqual([Number(read.max_items), Number(read.min_items)], [8, 2]);
+    assert.deepEqual([Number(read.max_properties), Number(read.min_properties)], [7, 3]);
+    assert.deepEqual(read.external_docs, { description: "more", url: "https://example.com" });
+    assert.deepEqual(JSON.parse(read.example.yaml), { a: [1] });
+    assert.equal(any.additional_properties.boolean, true);
+    if (isV2) continue;
+    assert.equal(read.nullable, true);
+    assert.equal(read.any_of[0].schema.type, "string");
+    assert.equal(read.not.type, "string");
+    assert.equal(read.default.number, 2 ** 53);
+  }
 });
 
 test("the bytes are well-formed and hold a known field where its numbers say", async () => {

@@ -99,11 +99,22 @@ function named(writer: ProtobufWriter, number: number, name: string, write: () =
   });
 }
 
+/** Of what schemas do not name: their schema, or whether it may be there. */
+function additional(schema: Encoder): Encoder {
+  const allowed = within(2, (writer, number, value) => {
+    writer.uint32(number << 3).bool(value === true);
+  });
+  return (writer, number, value) =>
+    (typeof value === "boolean" ? allowed : schema)(writer, number, value);
+}
+
 /** A message without extensions of interest. */
 const NO_EXTENSIONS = 0;
 
 const info2 = message(() => ({ title: [1, text], version: [2, text] }), 7);
 const info3 = message(() => ({ title: [1, text], version: [6, text] }), 7);
+
+const externalDocs = message(() => ({ description: [1, text], url: [2, text] }), 3);
 
 const schema2: Encoder = message(
   () => ({
@@ -127,12 +138,13 @@ const schema2: Encoder = message(
     minProperties: [18, count],
     required: [19, repeated(text)],
     enum: [20, repeated(any)],
-    additionalProperties: [21, within(1, schema2)],
+    additionalProperties: [21, additional(within(1, schema2))],
     type: [22, within(1, text)],
     items: [23, within(1, schema2)],
     allOf: [24, repeated(schema2)],
     properties: [25, within(1, entries(schema2))],
     readOnly: [27, flag],
+    externalDocs: [29, externalDocs],
     example: [30, any],
   }),
   31,
@@ -252,8 +264,8 @@ function entriesOf(item: Encoder): Encoder {
 
 /** The v3 message has only scalar defaults; an object or list is left out. */
 const default3: Encoder = (writer, number, value) => {
-  if (typeof value === "number") {
-    inMessage(writer, number, () => writer.uint32((1 << 3) | 1).double(value));
+  if (typeof value === "number" || typeof value === "bigint") {
+    inMessage(writer, number, () => writer.uint32((1 << 3) | 1).double(Number(value)));
   }
   if (typeof value === "boolean") {
     inMessage(writer, number, () => writer.uint32(2 << 3).bool(value));
@@ -263,14 +275,34 @@ const default3: Encoder = (writer, number, value) => {
 
 const schema3: Encoder = message(
   () => ({
+    nullable: [1, flag],
+    readOnly: [3, flag],
+    externalDocs: [6, externalDocs],
+    example: [7, any],
+    title: [9, text],
+    multipleOf: [10, decimal],
+    maximum: [11, decimal],
+    exclusiveMaximum: [12, flag],
+    minimum: [13, decimal],
+    exclusiveMinimum: [14, flag],
+    maxLength: [15, count],
+    minLength: [16, count],
+    pattern: [17, text],
+    maxItems: [18, count],
+    minItems: [19, count],
+    uniqueItems: [20, flag],
+    maxProperties: [21, count],
+    minProperties: [22, count],
     required: [23, repeated(text)],
     enum: [24, repeated(any)],
     type: [25, text],
     allOf: [26, repeated(schemaOrReference)],
     oneOf: [27, repeated(schemaOrReference)],
+    anyOf: [28, repeated(schemaOrReference)],
+    not: [29, schema3],
     items: [30, within(1, schemaOrReference)],
     properties: [31, within(1, entries(schemaOrReference))],
-    additionalProperties: [32, within(1, schemaOrReference)],
+    additionalProperties: [32, additional(within(1, schemaOrReference))],
     default: [33, default3],
     description: [34, text],
     format: [35, text],

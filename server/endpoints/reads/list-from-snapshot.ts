@@ -10,7 +10,7 @@ import { unreadableObjects } from "../../api/status.js";
 import { openListBody } from "./list-body.js";
 import type { Listing, Page, Start } from "./listing.js";
 import { PREPARED_MAX, prepareObjects, remoteOf } from "./prepare.js";
-import { isParsing, REST, visitInTurns } from "./visit-in-turns.js";
+import { isParsing, PAUSE, visitInTurns } from "./visit-in-turns.js";
 
 /** What is done with an object that is only selected. */
 const SELECTING = { isTimed: false };
@@ -66,7 +66,7 @@ export async function sendAll(listing: Listing, start: Start, tree: ObjectTree):
   const isSent = await visitInTurns(
     { tree, namespace, after, nextTurn, isParsing: isParsing(selector, representation) },
     (object) => {
-      if (body.isFull) return REST;
+      if (body.isFull) return PAUSE;
       if (!selector.isFiltered || selector.matches(object)) body.put(object);
       return undefined;
     },

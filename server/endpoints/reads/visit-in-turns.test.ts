@@ -7,7 +7,7 @@ import { ObjectTree, STOP } from "../../../storage/cache/object-tree.js";
 import { toRevision } from "../../../storage/kv/store.js";
 import { decodeStoredObject } from "../../../storage/objects/decode-object.js";
 import { objectPath } from "../../../storage/objects/keys.js";
-import { REST, visitInTurns } from "./visit-in-turns.js";
+import { PAUSE, visitInTurns } from "./visit-in-turns.js";
 
 function treeOf(count: number): ObjectTree {
   const tree = new ObjectTree();
@@ -30,17 +30,17 @@ test("S1-LIST-10: a walk meets every object behind its start once and in order, 
   const walks = fc.record({
     start: fc.integer({ min: -1, max: objects - 1 }),
     visitsMax: fc.integer({ min: 1, max: 2 * objects }),
-    perRest: fc.integer({ min: 1, max: 2 * objects }),
+    perPause: fc.integer({ min: 1, max: 2 * objects }),
   });
   await fc.assert(
-    fc.asyncProperty(walks, async ({ start, visitsMax, perRest }) => {
+    fc.asyncProperty(walks, async ({ start, visitsMax, perPause }) => {
       const nameOf = (index: number) => `a/o-${String(index).padStart(4, "0")}`;
       const seen: string[] = [];
       let gathered = 0;
       const isComplete = await visitInTurns(
         { tree, namespace: "a", after: start < 0 ? "" : nameOf(start), nextTurn, visitsMax },
         ({ path }) => {
-          if (gathered === perRest) return REST;
+          if (gathered === perPause) return PAUSE;
           gathered++;
           seen.push(path);
           return undefined;
@@ -68,7 +68,7 @@ test("a walk ends where the visitor stops it, or where its rest says so", async 
   let rests = 0;
   const givesUp = await visitInTurns(
     walk,
-    () => REST,
+    () => PAUSE,
     async () => ++rests < 3,
   );
   assert.deepEqual([givesUp, rests], [false, 3]);

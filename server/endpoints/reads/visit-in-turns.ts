@@ -27,10 +27,10 @@ export function isParsing(
 }
 
 /** Returned by a visitor to pause, and to see the same object again afterwards. */
-export const REST = Symbol("rest");
+export const PAUSE = Symbol("pause");
 
 /** Return undefined for the next object, STOP to end the walk with this one. */
-export type TurnVisitor = (object: StoredObject) => typeof STOP | typeof REST | undefined;
+export type TurnVisitor = (object: StoredObject) => typeof STOP | typeof PAUSE | undefined;
 
 export interface Walk {
   readonly tree: ObjectTree;
@@ -88,7 +88,7 @@ export async function visitInTurns(
       return undefined;
     });
     if (outcome === STOP) return false;
-    if (outcome === REST) {
+    if (outcome === PAUSE) {
       if (!(await rest())) return false;
     } else if (isTurnOver) {
       await nextTurn();

@@ -35,7 +35,7 @@ import type { LargeEvents } from "./large-events.js";
 import { PREPARED_MAX, remoteOf } from "./prepare.js";
 import { parseWatchOptions, type StreamingLists, type WatchOptions } from "./read-options.js";
 import { type ReadServices, selectorOf } from "./resource-read.js";
-import { REST, visitInTurns } from "./visit-in-turns.js";
+import { PAUSE, visitInTurns } from "./visit-in-turns.js";
 import { endedOf, WatchConversion } from "./watch-conversion.js";
 import { longEncoding, sharedEncoding } from "./watch-event.js";
 import type { WatchLatency } from "./watch-latency.js";
@@ -402,7 +402,7 @@ class WatchStream implements WatchSink, Tick {
       { tree, namespace, after: "", nextTurn: this.#nextTurn },
       (object) => {
         if (this.#isEnding) return STOP;
-        if (this.#isDue(out)) return REST;
+        if (this.#isDue(out)) return PAUSE;
         if (isFiltered && object.corruption === undefined && !matches(object)) return undefined;
         if (!this.#putAdded(out, object)) return STOP;
         count++;
